@@ -135,7 +135,9 @@ struct StorageFlags {
     embedded_history_bytes: u64,
     /// Media type in which objects are stored: application/json or application/vnd.kubernetes.protobuf. Kinds whose fields
     /// have no numbers, and objects that Protobuf cannot express exactly, are stored as JSON. Stored objects of both media
-    /// types are read, so it can be changed; an object gets the new one with its next write.
+    /// types are read, so it can be changed; an object gets the new one with its next write. A release whose kind has no
+    /// numbers yet cannot read Protobuf: set it when all servers of the store have them. Groups with --emulation-version are
+    /// stored as JSON, which every release reads.
     #[arg(long, value_name = "TYPE", default_value = StorageMediaType::Json.as_str())]
     storage_media_type: String,
 }
@@ -248,7 +250,8 @@ struct ApiEnablementFlags {
     #[arg(long, value_name = "KEY=BOOL,..", value_delimiter = ',', value_parser = runtime_setting)]
     runtime_config: Vec<(String, bool)>,
     /// Earlier release that the server behaves as, for an upgrade that can be rolled back: MAJOR.MINOR for all groups with a
-    /// release, or GROUP=MAJOR.MINOR. Versions of kinds that it does not have are neither served nor stored.
+    /// release, or GROUP=MAJOR.MINOR. Versions of kinds that it does not have are neither served nor stored,
+    /// and objects are stored as JSON. Stored objects of these groups cannot be migrated meanwhile.
     #[arg(
         long,
         visible_alias = "emulated-version",

@@ -104,7 +104,20 @@ impl<'a> ProtobufBody<'a> {
         invalid_text: InvalidText,
         max_bytes: usize,
     ) -> Result<Vec<u8>, ProtobufError> {
-        read::json(self, message, invalid_text, max_bytes)
+        read::json(self, message, invalid_text, max_bytes).map(|read| read.json)
+    }
+
+    /// The first field that the message does not have, as `number 7 of FlunderSpec`; a conversion to JSON drops it. Values
+    /// that are the same as absent ones, such as empty texts, do not count.
+    ///
+    /// # Errors
+    /// As [`ProtobufBody::to_json`].
+    pub fn unknown_field(
+        &self,
+        message: &ProtobufMessage,
+        max_bytes: usize,
+    ) -> Result<Option<String>, ProtobufError> {
+        read::json(self, message, InvalidText::Replace, max_bytes).map(|read| read.unknown)
     }
 }
 

@@ -159,10 +159,12 @@ impl Running {
             },
             Some(first) => status(&ApiError::new(
                 StatusReason::InternalError,
-                format!(
-                    "{} objects could not be rewritten; the first: {first}",
-                    self.failed
-                ),
+                match self.failed {
+                    0 => format!("not all resources were migrated; the first: {first}"),
+                    failed => {
+                        format!("{failed} objects could not be rewritten; the first: {first}")
+                    }
+                },
             )),
         }
     }

@@ -21,7 +21,7 @@ pub(super) fn json(
     message: &ProtobufMessage,
     invalid_text: InvalidText,
     max_bytes: usize,
-) -> Result<Vec<u8>, ProtobufError> {
+) -> Result<Read, ProtobufError> {
     let mut out = Vec::with_capacity(body.message.len().saturating_mul(2).min(max_bytes) + 64);
     out.extend_from_slice(b"{\"kind\":");
     append_string(&body.kind, &mut out);
@@ -32,6 +32,7 @@ pub(super) fn json(
         invalid_text,
         max_bytes,
         scratch_bytes: 0,
+        unknown: None,
     };
     reader
         .fields(message, body.message, MAX_DEPTH)
@@ -40,7 +41,17 @@ pub(super) fn json(
             Fault::Malformed(why) => ProtobufError::Malformed(why),
         })?;
     reader.out.push(b'}');
-    Ok(reader.out)
+    Ok(Read {
+        json: reader.out,
+        unknown: reader.unknown,
+    })
+}
+
+/// A message that was read.
+pub(super) struct Read {
+    pub(super) json: Vec<u8>,
+    /// The first field with a value that its message does not have.
+    pub(super) unknown: Option<String>,
 }
 
 /// Why a message cannot be converted.
@@ -73,6 +84,8 @@ struct Reader {
     max_bytes: usize,
     /// Memory that was used for fields out of order, in bytes.
     scratch_bytes: usize,
+    /// The first field with a value that its message does not have.
+    unknown: Option<String>,
 }
 
 /// The known fields of a message, in the order of its description.
@@ -231,6 +244,9 @@ impl Reader {
         let mut in_order = true;
         while let Some((number, sent)) = wire.next_field()? {
             let Some(place) = place_of(message, number, last.unwrap_or(0)) else {
+                if self.unknown.is_none() && !sent.is_empty() {
+                    self.unknown = Some(format!("number {number} of {}", message.name));
+                }
                 continue;
             };
             let value = message.fields[place].value;

@@ -376,6 +376,27 @@ fn unknown_fields_are_skipped() {
 }
 
 #[test]
+fn the_first_unknown_field_with_a_value_is_named() {
+    let unknown = |raw: &[u8]| {
+        let body = ProtobufBody {
+            message: raw,
+            ..ProtobufBody::default()
+        };
+        body.unknown_field(&NAMESPACE, 1024).unwrap()
+    };
+    let metadata = |field: &[u8]| bytes(1, &[&*text(1, "n"), field].concat());
+    assert_eq!(unknown(&metadata(&[])), None);
+    let empty = [integer(99, 0), text(98, "")].concat();
+    assert_eq!(unknown(&[&*metadata(&empty), &empty].concat()), None);
+    let deep = metadata(&text(99, "a"));
+    assert_eq!(unknown(&deep).as_deref(), Some("number 99 of ObjectMeta"));
+    assert_eq!(
+        unknown(&[&*integer(98, 1), &deep].concat()).as_deref(),
+        Some("number 98 of Namespace")
+    );
+}
+
+#[test]
 fn malformed_messages_are_refused() {
     check_refused(
         &integer(1, 5),

@@ -28,6 +28,17 @@ pub(super) enum WireValue<'a> {
 }
 
 impl<'a> WireValue<'a> {
+    /// Whether it is the zero of its type, which means the same as an absent field.
+    pub(super) fn is_empty(self) -> bool {
+        match self {
+            Self::Varint(number) => number == 0,
+            Self::Fixed64(bytes) => bytes == [0; 8],
+            Self::Bytes(bytes) => bytes.is_empty(),
+            Self::Fixed32(bytes) => bytes == [0; 4],
+            Self::Group => false,
+        }
+    }
+
     fn wrong(self, wanted: &str) -> String {
         let sent = match self {
             Self::Varint(_) => "a number",

@@ -18,8 +18,8 @@ async fn api_with(objects: &[(&str, &str)]) -> Api {
     api
 }
 
-/// An object as another program may store it: with a field that the schema does not have.
-const STALE: &str = r#"{"apiVersion":"wardle.example.com/v1alpha1","kind":"Flunder","metadata":{"name":"a","namespace":"default","uid":"u"},"gone":1}"#;
+/// An object as another program may store it: with its fields in another order.
+const STALE: &str = r#"{"apiVersion":"wardle.example.com/v1alpha1","kind":"Flunder","metadata":{"name":"a","namespace":"default","uid":"u"}}"#;
 
 const NAMESPACES: &str = r#"{"resource":"namespaces","storageVersion":"v1","objects":1,"rewritten":0,"failed":0,"storedVersions":{"v1":1},"complete":true}"#;
 const SUCCESS: &str = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}"#;

@@ -12,7 +12,7 @@ use apiloom_meta::kind::{
 use apiloom_meta::{GroupKind, GroupResource, GroupVersion, GroupVersionKind};
 use apiloom_storage::Storage;
 
-use super::groups::Group;
+use super::groups::{Group, group_label};
 use crate::registry::objects::hooks::{ErasedHandler, ErasedStrategy};
 use crate::registry::objects::kind::{Kind, KindConversion};
 use crate::registry::objects::kind_version::{KindVersion, VersionIndex};
@@ -179,6 +179,19 @@ impl Kinds<'_> {
         } else {
             hub
         };
+        let emulates = emulated_group(self.groups, &defs);
+        let emulates = emulates.and_then(|group| {
+            let release = group.release?;
+            Some(format!(
+                "{} emulates release {release}",
+                group_label(&group.name)
+            ))
+        });
+        // Every release reads JSON, and an earlier one may not know the numbers of fields.
+        let media_type = match emulates {
+            Some(_) => StorageMediaType::Json,
+            None => self.media_type,
+        };
         let (group_kind, scope) = (GroupKind::new(&*id.group, &*first.kind), first.scope);
         let versions: Vec<Option<KindVersion>> = defs
             .into_iter()
@@ -204,7 +217,8 @@ impl Kinds<'_> {
             is_own,
             store: self.store(id),
             key_prefix: self.key_prefix.to_owned(),
-            media_type: self.media_type,
+            emulates,
+            media_type,
             newest_write: AtomicU64::new(0),
             listed: OnceLock::new(),
             reads,
@@ -403,19 +417,32 @@ impl Kinds<'_> {
     }
 }
 
+/// The first group of a kind that behaves as in an earlier release.
+fn emulated_group<'g>(groups: &'g [Group], defs: &[ResourceDef]) -> Option<&'g Group> {
+    let is_of_kind = |group: &&Group| defs.iter().any(|def| def.group == group.name);
+    let mut of_kind = groups.iter().filter(is_of_kind);
+    of_kind.find(|group| group.is_emulated())
+}
+
 /// The storage version of a kind: the declared one or, if an emulated release does not have that, the preferred version
-/// of those that it has. So the build of that release can read what is written. If it has none, it does not know the
-/// kind, and the declared version is as good.
+/// of those that it has, in the same group if there is one, else in another group of the kind. So the build of that release
+/// can read what is written. If it has none, it does not know the kind, and the declared version is as good.
 fn emulated_storage_version(groups: &[Group], defs: &[ResourceDef], declared: usize) -> usize {
     let storage = &defs[declared];
-    let group = groups.iter().find(|group| group.name == storage.group);
-    let Some(group) = group.filter(|group| group.is_emulated() && !group.has(storage)) else {
-        return declared;
+    // The position and the group of a version's group.
+    let group_of = |def: &ResourceDef| {
+        let mut positions = groups.iter().enumerate();
+        positions.find(|(_, group)| group.name == def.group)
     };
-    let known = (0..defs.len()).filter(|&i| defs[i].group == storage.group && group.has(&defs[i]));
-    known
-        .min_by_key(|&i| group.preference(&defs[i].version))
-        .unwrap_or(declared)
+    if group_of(storage).is_none_or(|(_, group)| !group.is_emulated() || group.has(storage)) {
+        return declared;
+    }
+    let known = defs.iter().enumerate().filter_map(|(index, def)| {
+        let (position, group) = group_of(def).filter(|(_, group)| group.has(def))?;
+        let is_other = def.group != storage.group;
+        Some(((is_other, position, group.preference(&def.version)), index))
+    });
+    known.min().map_or(declared, |(_, index)| index)
 }
 
 /// How objects of a kind are deleted; `None` for containers, whose fields are other ones in other versions.
@@ -423,5 +450,79 @@ fn object_deletion(def: &ResourceDef) -> Option<&ObjectDeletion> {
     match &def.deletion {
         DeletionRule::Object(rule) => Some(rule),
         DeletionRule::Container { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use apiloom_apis::core::v1::Namespace;
+    use apiloom_meta::kind::{GroupDef, Lifecycle, Release};
+
+    use super::super::groups::complete_groups;
+    use super::*;
+
+    /// The storage version that a server of release 3.0 uses for a kind with these versions, of which the first is the
+    /// declared one. Each has the first release and, if there is one, the first without it.
+    fn check(
+        versions: &[(&str, &str, &str, Option<&str>)],
+        emulated: &[(&str, &str)],
+        expected: &str,
+    ) {
+        let release = |text: &str| -> Release { text.parse().unwrap() };
+        let defs = versions
+            .iter()
+            .map(|(group, version, introduced, removed)| ResourceDef {
+                group: (*group).into(),
+                version: (*version).into(),
+                lifecycle: Some(Lifecycle {
+                    introduced: Some(release(introduced)),
+                    removed: removed.map(release),
+                    ..Lifecycle::default()
+                }),
+                ..Namespace::definition()
+            });
+        let defs: Vec<ResourceDef> = defs.collect();
+        let names = ["new.example.com", "old.example.com", "older.example.com"];
+        let declared = names.map(|name| GroupDef {
+            name: name.into(),
+            versions: vec!["v2".into(), "v1".into(), "v1beta1".into()].into(),
+            release: Some(release("3.0")),
+            place: None,
+        });
+        let mut groups = complete_groups(&declared, &defs, &mut Vec::new());
+        for (name, version) in emulated {
+            let mut groups = groups.iter_mut();
+            let group = groups.find(|group| group.name == *name).unwrap();
+            group.release = Some(release(version));
+        }
+        let index = emulated_storage_version(&groups, &defs, 0);
+        let def = &defs[index];
+        assert_eq!(def.api_version(), expected, "{emulated:?}");
+    }
+
+    #[test]
+    fn an_emulated_release_stores_a_moved_kind_in_the_group_where_it_was() {
+        let moved = [
+            ("new.example.com", "v1", "2.0", None),
+            ("new.example.com", "v1beta1", "1.5", None),
+            ("old.example.com", "v1beta1", "1.0", None),
+            ("old.example.com", "v1", "1.2", None),
+            ("older.example.com", "v1", "0.1", Some("1.1")),
+        ];
+        let all = |release| {
+            ["new.example.com", "old.example.com", "older.example.com"].map(|name| (name, release))
+        };
+        check(&moved, &[], "new.example.com/v1");
+        check(&moved, &all("3.0"), "new.example.com/v1");
+        check(&moved, &all("2.0"), "new.example.com/v1");
+        check(&moved, &all("1.6"), "new.example.com/v1beta1");
+        check(&moved, &all("1.4"), "old.example.com/v1");
+        check(&moved, &all("1.1"), "old.example.com/v1beta1");
+        check(&moved, &all("0.5"), "older.example.com/v1");
+        // A release without the kind.
+        check(&moved, &all("0.0"), "new.example.com/v1");
+        // The other group is not emulated.
+        check(&moved, &[("new.example.com", "1.0")], "old.example.com/v1");
+        check(&moved, &[("old.example.com", "1.0")], "new.example.com/v1");
     }
 }

@@ -1,6 +1,6 @@
 //! Migration of stored objects: rewrites those whose stored bytes are stale, while the server serves.
 //!
-//! Objects are read in pages of the current state and rewritten one after the other. A migration that is dropped or
+//! Objects are read in pages of the current state, and some of a page are rewritten at a time. A migration that is dropped or
 //! interrupted leaves a mixture that is served as before, and the next one finds what is left. Several servers over one
 //! store may migrate at the same time.
 
@@ -12,6 +12,8 @@ use std::time::Duration;
 use apiloom_meta::field::{echoed, go_quote};
 use apiloom_meta::{ApiError, GroupResource, StatusReason};
 use apiloom_storage::{Entry, ListRequest};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
@@ -24,6 +26,12 @@ use crate::registry::writes::migrate::{MigrateError, Migrated};
 
 /// Objects in a page: few, since a page with the largest objects takes their size times this in memory.
 const PAGE: usize = 64;
+
+/// Maximum number of objects that are rewritten at the same time: as deletecollection deletes.
+const MAX_WRITES_AT_ONCE: usize = 16;
+
+/// Number of writes in a second for which one more object is rewritten at the same time.
+const WRITES_AT_ONCE_FROM: u32 = 50;
 
 /// Longest time between two reports.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
@@ -38,8 +46,7 @@ pub struct MigrationOptions {
     pub resources: Vec<GroupResource>,
     /// Counts stale objects, but rewrites none.
     pub dry_run: bool,
-    /// Maximum number of objects that are rewritten in a second; `None` for as many as the store takes one after the
-    /// other.
+    /// Maximum number of objects that are rewritten in a second; `None` for as many as the store takes.
     pub max_writes_per_second: Option<NonZeroU32>,
 }
 
@@ -64,7 +71,23 @@ pub struct MigrationReport {
     pub is_complete: bool,
 }
 
-/// A running migration; dropping it ends it after the present object.
+impl MigrationReport {
+    /// The report on a resource of which no object was read.
+    fn new(resource: GroupResource, storage_version: String) -> Self {
+        Self {
+            resource,
+            storage_version,
+            objects: 0,
+            rewritten: 0,
+            failed: 0,
+            stored_versions: BTreeMap::new(),
+            errors: Vec::new(),
+            is_complete: false,
+        }
+    }
+}
+
+/// A running migration; dropping it ends it, and the writes that it has begun may still take effect.
 #[derive(Debug)]
 pub struct Migration {
     registry: Arc<Registry>,
@@ -80,7 +103,7 @@ pub struct Migration {
 #[derive(Debug)]
 struct ResourceMigration {
     kind: Arc<Kind>,
-    writes: Writes,
+    writes: Arc<Writes>,
     page: VecDeque<Entry>,
     /// First key of the next page; `None` after the last one.
     next: Option<String>,
@@ -92,7 +115,8 @@ impl Registry {
     /// Starts a migration of stored objects, which runs as far as [`Migration::next`] is called.
     ///
     /// # Errors
-    /// BadRequest for a resource that is not registered or has no store; Conflict if this server migrates already.
+    /// BadRequest for a resource that is not registered or has no store; Conflict if a group of one emulates an earlier
+    /// release, and if this server migrates already.
     pub fn migrate(self: &Arc<Self>, options: MigrationOptions) -> Result<Migration, ApiError> {
         let catalog = self.catalog();
         let stored = catalog.kinds.iter().filter(|(_, of)| of.kind.has_store());
@@ -107,8 +131,23 @@ impl Registry {
             )));
         }
         let is_asked_for =
-            |of: &&&GroupResource| options.resources.is_empty() || options.resources.contains(of);
-        let left = known.iter().filter(is_asked_for).map(|of| (*of).clone());
+            |of: &&GroupResource| options.resources.is_empty() || options.resources.contains(of);
+        let left: VecDeque<GroupResource> =
+            known.into_iter().filter(is_asked_for).cloned().collect();
+        let emulated = left.iter().find_map(|resource| {
+            let emulates = catalog.kinds.get(resource)?.kind.emulates.as_deref();
+            Some((resource, emulates?))
+        });
+        if let Some((resource, emulates)) = emulated {
+            return Err(ApiError::new(
+                StatusReason::Conflict,
+                format!(
+                    "{resource} cannot be migrated while {emulates}: objects would be rewritten as that release stores them, \
+                     without the fields that it does not have; migrate after --emulation-version is removed, or name \
+                     other resources"
+                ),
+            ));
+        }
         let only_one = Arc::clone(&self.migrating).try_acquire_owned();
         let only_one = only_one.map_err(|_| {
             ApiError::new(
@@ -117,7 +156,7 @@ impl Registry {
             )
         })?;
         Ok(Migration {
-            left: left.collect(),
+            left,
             registry: Arc::clone(self),
             options,
             current: None,
@@ -126,9 +165,10 @@ impl Registry {
         })
     }
 
-    fn resource_migration(&self, resource: &GroupResource) -> Result<ResourceMigration, ApiError> {
+    /// The migration of a resource; `None` if there is no such kind any more.
+    fn resource_migration(&self, resource: &GroupResource) -> Option<ResourceMigration> {
         let catalog = self.catalog();
-        let CatalogKind { kind, cache } = catalog.kinds.get(resource).ok_or_else(changed)?;
+        let CatalogKind { kind, cache } = catalog.kinds.get(resource)?;
         let versioned = VersionedResource {
             kind: Arc::clone(kind),
             version: kind.storage_version,
@@ -140,20 +180,14 @@ impl Registry {
             Arc::clone(&self.settings.shared.writes),
             None,
         );
-        Ok(ResourceMigration {
-            writes,
+        Some(ResourceMigration {
+            writes: Arc::new(writes),
             page: VecDeque::new(),
             next: Some(String::new()),
-            report: MigrationReport {
-                resource: resource.clone(),
-                storage_version: kind.versions[kind.storage_version].api_version.clone(),
-                objects: 0,
-                rewritten: 0,
-                failed: 0,
-                stored_versions: BTreeMap::new(),
-                errors: Vec::new(),
-                is_complete: false,
-            },
+            report: MigrationReport::new(
+                resource.clone(),
+                kind.versions[kind.storage_version].api_version.clone(),
+            ),
             kind: Arc::clone(kind),
             errors: 0,
         })
@@ -169,20 +203,25 @@ impl Registry {
 
 impl Migration {
     /// Migrates further objects, and reports after a page, after about a second, and at the end of a resource. `None`
-    /// when all is done.
+    /// when all is done. A resource whose kind was changed or removed at run time is reported with an error, and the
+    /// migration goes on with the next one.
     ///
     /// # Errors
-    /// The store cannot be read or written, or a kind was changed at run time. The migration has ended then.
+    /// The store cannot be read or written. The migration has ended then.
     pub async fn next(&mut self) -> Option<Result<MigrationReport, ApiError>> {
         let mut current = match self.current.take() {
             Some(current) => current,
-            None => match self.registry.resource_migration(&self.left.pop_front()?) {
-                Ok(current) => current,
-                Err(error) => return Some(self.fail(error)),
-            },
+            None => {
+                let resource = self.left.pop_front()?;
+                match self.registry.resource_migration(&resource) {
+                    Some(current) => current,
+                    None => return Some(Ok(without_kind(resource))),
+                }
+            }
         };
         if let Err(error) = self.step(&mut current).await {
-            return Some(self.fail(error));
+            self.left.clear();
+            return Some(Err(error));
         }
         let errors = std::mem::take(&mut current.report.errors);
         let report = MigrationReport {
@@ -196,31 +235,46 @@ impl Migration {
         Some(Ok(report))
     }
 
-    fn fail(&mut self, error: ApiError) -> Result<MigrationReport, ApiError> {
-        self.left.clear();
-        Err(error)
-    }
-
-    /// Migrates the objects of a page, or some of them.
+    /// Migrates the objects of a page, or some of them, several at a time.
     async fn step(&mut self, current: &mut ResourceMigration) -> Result<(), ApiError> {
         let begun = Instant::now();
         if current.page.is_empty() {
             current.read_page().await?;
         }
-        while let Some(entry) = current.page.pop_front() {
-            if !self.registry.has_kind(&current.kind) {
-                return Err(changed());
+        let at_once = self.writes_at_once();
+        let writes = Arc::clone(&current.writes);
+        let mut running = FuturesUnordered::new();
+        loop {
+            while running.len() < at_once
+                && begun.elapsed() < REPORT_INTERVAL
+                && let Some(entry) = current.page.pop_front()
+            {
+                if !self.registry.has_kind(&current.kind) {
+                    current.give_up();
+                    break;
+                }
+                let (writes, dry_run) = (&writes, self.options.dry_run);
+                running.push(async move {
+                    let key = entry.key.clone();
+                    (key, writes.migrate(entry, dry_run).await)
+                });
             }
-            let key = entry.key.clone();
-            let migrated = current.writes.migrate(entry, self.options.dry_run).await;
+            let Some((key, migrated)) = running.next().await else {
+                return Ok(());
+            };
             if current.count(&key, migrated)? && !self.options.dry_run {
                 self.pace().await;
             }
-            if begun.elapsed() >= REPORT_INTERVAL {
-                break;
-            }
         }
-        Ok(())
+    }
+
+    /// Number of objects that are rewritten at the same time. For a low rate one after the other, so that the pauses
+    /// between them are equal.
+    fn writes_at_once(&self) -> usize {
+        let of_rate = |rate: NonZeroU32| (rate.get() / WRITES_AT_ONCE_FROM).max(1) as usize;
+        let rate = self.options.max_writes_per_second;
+        rate.map_or(MAX_WRITES_AT_ONCE, of_rate)
+            .min(MAX_WRITES_AT_ONCE)
     }
 
     /// Waits after a write until the next one may follow.
@@ -234,6 +288,15 @@ impl Migration {
 }
 
 impl ResourceMigration {
+    /// Leaves the other objects, since they are of another kind now.
+    fn give_up(&mut self) {
+        self.page.clear();
+        self.next = None;
+        self.report
+            .errors
+            .push(format!("{}: {CHANGED}", self.report.resource));
+    }
+
     async fn read_page(&mut self) -> Result<(), ApiError> {
         let Some(start) = self.next.take() else {
             return Ok(());
@@ -289,10 +352,14 @@ impl ResourceMigration {
     }
 }
 
-/// The error of a migration whose kind was replaced or removed.
-fn changed() -> ApiError {
-    ApiError::new(
-        StatusReason::Conflict,
-        "a kind was changed during the migration of its objects; start the migration again",
-    )
+/// Why a resource is not migrated whose kind was replaced or removed.
+const CHANGED: &str = "the kind was changed or removed during the migration; start the migration again if it is still served";
+
+/// The report on a resource whose kind was removed before its turn.
+fn without_kind(resource: GroupResource) -> MigrationReport {
+    MigrationReport {
+        errors: vec![format!("{resource}: {CHANGED}")],
+        is_complete: true,
+        ..MigrationReport::new(resource, String::new())
+    }
 }

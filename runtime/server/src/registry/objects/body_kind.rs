@@ -34,6 +34,7 @@ impl Kind {
             is_own: true,
             store: Arc::clone(&parent.store),
             key_prefix: parent.key_prefix.clone(),
+            emulates: None,
             media_type: StorageMediaType::default(),
             newest_write: AtomicU64::new(0),
             listed: OnceLock::new(),

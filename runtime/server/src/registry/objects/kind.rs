@@ -49,6 +49,8 @@ pub(crate) struct Kind {
     pub(crate) store: Arc<dyn Storage>,
     /// Common prefix of the keys of all kinds.
     pub(crate) key_prefix: String,
+    /// The earlier release that one of its groups emulates, in words.
+    pub(crate) emulates: Option<String>,
     /// Format of the objects that are written. Those that are read may have any.
     pub(crate) media_type: StorageMediaType,
     /// Newest revision of an acknowledged write of this kind; listers wait until the cache has it.
@@ -383,10 +385,28 @@ impl Kind {
     /// # Errors
     /// If the value is malformed Protobuf, or Protobuf of another kind.
     pub(crate) fn stored_json<'s>(&self, stored: &'s [u8]) -> Result<Cow<'s, [u8]>, String> {
-        stored_value::json(stored, |api_version, kind| {
-            let version = &self.versions[self.version_of(api_version)?];
-            version.def.protobuf.filter(|_| version.def.kind == kind)
+        stored_value::json(stored, |api_version, kind| self.message(api_version, kind))
+    }
+
+    /// A field that reads of a stored value drop, in words: `unknown field "spec.depth"`.
+    ///
+    /// # Errors
+    /// If the value cannot be decoded.
+    pub(crate) fn unknown_stored_field(
+        &self,
+        stored: &[u8],
+        version: VersionIndex,
+    ) -> Result<Option<String>, String> {
+        let schema = self.versions[version].schema();
+        stored_value::unknown_field(stored, schema, |api_version, kind| {
+            self.message(api_version, kind)
         })
+    }
+
+    /// The Protobuf form of a version of the kind.
+    fn message(&self, api_version: &str, kind: &str) -> Option<&'static ProtobufMessage> {
+        let version = &self.versions[self.version_of(api_version)?];
+        version.def.protobuf.filter(|_| version.def.kind == kind)
     }
 
     /// The message by which objects are stored as Protobuf; `None` if they are stored as JSON.

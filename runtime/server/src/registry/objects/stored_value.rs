@@ -6,8 +6,9 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
-use apiloom_meta::codec::{InvalidText, ProtobufBody, append_protobuf_body};
+use apiloom_meta::codec::{Format, InvalidText, ProtobufBody, append_protobuf_body, decode};
 use apiloom_meta::kind::ProtobufMessage;
+use apiloom_meta::schema::Schema;
 use bytes::Bytes;
 
 /// Format in which objects are stored (`--storage-media-type`).
@@ -94,15 +95,45 @@ pub(super) fn json<'s>(
         return Ok(Cow::Borrowed(stored));
     }
     let body = ProtobufBody::parse(stored).map_err(|error| error.to_string())?;
-    let message = message(&body.api_version, &body.kind).ok_or_else(|| {
-        format!(
-            "it is a {:?} of {:?} in Protobuf, for which this server has no message",
-            body.kind, body.api_version
-        )
-    })?;
+    let message = message_of(&body, message)?;
     body.to_json(message, InvalidText::Replace, max_json_bytes(stored.len()))
         .map(Cow::Owned)
         .map_err(|error| error.to_string())
+}
+
+/// The message of a body.
+fn message_of(
+    body: &ProtobufBody<'_>,
+    message: impl FnOnce(&str, &str) -> Option<&'static ProtobufMessage>,
+) -> Result<&'static ProtobufMessage, String> {
+    message(&body.api_version, &body.kind).ok_or_else(|| {
+        format!(
+            "it is a {:?} of {:?} in Protobuf, which this server cannot read: it does not know the kind or the version, or \
+             not the numbers of its fields; run the release that stored it with --storage-media-type=application/json, \
+             and migrate the stored objects (apiloom store migrate)",
+            body.kind, body.api_version
+        )
+    })
+}
+
+/// A field of a stored value that reads drop, because the kind does not have it, in words; `None` if there is none.
+///
+/// # Errors
+/// If the value cannot be decoded.
+pub(super) fn unknown_field(
+    stored: &[u8],
+    schema: &Schema,
+    message: impl FnOnce(&str, &str) -> Option<&'static ProtobufMessage>,
+) -> Result<Option<String>, String> {
+    if !ProtobufBody::is_one(stored) {
+        let decoded = decode(stored, Format::Json, schema).map_err(|error| error.to_string())?;
+        return Ok(decoded.strict.into_iter().next());
+    }
+    let body = ProtobufBody::parse(stored).map_err(|error| error.to_string())?;
+    let message = message_of(&body, message)?;
+    let unknown = body.unknown_field(message, max_json_bytes(stored.len()));
+    let unknown = unknown.map_err(|error| error.to_string())?;
+    Ok(unknown.map(|field| format!("unknown field {field}")))
 }
 
 #[cfg(test)]
@@ -159,14 +190,38 @@ mod tests {
             Some(&PARTIAL_OBJECT_METADATA),
             |_| false,
         );
-        assert_eq!(
-            read(&stored).unwrap_err(),
-            r#"it is a "Fischer" of "v1" in Protobuf, for which this server has no message"#
-        );
+        let error = read(&stored).unwrap_err();
+        let text = r#"it is a "Fischer" of "v1" in Protobuf, which this server cannot read: "#;
+        assert!(error.starts_with(text), "{error}");
         let error = read(b"k8s\0\x0a\x7f").unwrap_err();
         assert_eq!(
             error,
             "the protobuf body cannot be decoded: Unknown: the message ends within a field"
+        );
+    }
+
+    #[test]
+    fn fields_that_reads_drop_are_found() {
+        let schema =
+            serde_json::json!({"type": "object", "properties": {"metadata": {"type": "object"}}});
+        let schema = Schema::from_json(&schema, &apiloom_meta::kind::Hooks::default()).unwrap();
+        let unknown = |stored: &[u8]| {
+            unknown_field(stored, &schema, |_, _| Some(&PARTIAL_OBJECT_METADATA)).unwrap()
+        };
+        let found = |field: &str| Some(format!("unknown field {field}"));
+        assert_eq!(unknown(br#"{"metadata":{}}"#), None);
+        assert_eq!(
+            unknown(br#"{"metadata":{},"spec":{"a":1}}"#),
+            found("\"spec\"")
+        );
+        let prefix = b"k8s\0\x0a\x07\x0a\x02v1\x12\x01A";
+        assert_eq!(
+            unknown(&[&prefix[..], b"\x12\x05\x0a\x03\x0a\x01a"].concat()),
+            None
+        );
+        assert_eq!(
+            unknown(&[&prefix[..], b"\x12\x08\x0a\x03\x0a\x01a\x12\x01b"].concat()),
+            found("number 2 of PartialObjectMetadata")
         );
     }
 

@@ -3,6 +3,7 @@
 use apiloom_meta::kind::{Lifecycle, Release};
 
 use super::*;
+use crate::registry::objects::stored_value::StorageMediaType;
 
 fn release(text: &str) -> Release {
     text.parse().unwrap()
@@ -163,6 +164,25 @@ async fn objects_are_stored_so_that_the_emulated_build_reads_them() {
         .await;
     let read = read.unwrap().object().unwrap();
     assert_eq!(read.api_version(), "test.example.com/v1");
+}
+
+/// An earlier release may not know the numbers of fields, but every release reads JSON.
+#[tokio::test]
+async fn objects_of_an_emulated_release_are_stored_as_json() {
+    let media_type = |emulated: &[&str]| {
+        let mut builder = ages(&Memory::new(), emulated);
+        builder.storage_media_type(StorageMediaType::Protobuf);
+        let registry = builder.build().unwrap();
+        let catalog = registry.catalog();
+        let ages = apiloom_meta::GroupResource::new(GROUP, "ages");
+        let of = |resource| catalog.kinds[resource].kind.media_type;
+        let namespaces = apiloom_meta::GroupResource::new("", "namespaces");
+        (of(&ages), of(&namespaces))
+    };
+    use StorageMediaType::{Json, Protobuf};
+    assert_eq!(media_type(&[]), (Protobuf, Protobuf));
+    assert_eq!(media_type(&["1.4"]), (Protobuf, Protobuf));
+    assert_eq!(media_type(&["1.3"]), (Json, Protobuf));
 }
 
 #[tokio::test]

@@ -1,9 +1,14 @@
 //! Migration of stored objects to the form in which they are stored now.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use apiloom_storage::{Entry, Layer, ListRequest, Page, StorageError};
+use apiloom_storage::{
+    Entry, EventKind, Layer, ListRequest, Page, Revision, StorageError, WatchItem, WatchStart,
+};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
 use tokio::time::Instant;
 
 use super::emulation::{New, ages, ages_over};
@@ -312,22 +317,189 @@ async fn a_migration_ends_when_its_store_does() {
     assert_eq!(error.reason, Some(StatusReason::ServerTimeout));
 }
 
+/// The migration of other kinds goes on.
 #[tokio::test]
-async fn a_kind_that_is_changed_ends_a_migration_of_it() {
+async fn a_kind_that_is_changed_or_removed_is_reported() {
+    const CHANGED: &str = "the kind was changed or removed during the migration";
     let store = Memory::new();
     create_old(&store, (0..70).map(|i| format!("a{i:03}"))).await;
-    let registry = running(ages(&store, &[])).await;
-    let mut migration = registry.migrate(only_ages()).unwrap();
+    let resource = |plural: &str| apiloom_meta::GroupResource::new(GROUP, plural);
+    let check = |report: &MigrationReport, name: &str, objects: u64| {
+        let of = (&report.resource, report.objects, report.is_complete);
+        assert_eq!(of, (&resource(name), objects, true));
+        let error = report.errors[0].as_str();
+        assert!(error.contains(CHANGED), "{error}");
+    };
+    let mut builder = ages(&store, &[]);
+    builder.kind::<Gadget>();
+    builder.kind::<Widget>();
+    let registry = running(builder).await;
+    let options = MigrationOptions {
+        resources: ["ages", "gadgets", "widgets"].map(resource).into(),
+        ..MigrationOptions::default()
+    };
+    let mut migration = registry.migrate(options).unwrap();
     assert!(!migration.next().await.unwrap().unwrap().is_complete);
-    let change = CatalogChange::new().kind::<New>();
+    let change = CatalogChange::new()
+        .kind::<New>()
+        .remove(resource("gadgets"));
     registry.change(change).await.unwrap();
-    let error = migration.next().await.unwrap().unwrap_err();
-    assert!(
-        error.message.contains("a kind was changed"),
-        "{}",
-        error.message
+    check(&migration.next().await.unwrap().unwrap(), "ages", 64);
+    check(&migration.next().await.unwrap().unwrap(), "gadgets", 0);
+    let last = migration.next().await.unwrap().unwrap();
+    assert_eq!(
+        numbers(std::slice::from_ref(&last)),
+        [("widgets.test.example.com".to_owned(), 0, 0, 0)]
     );
+    assert!(last.is_complete && last.errors.is_empty(), "{last:?}");
     assert!(migration.next().await.is_none());
+}
+
+/// A server that emulates a release stores less than it knows; so does one that is older than the objects.
+#[tokio::test]
+async fn a_server_that_emulates_a_release_does_not_migrate_its_kinds() {
+    let store = Memory::new();
+    let mut builder = ages(&store, &["1.2"]);
+    builder.kind::<Widget>();
+    let registry = running(builder).await;
+    for options in [only_ages(), MigrationOptions::default()] {
+        let error = registry.migrate(options).unwrap_err();
+        assert_eq!(error.reason, Some(StatusReason::Conflict));
+        let text = "ages.test.example.com cannot be migrated while group test.example.com emulates release 1.2";
+        assert!(error.message.starts_with(text), "{}", error.message);
+    }
+    let other = MigrationOptions {
+        resources: vec![apiloom_meta::GroupResource::new("", "namespaces")],
+        ..MigrationOptions::default()
+    };
+    assert_eq!(migrate(&registry, other).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn objects_with_fields_that_the_server_does_not_know_are_reported_and_left() {
+    let store = Memory::new();
+    create_old(&store, ["a".to_owned()]).await;
+    let newer = json!({"kind": "Age", "apiVersion": NEW, "years": 3, "months": {"count": 4},
+        "metadata": {"name": "newer", "namespace": "default", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"}});
+    let newer = newer.to_string();
+    store
+        .create(&key("newer"), newer.clone().into(), None)
+        .await
+        .unwrap();
+    let registry = running(ages(&store, &[])).await;
+    for dry_run in [true, false] {
+        let options = MigrationOptions {
+            dry_run,
+            ..only_ages()
+        };
+        let reports = migrate(&registry, options).await.unwrap();
+        let ages = "ages.test.example.com".to_owned();
+        assert_eq!(numbers(&reports), [(ages, 2, 1, 1)]);
+        let error = &reports[0].errors[0];
+        let text = format!(
+            "{}: it is stored with an unknown field \"months\"",
+            key("newer")
+        );
+        assert!(error.starts_with(&text), "{error}");
+    }
+    let (kept, _) = store.get(&key("newer")).await.unwrap();
+    assert_eq!(kept.unwrap().value, newer);
+}
+
+/// A store that counts the rewrites that run at the same time.
+#[derive(Debug)]
+struct Busy {
+    store: Arc<Memory>,
+    running: AtomicUsize,
+    most: AtomicUsize,
+}
+
+#[async_trait]
+impl Layer for Busy {
+    fn behind(&self) -> &dyn Storage {
+        &*self.store
+    }
+    async fn rewrite_if(
+        &self,
+        key: &str,
+        expected: Revision,
+        value: Bytes,
+    ) -> Result<Revision, StorageError> {
+        let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(running, Ordering::SeqCst);
+        // With paused time this ends when nothing else can run.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let rewritten = self.store.rewrite_if(key, expected, value).await;
+        self.running.fetch_sub(1, Ordering::SeqCst);
+        rewritten
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_objects_are_rewritten_at_a_time_but_not_all() {
+    for (rate, expected) in [
+        (None, 16),
+        (NonZeroU32::new(200), 4),
+        (NonZeroU32::new(10), 1),
+    ] {
+        let store = Memory::new();
+        create_old(&store, (0..40).map(|i| format!("a{i:03}"))).await;
+        let busy = Arc::new(Busy {
+            store: Arc::clone(&store),
+            running: AtomicUsize::new(0),
+            most: AtomicUsize::new(0),
+        });
+        let registry = running(ages_over(Arc::clone(&busy) as Arc<dyn Storage>, &[])).await;
+        let options = MigrationOptions {
+            max_writes_per_second: rate,
+            ..only_ages()
+        };
+        let reports = migrate(&registry, options).await.unwrap();
+        let ages = "ages.test.example.com".to_owned();
+        assert_eq!(numbers(&reports), [(ages, 40, 40, 0)]);
+        assert_eq!(busy.most.load(Ordering::SeqCst), expected, "{rate:?}");
+        assert_eq!(stored_versions(&store).await, vec![NEW; 40]);
+    }
+}
+
+struct Fleeting;
+
+impl Strategy<New> for Fleeting {
+    fn ttl(&self) -> Option<Duration> {
+        Some(Duration::from_secs(3600))
+    }
+}
+
+#[tokio::test]
+async fn an_object_lives_no_longer_because_it_is_migrated() {
+    let store = Memory::new();
+    let mut builder = ages(&store, &[]);
+    builder.strategy::<New>(Fleeting);
+    let registry = running(builder).await;
+    let prefix = format!("/registry/{GROUP}/ages/");
+    let mut events = store.watch(&prefix, WatchStart::Now).await.unwrap();
+    let document = json!({"kind": "Age", "apiVersion": OLD, "age": 3, "metadata": {"name": "a", "namespace": "default",
+        "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"}});
+    let value = document.to_string().into();
+    // Long enough for a migration on a busy machine, and much less than the time of the strategy.
+    let ttl = Some(Duration::from_secs(3));
+    store.create(&key("a"), value, ttl).await.unwrap();
+    let reports = migrate(&registry, only_ages()).await.unwrap();
+    assert_eq!(reports[0].rewritten, 1);
+    let mut next = async || loop {
+        let item = tokio::time::timeout(Duration::from_secs(60), events.next());
+        let item = item.await.expect("its time is over").unwrap().unwrap();
+        if let WatchItem::Event(event) = item {
+            break event;
+        }
+    };
+    assert_eq!(next().await.kind, EventKind::Created);
+    assert_eq!(next().await.kind, EventKind::Updated);
+    let deleted = next().await;
+    assert_eq!(deleted.kind, EventKind::Deleted);
+    let (last, _) = deleted.previous.as_ref().unwrap();
+    let last: Value = serde_json::from_slice(last).unwrap();
+    assert_eq!(last["apiVersion"], NEW);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,15 +1,17 @@
 //! migrate: stores an object again if its stored bytes are stale, without changing it.
 //!
 //! The write has the revision of those bytes as its precondition, so it never undoes the write of a client. It runs
-//! neither admission nor validation nor the strategy: the object is what it was, so it must not be refused now.
+//! neither admission nor validation nor the strategy: the object is what it was, so it must not be refused now. An object
+//! whose bytes have fields that this server does not know is left as it is, since the server of a newer release may need them.
 
 use std::sync::Arc;
 
-use apiloom_meta::ApiError;
+use apiloom_meta::{ApiError, StatusReason};
 use apiloom_storage::{Entry, StorageError};
 
 use super::Writes;
 use crate::registry::large::OffThread;
+use crate::registry::objects::kind::Kind;
 use crate::registry::objects::kind_version::VersionIndex;
 use crate::registry::options::RequestContext;
 
@@ -62,12 +64,12 @@ impl Writes {
             if prepared.stored == entry.value {
                 return Ok(Migrated::Current(version));
             }
+            check_is_complete(kind, &entry, version).map_err(MigrateError::Object)?;
             if dry_run {
                 return Ok(Migrated::Rewritten(version));
             }
             let prepared = Arc::new(prepared);
-            let expected = Some(entry.revision);
-            entry = match self.store(&entry.key, &prepared, expected).await {
+            entry = match self.rewrite(&entry.key, &prepared, entry.revision).await {
                 Ok(_) => return Ok(Migrated::Rewritten(version)),
                 Err(StorageError::Conflict { present, .. }) => match present {
                     Some(present) => *present,
@@ -84,5 +86,20 @@ impl Writes {
                 }
             };
         }
+    }
+}
+
+/// Checks that the object that was read has all fields of its stored bytes: what is read is what will be stored.
+fn check_is_complete(kind: &Kind, entry: &Entry, version: VersionIndex) -> Result<(), ApiError> {
+    let unknown = kind.unknown_stored_field(&entry.value, version);
+    match unknown.map_err(ApiError::internal)? {
+        None => Ok(()),
+        Some(field) => Err(ApiError::new(
+            StatusReason::InternalError,
+            format!(
+                "it is stored with an {field}, which this server does not know and would drop: migrate it with the release \
+                 that stored it, or update the object if the field is not needed"
+            ),
+        )),
     }
 }

@@ -36,6 +36,26 @@ impl Writes {
         written
     }
 
+    /// Stores an object of a revision in another form; it keeps its remaining time to live.
+    pub(crate) async fn rewrite(
+        &self,
+        key: &str,
+        prepared: &Arc<PreparedObject>,
+        expected: Revision,
+    ) -> Result<Revision, StorageError> {
+        let kind = &self.resource.kind;
+        if self.resource.cache.is_some() {
+            kind.pending_writes.put(key, Arc::clone(prepared));
+        }
+        let bytes = prepared.stored.clone();
+        let written = kind.store.rewrite_if(key, expected, bytes).await;
+        match &written {
+            Ok(revision) => kind.acknowledge(*revision).await,
+            Err(_) => kind.pending_writes.remove(key, prepared),
+        }
+        written
+    }
+
     /// Deletes an object of the store if it is at the `expected` revision.
     pub(crate) async fn delete_stored(
         &self,
