@@ -157,7 +157,10 @@ impl<'a> Generation<'a> {
 
     fn settings(&self) -> Settings {
         match &self.package.server {
-            ServerPackage::Known(server) => Settings::new(&server.bin, &server.dir),
+            ServerPackage::Known(server) => Settings {
+                clients: self.package.clients,
+                ..Settings::new(&server.bin, &server.dir)
+            },
             ServerPackage::None { crate_path } => Settings::without_server(crate_path),
         }
     }

@@ -6,7 +6,8 @@ use crate::model::Model;
 use crate::render::{RenderError, Renderer};
 pub use crate::settings::{CONTRACT, Settings};
 use crate::view::{
-    ApiServiceView, InstallView, ListView, MainView, ModView, ProtoView, RbacView, RegistryView,
+    ApiServiceView, ClientsetView, InstallView, ListView, MainView, ModView, ProtoView, RbacView,
+    RegistryView,
 };
 use apiloom_meta::kind::ProtoFile;
 
@@ -31,7 +32,7 @@ pub fn generate(model: &Model, settings: &Settings) -> Result<Files, RenderError
     let mut files = BTreeMap::from([
         (
             "src/generated/mod.rs".to_owned(),
-            renderer.rust("mod.rs.tera", &ModView::new(model))?,
+            renderer.rust("mod.rs.tera", &ModView::new(model, settings.clients))?,
         ),
         (
             "src/generated/registry.rs".to_owned(),
@@ -50,6 +51,12 @@ pub fn generate(model: &Model, settings: &Settings) -> Result<Files, RenderError
             renderer.yaml("rbac.yaml.tera", &RbacView::new(model))?,
         ),
     ]);
+    if settings.clients {
+        files.insert(
+            "src/generated/clientset.rs".to_owned(),
+            renderer.rust("clientset.rs.tera", &ClientsetView::new(model))?,
+        );
+    }
     let services = ApiServiceView::new(model, settings);
     // kubectl refuses to apply a file without an object, and a package with only the core group has none.
     if !services.services.is_empty() {

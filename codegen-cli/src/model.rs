@@ -58,6 +58,8 @@ pub struct Kind {
     pub conditions: Vec<String>,
     /// Whether objects live in a namespace.
     pub namespaced: bool,
+    /// Whether clients and informers are generated for it.
+    pub has_client: bool,
     /// Served verbs, as RBAC spells them.
     pub verbs: Vec<String>,
     /// The subresources with a verb, by name.

@@ -30,8 +30,10 @@ pub(crate) struct Package {
     pub(crate) externs: Externs,
     /// The package that holds the server's binary.
     pub(crate) server: ServerPackage,
-    /// Whether the OpenAPI v2 document is generated too.
+    /// Whether the OpenAPI v2 document is generated too: with `openapi-v2 = true`.
     pub(crate) openapi_v2: bool,
+    /// Whether clients and informers are generated: with `clients = true`.
+    pub(crate) clients: bool,
     /// The folder of cargo's output.
     pub(crate) target_dir: PathBuf,
     /// The folder of apiloom, if the package depends on it by path.
@@ -125,7 +127,8 @@ impl Package {
         };
         Ok(Package {
             server,
-            openapi_v2: openapi_v2(package)?,
+            openapi_v2: flag(package, "openapi-v2")?,
+            clients: flag(package, "clients")?,
             name: package.name.to_string(),
             crate_name: library.name.replace('-', "_"),
             root: relative_to(library.src_path.as_std_path(), &dir),
@@ -342,13 +345,13 @@ fn setting<'a>(package: &'a CargoPackage, key: &str) -> Option<&'a serde_json::V
     package.metadata.get("apiloom")?.get(key)
 }
 
-/// Whether the OpenAPI v2 document is generated too: with `openapi-v2 = true`.
-fn openapi_v2(package: &CargoPackage) -> Result<bool, Complaint> {
-    match setting(package, "openapi-v2") {
+/// The value of a key that is `true` or `false`; false if it is absent.
+fn flag(package: &CargoPackage, key: &str) -> Result<bool, Complaint> {
+    match setting(package, key) {
         None => Ok(false),
-        Some(value) => value.as_bool().ok_or_else(|| {
-            "package.metadata.apiloom.openapi-v2 must be `true` or `false`".to_owned()
-        }),
+        Some(value) => value
+            .as_bool()
+            .ok_or_else(|| format!("package.metadata.apiloom.{key} must be `true` or `false`")),
     }
 }
 

@@ -16,6 +16,8 @@ pub struct Settings {
     pub server_dir: String,
     /// The path of the crate that the list of kinds names, for a package without a server: it gets only this list.
     pub list_from: Option<String>,
+    /// Whether clients and informers are generated.
+    pub clients: bool,
 }
 
 impl Settings {
@@ -27,6 +29,7 @@ impl Settings {
             server: server.into(),
             server_dir: server_dir.into(),
             list_from: None,
+            clients: false,
         }
     }
 

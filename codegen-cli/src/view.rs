@@ -1,11 +1,14 @@
 //! The views: the data of each template, as final text with every name and condition decided.
 
+mod clientset;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use apiloom_meta::kind::ProtoFile;
 
+pub(crate) use self::clientset::ClientsetView;
 use crate::model::{Group, Model, Subresource};
 use crate::settings::Settings;
 
@@ -67,6 +70,8 @@ pub(crate) struct TypeView {
 #[derive(Debug, Serialize)]
 pub(crate) struct ModView {
     pub(crate) package: String,
+    /// Whether there are clients.
+    pub(crate) clients: bool,
 }
 
 /// `main.rs`.
@@ -204,9 +209,10 @@ impl ListView {
 }
 
 impl ModView {
-    pub(crate) fn new(model: &Model) -> ModView {
+    pub(crate) fn new(model: &Model, clients: bool) -> ModView {
         ModView {
             package: model.package.clone(),
+            clients,
         }
     }
 }
@@ -525,6 +531,7 @@ mod tests {
             rust_type: String::new(),
             conditions: Vec::new(),
             namespaced: true,
+            has_client: true,
             verbs: Vec::new(),
             subresources: Vec::new(),
             served: true,

@@ -31,6 +31,8 @@
 
 #[cfg(feature = "server")]
 pub mod apis;
+#[cfg(feature = "client")]
+pub mod client;
 #[doc(hidden)]
 pub mod codegen;
 pub mod guide;

@@ -8,6 +8,7 @@ pub const TEMPLATES: &[(&str, &str)] = &[
         "apiservice.yaml.tera",
         include_str!("../apiservice.yaml.tera"),
     ),
+    ("clientset.rs.tera", include_str!("../clientset.rs.tera")),
     ("install.rs.tera", include_str!("../install.rs.tera")),
     ("list.rs.tera", include_str!("../list.rs.tera")),
     ("main.rs.tera", include_str!("../main.rs.tera")),

@@ -86,6 +86,7 @@ impl Assembly<'_> {
             rust_type: rust_type(self.krate, declared),
             conditions: declared.conditions.clone(),
             namespaced: kind.scope == Scope::Namespaced,
+            has_client: kind.has_client,
             verbs: verbs(&kind.verbs),
             subresources: subresources(kind),
             served: is_on(kind) && !gone(kind, release),

@@ -9,7 +9,8 @@ use super::*;
 use crate::generate::Settings;
 use crate::model::{Group, Kind, Model, Release, Subresource};
 use crate::view::{
-    ApiServiceView, InstallView, ListView, MainView, ModView, ProtoView, RbacView, RegistryView,
+    ApiServiceView, ClientsetView, InstallView, ListView, MainView, ModView, ProtoView, RbacView,
+    RegistryView,
 };
 
 fn full() -> (Model, Settings) {
@@ -20,6 +21,7 @@ fn full() -> (Model, Settings) {
         rust_type: "crate::v1::HTTPRoute".to_owned(),
         conditions: Vec::new(),
         namespaced: true,
+        has_client: true,
         verbs: vec!["create".to_owned(), "get".to_owned()],
         subresources: vec![Subresource {
             name: "status".to_owned(),
@@ -101,7 +103,8 @@ fn views((model, settings): &(Model, Settings)) -> BTreeMap<&'static str, Value>
             "messages.proto.tera",
             json(ProtoView::new(&proto_file(!model.groups.is_empty()))),
         ),
-        ("mod.rs.tera", json(ModView::new(model))),
+        ("clientset.rs.tera", json(ClientsetView::new(model))),
+        ("mod.rs.tera", json(ModView::new(model, true))),
         ("rbac.yaml.tera", json(RbacView::new(model))),
         ("registry.rs.tera", json(RegistryView::new(model))),
     ])

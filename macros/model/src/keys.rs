@@ -200,7 +200,7 @@ const KEYS: &[Key] = &[
     key("release", &[Group]),
     key("store_path", &[Resource]),
     later("method", &[Resource]),
-    later("no_client", &[Resource]),
+    key("no_client", &[Resource]),
     later("index", &[Resource]),
     later("strategy", &[Resource]),
     later("rbac", &[Resource]),

@@ -69,6 +69,8 @@ pub struct Kind {
     pub served: bool,
     /// Whether the version is served only if `--runtime-config` enables it.
     pub disabled_by_default: bool,
+    /// Whether clients and informers are generated for the kind.
+    pub has_client: bool,
     /// The releases that introduce, deprecate and remove the kind.
     pub lifecycle: Option<Lifecycle>,
     /// How names are checked.

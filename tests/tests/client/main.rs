@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod generated;
 mod over_tls;
 mod verbs;
 

@@ -7,7 +7,6 @@ use apiloom::prelude::*;
     version = "v1",
     namespaced,
     method(rollback),
-    no_client,
     cel("true"),
     gate = "X",
     index("by-team"),

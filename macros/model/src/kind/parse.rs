@@ -133,6 +133,7 @@ struct Keys {
     storage: bool,
     served: Option<bool>,
     disabled_by_default: bool,
+    no_client: bool,
     lifecycle: Option<Lifecycle>,
     name_format: NameFormat,
     generation: Option<bool>,
@@ -214,6 +215,7 @@ impl Keys {
             "storage" => self.storage = arg.flag(d),
             "served" => self.served = arg.boolean(d),
             "disabled_by_default" => self.disabled_by_default = arg.flag(d),
+            "no_client" => self.no_client = arg.flag(d),
             "lifecycle" => self.lifecycle = read_lifecycle(arg, d),
             "name_format" => self.name_format = read_name_format(arg, d).unwrap_or_default(),
             "generation" => {
@@ -319,6 +321,7 @@ impl Keys {
             storage: self.storage,
             served: self.served.unwrap_or(true),
             disabled_by_default: self.disabled_by_default,
+            has_client: !self.no_client,
             lifecycle: self.lifecycle,
             name_format: self.name_format,
             generation: self.generation.unwrap_or(true),

@@ -1,0 +1,301 @@
+//! The view of `clientset.rs`: clients and informers of all kinds, by group and version.
+
+use serde::Serialize;
+
+use super::{api_version, first_label, group_word, snake_case};
+use crate::model::{Group, Kind, Model};
+
+/// `clientset.rs`.
+#[derive(Debug, Serialize)]
+pub(crate) struct ClientsetView {
+    pub(crate) package: String,
+    pub(crate) versions: Vec<VersionClients>,
+}
+
+/// The clients of one group and version.
+#[derive(Debug, Serialize)]
+pub(crate) struct VersionClients {
+    /// `wardle.example.com/v1alpha1`.
+    pub(crate) api_version: String,
+    /// The method: `wardle_v1alpha1`.
+    pub(crate) method: String,
+    /// `WardleV1alpha1`.
+    pub(crate) clients: String,
+    /// `WardleV1alpha1Informers`.
+    pub(crate) informers: String,
+    pub(crate) client_methods: Vec<ClientMethod>,
+    pub(crate) informer_methods: Vec<InformerMethod>,
+}
+
+/// A method that makes the client of a kind.
+#[derive(Debug, Serialize)]
+pub(crate) struct ClientMethod {
+    pub(crate) doc: String,
+    pub(crate) name: String,
+    /// Parameters after `&self`.
+    pub(crate) parameters: &'static str,
+    pub(crate) rust_type: String,
+    /// The type of the scope.
+    pub(crate) scope: &'static str,
+    /// The call of the client.
+    pub(crate) call: &'static str,
+}
+
+/// A method that makes the informer of a kind.
+#[derive(Debug, Serialize)]
+pub(crate) struct InformerMethod {
+    pub(crate) doc: String,
+    pub(crate) name: String,
+    pub(crate) rust_type: String,
+    /// The call of the factory.
+    pub(crate) call: &'static str,
+}
+
+impl ClientsetView {
+    pub(crate) fn new(model: &Model) -> ClientsetView {
+        let mut versions = Vec::new();
+        for group in &model.groups {
+            for version in &group.versions {
+                let kinds = group.kinds.iter();
+                let has_client =
+                    |kind: &&Kind| kind.has_client && kind.served && !kind.verbs.is_empty();
+                let kinds: Vec<&Kind> = kinds
+                    .filter(|kind| kind.version == *version)
+                    .filter(has_client)
+                    .collect();
+                if !kinds.is_empty() {
+                    versions.push(VersionClients::new(model, group, version, &kinds));
+                }
+            }
+        }
+        ClientsetView {
+            package: model.package.clone(),
+            versions,
+        }
+    }
+}
+
+impl VersionClients {
+    fn new(model: &Model, group: &Group, version: &str, kinds: &[&Kind]) -> VersionClients {
+        let method = format!("{}_{}", group_name(model, group), snake_case(version));
+        let clients = camel_case(&method);
+        let follows = |kind: &&&Kind| {
+            ["list", "watch"]
+                .iter()
+                .all(|verb| kind.verbs.iter().any(|own| own == verb))
+        };
+        VersionClients {
+            api_version: api_version(group, version),
+            informers: format!("{clients}Informers"),
+            clients,
+            method,
+            client_methods: kinds.iter().flat_map(|kind| client_methods(kind)).collect(),
+            informer_methods: kinds
+                .iter()
+                .filter(follows)
+                .map(|kind| informer_method(kind))
+                .collect(),
+        }
+    }
+}
+
+/// The group's name in methods: its first label, or, if another group has that too, all of it.
+fn group_name(model: &Model, group: &Group) -> String {
+    let label = |group: &Group| first_label(group_word(group)).to_owned();
+    let own = label(group);
+    let mut others = model.groups.iter().filter(|other| other.name != group.name);
+    let is_shared = others.any(|other| label(other) == own);
+    let name = if is_shared {
+        group_word(group).to_owned()
+    } else {
+        own
+    };
+    identifier(&name)
+}
+
+/// An identifier of a DNS name.
+fn identifier(name: &str) -> String {
+    let name: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect();
+    if name.starts_with(|c: char| c.is_ascii_digit()) {
+        format!("group_{name}")
+    } else {
+        name
+    }
+}
+
+/// `WardleV1alpha1` of `wardle_v1alpha1`.
+fn camel_case(name: &str) -> String {
+    let words = name.split('_').filter(|word| !word.is_empty());
+    words
+        .map(|word| {
+            let (first, rest) = word.split_at(1);
+            first.to_ascii_uppercase() + rest
+        })
+        .collect()
+}
+
+/// The name of a method for a resource.
+fn method(plural: &str) -> String {
+    let name = plural.replace('-', "_");
+    match syn::parse_str::<syn::Ident>(&name) {
+        Ok(_) => name,
+        // A keyword.
+        Err(_) => format!("r#{name}"),
+    }
+}
+
+fn client_methods(kind: &Kind) -> Vec<ClientMethod> {
+    let plural = &kind.plural;
+    let of = |doc: String, name: String, parameters, scope, call| ClientMethod {
+        doc,
+        name,
+        parameters,
+        rust_type: kind.rust_type.clone(),
+        scope,
+        call,
+    };
+    if !kind.namespaced {
+        let doc = format!("The client of `{plural}`.");
+        return vec![of(doc, method(plural), "", "Cluster", "cluster()")];
+    }
+    let mut methods = vec![of(
+        format!("The client of `{plural}` in a namespace."),
+        method(plural),
+        ", namespace: &str",
+        "Namespaced",
+        "namespaced(namespace)",
+    )];
+    if kind
+        .verbs
+        .iter()
+        .any(|verb| verb == "list" || verb == "watch")
+    {
+        methods.push(of(
+            format!("Lists and watches `{plural}` in all namespaces."),
+            format!("all_{}", plural.replace('-', "_")),
+            "",
+            "AllNamespaces",
+            "all_namespaces()",
+        ));
+    }
+    methods
+}
+
+fn informer_method(kind: &Kind) -> InformerMethod {
+    InformerMethod {
+        doc: format!("The informer of `{}`.", kind.plural),
+        name: method(&kind.plural),
+        rust_type: kind.rust_type.clone(),
+        call: if kind.namespaced {
+            "informer()"
+        } else {
+            "cluster_informer()"
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(plural: &str, namespaced: bool, verbs: &[&str]) -> Kind {
+        Kind {
+            kind: "Thing".to_owned(),
+            version: "v1".to_owned(),
+            plural: plural.to_owned(),
+            rust_type: "crate::Thing".to_owned(),
+            conditions: Vec::new(),
+            namespaced,
+            has_client: true,
+            verbs: verbs.iter().map(|verb| (*verb).to_owned()).collect(),
+            subresources: Vec::new(),
+            served: true,
+            storage: true,
+            hub: "v1".to_owned(),
+            fields: Vec::new(),
+        }
+    }
+
+    fn model(groups: &[(&str, Vec<Kind>)]) -> Model {
+        let groups = groups.iter().map(|(name, kinds)| Group {
+            name: (*name).to_owned(),
+            rust_const: "crate::GROUP".to_owned(),
+            versions: vec!["v1".to_owned()],
+            release: None,
+            kinds: kinds.clone(),
+        });
+        Model {
+            package: "p".to_owned(),
+            crate_name: "p".to_owned(),
+            configure: false,
+            groups: groups.collect(),
+        }
+    }
+
+    #[test]
+    fn groups_are_called_by_their_first_label_unless_two_have_it() {
+        let things = || vec![kind("things", true, &["get"])];
+        let check = |groups: &[&str], expected: &[(&str, &str)]| {
+            let groups: Vec<_> = groups.iter().map(|group| (*group, things())).collect();
+            let view = ClientsetView::new(&model(&groups));
+            let names = view
+                .versions
+                .iter()
+                .map(|version| (&*version.method, &*version.clients));
+            assert_eq!(names.collect::<Vec<_>>(), expected);
+        };
+        check(
+            &["", "apps.x.com"],
+            &[("core_v1", "CoreV1"), ("apps_v1", "AppsV1")],
+        );
+        check(
+            &["a.x.com", "a.y.com", "3d-print.x.com"],
+            &[
+                ("a_x_com_v1", "AXComV1"),
+                ("a_y_com_v1", "AYComV1"),
+                ("group_3d_print_v1", "Group3dPrintV1"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_kind_has_the_methods_that_its_verbs_and_scope_allow() {
+        let silent = Kind {
+            has_client: false,
+            ..kind("silents", true, &["get", "list", "watch"])
+        };
+        let view = ClientsetView::new(&model(&[(
+            "x.com",
+            vec![
+                kind("things", true, &["get", "list", "watch"]),
+                kind("reviews", true, &["create"]),
+                kind("use", false, &["list"]),
+                kind("odd-ones", false, &["list", "watch"]),
+                silent,
+            ],
+        )]));
+        let [version] = &view.versions[..] else {
+            panic!("{view:?}");
+        };
+        let clients: Vec<&str> = version
+            .client_methods
+            .iter()
+            .map(|method| &*method.name)
+            .collect();
+        assert_eq!(
+            clients,
+            ["things", "all_things", "reviews", "r#use", "odd_ones"]
+        );
+        let informers: Vec<&str> = version
+            .informer_methods
+            .iter()
+            .map(|method| &*method.name)
+            .collect();
+        assert_eq!(informers, ["things", "odd_ones"]);
+        let empty = ClientsetView::new(&model(&[("x.com", vec![kind("things", true, &[])])]));
+        assert!(empty.versions.is_empty());
+    }
+}

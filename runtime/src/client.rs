@@ -1,0 +1,27 @@
+//! Clients, caches and controllers: programs that use the kinds of a server.
+//!
+//! `apiloom generate` makes a `Clientset` and `Informers` of a package's kinds, if its Cargo.toml has `clients = true` in
+//! `[package.metadata.apiloom]`.
+
+pub use apiloom_client::AllNamespaces;
+pub use apiloom_client::ApiObject;
+pub use apiloom_client::ApiResource;
+pub use apiloom_client::Body;
+pub use apiloom_client::Client;
+pub use apiloom_client::ClientBuilder;
+pub use apiloom_client::Cluster;
+pub use apiloom_client::DecodeError;
+pub use apiloom_client::Error;
+pub use apiloom_client::HasMetadata;
+pub use apiloom_client::Kind;
+pub use apiloom_client::ListOptions;
+pub use apiloom_client::Namespaced;
+pub use apiloom_client::ObjectList;
+pub use apiloom_client::Patch;
+pub use apiloom_client::ResourceClient;
+pub use apiloom_client::Transport;
+pub use apiloom_client::TransportError;
+pub use apiloom_client::WatchEvent;
+pub use apiloom_client::WatchStream;
+pub use apiloom_client::cache;
+pub use apiloom_client::controller;
