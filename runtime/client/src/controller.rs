@@ -4,6 +4,7 @@
 
 mod cancel;
 mod election;
+mod events;
 mod finalizer;
 mod guard;
 mod owner;
@@ -15,6 +16,10 @@ pub use cancel::Cancel;
 pub use election::{
     ClientLease, ElectionConfig, ElectionConfigError, GuardedTransport, LeaderElector, Leadership,
     LeadershipLost, Lease, LeaseError, LeaseSpec, LeaseStore, NotLeader, WriteGuard,
+};
+pub use events::{
+    ClientEvents, Event, EventError, EventSeries, EventSink, EventType, NewEvent, ObjectReference,
+    Recorder, RecorderMetrics,
 };
 pub use finalizer::Finalized;
 pub use guard::{CacheVersion, WriteRecorder};
