@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod generated;
+mod informers;
 mod over_tls;
 mod verbs;
 

@@ -17,6 +17,11 @@ use super::verbs::every_verb;
 
 /// The transport to the server of a kubeconfig, and its token.
 fn transport(kubeconfig: &Path) -> (HttpTransportBuilder, String) {
+    transport_to(None, kubeconfig)
+}
+
+/// The same, at another URL.
+fn transport_to(url: Option<&str>, kubeconfig: &Path) -> (HttpTransportBuilder, String) {
     let text = std::fs::read_to_string(kubeconfig).unwrap();
     let config: Value = serde_saphyr::from_str(&text).unwrap();
     let cluster = &config["clusters"][0]["cluster"];
@@ -25,12 +30,20 @@ fn transport(kubeconfig: &Path) -> (HttpTransportBuilder, String) {
         authorities: Some(STANDARD.decode(authority).unwrap()),
         ..TlsOptions::default()
     };
-    let builder = HttpTransport::builder(cluster["server"].as_str().unwrap()).tls(tls);
+    let url = url.unwrap_or_else(|| cluster["server"].as_str().unwrap());
+    let builder = HttpTransport::builder(url).tls(tls);
     let token = config["users"][0]["user"]["token"].as_str().unwrap();
     (builder, format!("Bearer {token}"))
 }
 
-fn client_of(
+/// A client of the server, at the URL of a proxy before it.
+pub(super) fn client_at(cluster: &Cluster, url: &str) -> Client {
+    let (builder, token) = transport_to(Some(url), cluster.server().kubeconfig());
+    let client = Client::builder(builder.build().unwrap());
+    client.header("authorization", &token).build().unwrap()
+}
+
+pub(super) fn client_of(
     cluster: &Cluster,
     change: impl FnOnce(HttpTransportBuilder) -> HttpTransportBuilder,
 ) -> Client {
