@@ -20,6 +20,8 @@
 
 pub mod cache;
 pub mod client;
+#[cfg(feature = "tls")]
+pub mod config;
 pub mod controller;
 pub mod error;
 pub mod object;

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use apiloom_client::config::{Config, Kubeconfig};
 use apiloom_client::transport::{HttpTransport, HttpTransportBuilder, TlsOptions};
 use apiloom_client::{Client, HasMetadata as _, WatchEvent};
 use apiloom_tests::{Backend, Cluster};
@@ -57,6 +58,15 @@ async fn every_verb_works_over_http2_and_http1() {
     let cluster = Cluster::start(Backend::Embedded);
     every_verb(&client_of(&cluster, |builder| builder)).await;
     every_verb(&client_of(&cluster, HttpTransportBuilder::http1_only)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kubeconfig_is_enough() {
+    let cluster = Cluster::start(Backend::Embedded);
+    let file = cluster.server().kubeconfig().to_owned();
+    let config = Kubeconfig::read(&[file]).unwrap();
+    let config = Config::from_kubeconfig(&config, None).unwrap();
+    every_verb(&config.client().unwrap().build().unwrap()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

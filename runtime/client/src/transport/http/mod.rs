@@ -99,14 +99,16 @@ impl HttpTransport {
     }
 
     /// Makes new connections with these options, for instance a renewed certificate. Idle connections end; requests in
-    /// flight keep theirs.
+    /// flight keep theirs. Of a server without TLS they are checked and not used.
     ///
     /// # Errors
     /// If the options have a malformed certificate or key: then the present ones stay.
     #[cfg(feature = "tls")]
     pub fn set_tls(&self, options: &TlsOptions) -> Result<(), TlsError> {
         let connector = tls::Tls::new(options, &self.inner.origin, self.inner.pool.settings())?;
-        self.inner.pool.set_tls(connector);
+        if self.inner.origin.is_https {
+            self.inner.pool.set_tls(connector);
+        }
         Ok(())
     }
 
