@@ -37,6 +37,9 @@ const SHORT_WATCH: Duration = Duration::from_secs(1);
 /// Failures of streaming lists, one after the other, after which a state is read page by page.
 const STREAM_FAILURES: u32 = 3;
 
+/// Broken responses to lists, one after the other, after which objects are only listed page by page.
+const LIST_FAILURES: u32 = 2;
+
 /// What is known of one server. Caches of the same server share it.
 #[derive(Clone, Debug, Default)]
 pub struct ServerTraits {
@@ -138,6 +141,7 @@ pub(super) struct Reflector<T> {
     /// Whether this resource has no streaming lists for this user, for instance since it cannot be watched.
     has_no_streams: bool,
     stream_failures: u32,
+    list_failures: u32,
     /// Whether a list that may be of any state came in pages, so that the server has no cache of the resource.
     is_paged: bool,
 }
@@ -161,6 +165,7 @@ impl<T: CacheObject> Reflector<T> {
             position: Position::default(),
             has_no_streams: false,
             stream_failures: 0,
+            list_failures: 0,
             is_paged: false,
         }
     }

@@ -16,8 +16,10 @@ use serde::{Serialize, Serializer};
 use crate::client::ApiObject;
 use crate::object::HasMetadata;
 
-/// Fields that are left out of cached objects. An object without them must not be sent back as an update of the whole
-/// object: what is left out would be removed. Patches and applies are not affected.
+/// Fields that are left out of cached objects.
+///
+/// A cached object without managedFields may be sent back as an update: the server keeps them. One without the annotation of
+/// [`Strip::LAST_APPLIED`] must not, since the update would remove the annotation; patches and applies do not.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Strip(u8);
 

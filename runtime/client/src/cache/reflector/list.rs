@@ -1,6 +1,6 @@
 //! A list, page by page.
 
-use super::{Reflector, response};
+use super::{LIST_FAILURES, Reflector, response};
 use crate::cache::object::CacheObject;
 use crate::cache::resource_version::ResourceVersion;
 use crate::cache::source::{ListItem, ListRequest, SourceError, SourceErrorKind};
@@ -10,18 +10,30 @@ impl<T: CacheObject> Reflector<T> {
     /// Reads the whole state into the store.
     pub(super) async fn page_list(&mut self) -> Result<(), SourceError> {
         let first = self.try_page_list().await;
-        match first {
+        let result = match first {
             // Once more, for the most recent state, which every server has.
             Err(error) if self.is_of_version(&error) => self.try_page_list().await,
             result => result,
+        };
+        match &result {
+            Ok(()) => self.list_failures = 0,
+            Err(error) if error.kind == SourceErrorKind::Transport => self.list_failures += 1,
+            Err(_) => {}
         }
+        result
     }
 
     async fn try_page_list(&mut self) -> Result<(), SourceError> {
-        let version = self.position.of_list();
+        let mut version = self.position.of_list();
+        // All objects may be too many for one response, which then breaks off again and again.
+        let must_page = self.list_failures >= LIST_FAILURES;
+        if must_page && version == "0" {
+            // Of any state, a server with a cache sends all objects in spite of a limit.
+            version.clear();
+        }
         // A limit makes a server read its storage instead of its cache, and makes the version exact.
-        let is_exact = !matches!(&*version, "" | "0") && !self.is_paged;
-        let limit = (!is_exact).then_some(self.page_size);
+        let is_whole = !matches!(&*version, "" | "0") && !self.is_paged && !must_page;
+        let limit = (!is_whole).then_some(self.page_size);
         let mut request = ListRequest {
             resource_version: version.clone(),
             limit,

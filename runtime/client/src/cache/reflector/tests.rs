@@ -614,6 +614,27 @@ async fn objects_without_a_name_are_not_cached() {
     assert_eq!(*run.errors.lock(), [error]);
 }
 
+/// All objects in one response are more than a client accepts, or than a connection lasts.
+#[tokio::test(start_paused = true)]
+async fn a_list_that_breaks_repeatedly_is_read_in_pages() {
+    let steps = [
+        ("list rv=0 limit=500", "break"),
+        ("list rv=0 limit=500", "break"),
+        ("list rv= limit=500", "a@1 rv=5 continue=c1"),
+        ("list continue=c1 limit=500", "b@2 rv=5"),
+        ("watch rv=5", "wait=2 410"),
+        ("list rv=5", "break"),
+        ("list rv=5", "break"),
+        ("list rv=5 limit=500", "410"),
+        ("list rv= limit=500", "a@1 rv=9 continue=c2"),
+        ("list continue=c2 limit=500", "b@2 rv=9"),
+        ("watch rv=9", "wait=2 410"),
+        ("list rv=9", "a@1 b@2 rv=12"),
+        ("watch rv=12", ""),
+    ];
+    run(&pages(), &steps, "+a@1 +b@2 synced").await;
+}
+
 /// A server that accepts connections and then says nothing.
 #[tokio::test(start_paused = true)]
 async fn a_request_without_a_response_is_given_up() {
