@@ -23,6 +23,8 @@ pub mod client;
 #[cfg(feature = "tls")]
 pub mod config;
 pub mod controller;
+pub mod discovery;
+pub mod dynamic;
 pub mod error;
 pub mod object;
 mod random;
@@ -35,6 +37,7 @@ pub use client::{
     AllNamespaces, ApiObject, ApiResource, Client, ClientBuilder, Cluster, Kind, ListOptions,
     Namespaced, ObjectList, Patch, ResourceClient, WatchEvent, WatchStream,
 };
+pub use dynamic::{DynamicObject, PartialObjectMetadata};
 pub use error::{DecodeError, Error};
 pub use object::HasMetadata;
 pub use transport::{Body, Transport, TransportError};

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use apiloom_client::client::{Deletion, FieldValidation, VersionMatch};
-use apiloom_client::{Client, Error, HasMetadata as _, Patch, WatchEvent};
+use apiloom_client::discovery::Mapper;
+use apiloom_client::{Client, DynamicObject, Error, HasMetadata as _, Patch, WatchEvent};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use serde_json::json;
 use wardle::v1alpha1::{Fischer, Flunder};
@@ -252,5 +253,44 @@ async fn an_anonymous_client_is_refused() {
         .await;
     let error: Error = error.unwrap_err();
     assert!(error.is_unauthorized(), "{error}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn objects_without_a_rust_type_are_found_read_and_written() {
+    let server = InMemory::start().await;
+    let mapper = Mapper::new(server.client.clone());
+    let found = mapper.resource("fl").await.unwrap();
+    assert!(found.is_namespaced && found.has_verb("watch"));
+    assert_eq!(found.subresources, ["status"]);
+    let fischer = mapper.kind("wardle.example.com", Some("v1alpha1"), "Fischer");
+    assert!(!fischer.await.unwrap().is_namespaced);
+    assert!(mapper.resource("none").await.is_err());
+
+    let flunders = server.client.dynamic_in("default", found.resource.clone());
+    let mut object = DynamicObject::new(&found.resource, "a");
+    object.data.insert("spec".to_owned(), json!({}));
+    let created = flunders.create(&object).await.unwrap();
+    assert_eq!(created.kind, "Flunder");
+    assert_eq!(flunders.get("a").await.unwrap(), created);
+    let mut item = flunders.list().await.unwrap().items.remove(0);
+    item.metadata
+        .labels
+        .insert("seen".to_owned(), "true".to_owned());
+    flunders.update(&item).await.unwrap();
+
+    let metadata = flunders.metadata_only();
+    let mut events = metadata.watch().initial_events().await.unwrap();
+    let WatchEvent::Added(added) = events.next().await.unwrap().unwrap() else {
+        panic!("no object first");
+    };
+    assert_eq!((added.name(), added.label("seen")), ("a", Some("true")));
+    assert!(!added.metadata.managed_fields.is_empty());
+    assert_eq!(
+        metadata.list().await.unwrap().items,
+        std::slice::from_ref(&added)
+    );
+    assert_eq!(metadata.get("a").await.unwrap(), added);
+    drop(events);
     server.stop().await;
 }

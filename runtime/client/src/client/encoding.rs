@@ -10,7 +10,13 @@ use crate::error::Error;
 pub(super) fn object<K: ApiObject>(resource: &ApiResource, object: &K) -> Result<Bytes, Error> {
     let json = json(object)?;
     if K::HAS_TYPE_FIELDS {
-        return Ok(json.into());
+        let is_typed = json.starts_with(b"{\"apiVersion\":");
+        return if is_typed {
+            Ok(json.into())
+        } else {
+            // Such as an item of a list.
+            with_missing_type(resource, object)
+        };
     }
     with_type(resource, &json)
 }
@@ -40,19 +46,41 @@ fn with_type(resource: &ApiResource, json: &[u8]) -> Result<Bytes, Error> {
     Ok(out.into())
 }
 
+/// Adds `apiVersion` and `kind` if the object does not have them.
+fn with_missing_type<K: ApiObject>(resource: &ApiResource, object: &K) -> Result<Bytes, Error> {
+    let mut fields = fields(resource, object)?;
+    fields
+        .entry("apiVersion")
+        .or_insert_with(|| resource.api_version().into());
+    fields
+        .entry("kind")
+        .or_insert_with(|| (*resource.kind).into());
+    Ok(json(&fields)?.into())
+}
+
+/// The fields of a value that is an object.
+fn fields(
+    resource: &ApiResource,
+    value: &(impl Serialize + ?Sized),
+) -> Result<serde_json::Map<String, serde_json::Value>, Error> {
+    let value = serde_json::to_value(value)
+        .map_err(|error| Error::Request(format!("cannot encode the body: {error}")))?;
+    match value {
+        serde_json::Value::Object(fields) => Ok(fields),
+        _ => {
+            let kind = &resource.kind;
+            Err(Error::Request(format!("a {kind} is not a JSON object")))
+        }
+    }
+}
+
 /// The JSON of an apply configuration: its type and name are added if it has none.
 pub(super) fn configuration(
     resource: &ApiResource,
     name: &str,
     configuration: &(impl Serialize + ?Sized),
 ) -> Result<Bytes, Error> {
-    let value = serde_json::to_value(configuration)
-        .map_err(|error| Error::Request(format!("cannot encode the body: {error}")))?;
-    let serde_json::Value::Object(mut fields) = value else {
-        let kind = &resource.kind;
-        let problem = format!("the configuration of a {kind} is not a JSON object");
-        return Err(Error::Request(problem));
-    };
+    let mut fields = fields(resource, configuration)?;
     let api_version = fields
         .entry("apiVersion")
         .or_insert_with(|| resource.api_version().into());

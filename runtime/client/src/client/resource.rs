@@ -136,6 +136,20 @@ impl<K, S> ResourceClient<K, S> {
         &self.scope
     }
 
+    /// The metadata of the same objects, decoded as `M`.
+    pub(crate) fn of_metadata<M>(&self) -> ResourceClient<M, S>
+    where
+        S: Clone,
+    {
+        ResourceClient {
+            client: self.client.clone(),
+            resource: self.resource.clone(),
+            scope: self.scope.clone(),
+            is_metadata: true,
+            object: PhantomData,
+        }
+    }
+
     /// The same objects, decoded as another type.
     pub(crate) fn decode_as<T>(&self) -> ResourceClient<T, S>
     where

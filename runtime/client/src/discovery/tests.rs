@@ -1,0 +1,107 @@
+//! Discovery in both forms, and the mapper.
+
+use std::time::Duration;
+
+use apiloom_meta::gvk::GroupVersion;
+
+use super::*;
+use crate::client::Client;
+use crate::scripted::Script;
+
+const CORE: &str = r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":""},"versions":[{"version":"v1","freshness":"Current","resources":[
+ {"resource":"pods","responseKind":{"group":"","version":"","kind":"Pod"},"scope":"Namespaced","singularResource":"pod","verbs":["get","list"],"shortNames":["po"],"categories":["all"],"subresources":[{"subresource":"log"}]},
+ {"resource":"ghosts","responseKind":{"kind":""},"scope":"Namespaced","singularResource":"","verbs":[]}]}]}]}"#;
+
+const GROUPS: &str = r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"ex.io"},"versions":[
+ {"version":"v2","freshness":"Stale","resources":[{"resource":"pots","responseKind":{"group":"ex.io","version":"v2","kind":"Pot"},"scope":"Cluster","singularResource":"pot","verbs":["get"],"shortNames":["po","p"],"categories":["all"]}]},
+ {"version":"v1","freshness":"Current","resources":[{"resource":"pots","responseKind":{"group":"ex.io","version":"v1","kind":"Pot"},"scope":"Cluster","singularResource":"pot","verbs":["get"],"categories":["all"]}]}]}]}"#;
+
+fn aggregated(script: Script) -> Script {
+    script.answer(200, CORE).answer(200, GROUPS)
+}
+
+#[tokio::test]
+async fn names_find_their_resources() {
+    let script = aggregated(Script::new());
+    let discovery = Discovery::read(&Client::new(script.clone())).await.unwrap();
+    assert_eq!(script.lines(), ["GET /api", "GET /apis"]);
+    let named = |name: &str| {
+        let found = discovery.resource(name).map(|found| &found.resource);
+        found.map(|found| format!("{}/{}", found.api_version(), found.plural))
+    };
+    let (pods, pots) = (Some("v1/pods"), Some("ex.io/v2/pots"));
+    for (name, expected) in [
+        ("pods", pods),
+        ("Pod", pods),
+        ("po", pods),
+        ("pods.v1", None),
+        ("pods.v1.", pods),
+        ("p", pots),
+        ("pots.ex.io", pots),
+        ("po.ex.io", pots),
+        ("pots.v1.ex.io", Some("ex.io/v1/pots")),
+        ("pots.v3.ex.io", None),
+        ("ghosts", None),
+        ("", None),
+    ] {
+        assert_eq!(named(name).as_deref(), expected, "{name:?}");
+    }
+    let pod = discovery.kind("", None, "Pod").unwrap();
+    assert!(pod.is_namespaced && pod.has_verb("list") && !pod.has_verb("watch"));
+    assert_eq!(pod.subresources, ["log"]);
+    let versions = discovery.category("all").into_iter();
+    let versions: Vec<_> = versions.map(|found| found.resource.api_version()).collect();
+    assert_eq!(versions, ["v1", "ex.io/v2"]);
+    assert_eq!(discovery.incomplete, [GroupVersion::new("ex.io", "v2")]);
+}
+
+#[tokio::test]
+async fn servers_without_aggregated_discovery_are_read_group_by_group() {
+    let groups = r#"{"kind":"APIGroupList","groups":[{"name":"ex.io","versions":[{"version":"v1"},{"version":"v2"}],"preferredVersion":{"version":"v2"}}]}"#;
+    let pots = r#"{"resources":[{"name":"pots/status","kind":"Pot"},{"name":"pots","singularName":"pot","namespaced":true,"kind":"Pot","verbs":["get"],"shortNames":["p"]}]}"#;
+    let script = Script::new()
+        .answer(406, "")
+        .answer(200, r#"{"kind":"APIVersions","versions":["v1"]}"#)
+        .answer(200, r#"{"resources":null}"#)
+        .answer(200, groups)
+        .answer(200, pots)
+        .answer(503, "the other server is down");
+    let discovery = Discovery::read(&Client::new(script.clone())).await.unwrap();
+    let paths = [
+        "/api",
+        "/api",
+        "/api/v1",
+        "/apis",
+        "/apis/ex.io/v2",
+        "/apis/ex.io/v1",
+    ];
+    assert_eq!(script.lines(), paths.map(|path| format!("GET {path}")));
+    let pot = discovery.resource("p").unwrap();
+    assert_eq!((&*pot.resource.version, pot.is_namespaced), ("v2", true));
+    assert_eq!(pot.subresources, ["status"]);
+    assert_eq!(discovery.incomplete, [GroupVersion::new("ex.io", "v1")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_name_is_asked_for_again_at_most_every_ten_seconds() {
+    let script = Script::new()
+        .answer(404, "")
+        .answer(200, r#"{"kind":"APIGroupList"}"#);
+    let script = aggregated(script);
+    let mapper = Mapper::new(Client::new(script.clone()));
+    for _ in 0..5 {
+        let error = mapper.resource("pots").await.unwrap_err();
+        assert_eq!(error.to_string(), "the server has no resource \"pots\"");
+    }
+    assert_eq!(script.lines().len(), 2);
+    tokio::time::advance(Duration::from_secs(10)).await;
+    let (first, second) = tokio::join!(
+        mapper.resource("pots"),
+        mapper.kind("ex.io", Some("v1"), "Pot")
+    );
+    assert_eq!(first.unwrap().resource.version, "v2");
+    assert_eq!(second.unwrap().resource.version, "v1");
+    assert_eq!(script.lines().len(), 4);
+    let error = mapper.kind("ex.io", Some("v9"), "Pot").await.unwrap_err();
+    assert!(error.to_string().contains("Pot.v9.ex.io"), "{error}");
+}
