@@ -26,7 +26,7 @@ pub use self::subresource::{
     CreateSubresource, GetSubresource, Subresource, SubresourceRequest, SubresourceVerbs,
     UpdateSubresource, subresource_verbs,
 };
-pub(crate) use self::subresource::{GivenHandlers, SubresourceAnswer};
+pub(crate) use self::subresource::{GivenHandlers, SubresourceAnswer, body_definitions};
 
 use crate::registry::large::LargeDocuments;
 use crate::registry::objects::document::Document;

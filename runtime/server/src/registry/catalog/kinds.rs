@@ -13,6 +13,7 @@ use apiloom_meta::{GroupKind, GroupResource, GroupVersion, GroupVersionKind};
 use apiloom_storage::Storage;
 
 use super::groups::{Group, group_label};
+use crate::registry::endpoint::body_definitions;
 use crate::registry::objects::hooks::{ErasedHandler, ErasedStrategy};
 use crate::registry::objects::kind::{Kind, KindConversion};
 use crate::registry::objects::kind_version::{KindVersion, VersionIndex};
@@ -408,12 +409,29 @@ impl Kinds<'_> {
         if is_lazy && !self.checks_lazy_types {
             return Some(version);
         }
+        self.check_bodies(&version.def);
         let problems = version.version_schema.problems();
         if problems.is_empty() {
             return Some(version);
         }
         self.problems.extend_from_slice(problems);
         None
+    }
+}
+
+impl Kinds<'_> {
+    /// Reports the problems of the bodies of handlers, whose kinds are not registered themselves.
+    fn check_bodies(&mut self, def: &ResourceDef) {
+        let bodies = def.subresources.iter().flat_map(body_definitions);
+        for body in bodies.filter(|body| body.gvk() != def.gvk()) {
+            let version = KindVersion::new(0, body, None, None);
+            for problem in version.version_schema.problems() {
+                // Several subresources may have the same bodies.
+                if !self.problems.contains(problem) {
+                    self.problems.push(problem.clone());
+                }
+            }
+        }
     }
 }
 

@@ -341,6 +341,14 @@ impl<K: Resource, H: Subresource<K>> SubresourceVerbs<K, H> {
     }
 }
 
+/// The definitions of the kinds of a subresource's bodies; none without a handler.
+pub(crate) fn body_definitions(sub: &SubresourceDef) -> impl Iterator<Item = ResourceDef> + use<> {
+    let handler = sub.handler.as_ref();
+    let code = handler.and_then(|handler| handler.code::<SubresourceCode>());
+    let definitions = code.map(|code| [Some((code.input)()), (code.output)()]);
+    definitions.into_iter().flatten().flatten()
+}
+
 /// The typed handler and request of a call.
 fn request<'a, K: Resource, H: Subresource<K>>(
     handler: &'a (dyn Any + Send + Sync),

@@ -1,7 +1,7 @@
 //! Registration of kinds: served resources, and problems.
 
 use apiloom_meta::GroupVersionKind;
-use apiloom_meta::kind::{Lifecycle, Release, SmolStr};
+use apiloom_meta::kind::{Lifecycle, Release, SmolStr, Writes};
 
 use super::*;
 
@@ -397,6 +397,67 @@ async fn the_schema_of_a_lazy_kind_is_made_when_it_is_first_needed() {
         .await;
     assert_eq!(refused.unwrap_err().reason, Some(StatusReason::Invalid));
     assert!(is_made().any(|is_made| is_made));
+}
+
+/// A kind with subresources whose bodies have no structural schema.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Paired {
+    metadata: ObjectMeta,
+}
+impl ApiType for Paired {}
+resource!(Paired, "v1", "Paired", "paired", |def| ResourceDef {
+    storage: true,
+    subresources: vec![
+        subresource_verbs::<Paired, Pairing>()
+            .create()
+            .of(SubresourceDef::new(
+                "pair",
+                &[Verb::Create],
+                Writes::Nothing
+            )),
+        subresource_verbs::<Paired, Pairing>()
+            .create()
+            .of(SubresourceDef::new(
+                "again",
+                &[Verb::Create],
+                Writes::Nothing
+            )),
+    ],
+    ..def
+});
+
+#[derive(Default)]
+struct Pairing;
+
+impl Subresource<Paired> for Pairing {
+    type Input = Pair;
+    type Output = Pair;
+}
+
+#[async_trait]
+impl CreateSubresource<Paired> for Pairing {
+    async fn create(
+        &self,
+        _: &SubresourceRequest<'_, Paired>,
+        body: Pair,
+    ) -> Result<Pair, ApiError> {
+        Ok(body)
+    }
+}
+
+#[test]
+fn bodies_of_handlers_without_structural_schema_are_reported_once() {
+    let expected = format!("Pair of test.example.com/v1: {PAIR_PROBLEM}");
+    let mut eager = Registry::builder(Memory::new());
+    eager.kind::<Paired>();
+    assert_eq!(eager.build().err(), Some(vec![expected.clone()]));
+    let mut checked = Registry::builder(Memory::new());
+    checked.lazy_kind::<Paired>();
+    checked.check_lazy_kinds();
+    assert_eq!(checked.build().err(), Some(vec![expected]));
+    let mut lazy = Registry::builder(Memory::new());
+    lazy.lazy_kind::<Paired>();
+    assert!(lazy.build().is_ok(), "the generator has checked it");
 }
 
 #[tokio::test]
