@@ -310,7 +310,13 @@ async fn backend() -> (String, tokio::task::JoinHandle<()>) {
                     break;
                 }
             }
-            let head = "HTTP/1.0 203 Fine\r\ncontent-type: text/odd\r\nconnection: close\r\n\r\n";
+            let status = if read.starts_with(b"GET /switch") {
+                "101 Switching"
+            } else {
+                "203 Fine"
+            };
+            let head =
+                format!("HTTP/1.0 {status}\r\ncontent-type: text/odd\r\nconnection: close\r\n\r\n");
             let response = [head.as_bytes(), &read].concat();
             connection.write_all(&response).await.unwrap();
             connection.shutdown().await.unwrap();
@@ -342,6 +348,19 @@ async fn a_proxy_forwards_the_rest_of_the_path(on: Backend) {
         );
         assert_eq!(answer.text().lines().next(), Some(expected));
         assert!(!answer.text().contains("uthorization"), "{}", answer.text());
+    }
+    // The other server gets no connection of the client.
+    let answer = client.get(&format!("{PROXY}/switch")).await;
+    assert_eq!(answer.code, 500);
+    assert!(
+        answer
+            .text()
+            .contains("a handler responded with the status 101")
+    );
+    for path in ["/../x", "/x/%2e%2e/%2E./y"] {
+        let answer = client.get(&format!("{PROXY}{path}")).await;
+        let message = "the path after the subresource must not contain the segment \"..\"";
+        check_failure(&answer, 400, "BadRequest", message, Value::Null);
     }
     let answer = client
         .call("POST", &format!("{PROXY}/x"), &[], "hello")

@@ -44,7 +44,7 @@ impl ConnectSubresource<Pump> for Sender {
         mut request: ConnectRequest<Pump>,
     ) -> Result<ConnectResponse, ApiError> {
         let sent = Arc::clone(&self.0);
-        if request.headers.contains_key("upgrade") {
+        if request.is_websocket() {
             return request.websocket(&[], async move |mut socket: ConnectSocket| {
                 let piece = || SocketMessage::Binary(Bytes::from_static(PIECE));
                 while socket.send(piece()).await.is_ok() {
@@ -71,7 +71,7 @@ impl ConnectSubresource<Pump> for Holder {
         mut request: ConnectRequest<Pump>,
     ) -> Result<ConnectResponse, ApiError> {
         self.0.fetch_add(1, Ordering::SeqCst);
-        if request.headers.contains_key("upgrade") {
+        if request.is_websocket() {
             return request.websocket(&[], async |socket| {
                 std::future::pending::<()>().await;
                 drop(socket);

@@ -74,9 +74,10 @@ impl<'a> Credentials<'a> {
         let bearer = authorization
             .as_ref()
             .and_then(|value| bearer(value.as_bytes()));
+        let of_websocket = websocket_token(headers);
         let token = match bearer {
             Some(range) => Some(Token::Header(range)),
-            None => websocket_token(headers)?.map(Token::WebSocket),
+            None => of_websocket?.map(Token::WebSocket),
         };
         Ok(Self {
             connection,
@@ -123,13 +124,13 @@ fn bearer(header: &[u8]) -> Option<Range<usize>> {
 /// Prefix of the WebSocket subprotocol with a token: browsers cannot send other credentials.
 pub(crate) const BEARER_PROTOCOL: &str = "base64url.bearer.authorization.k8s.io.";
 
-/// Removes the token from the subprotocols that a WebSocket request offers. There must be another subprotocol, for the
-/// response.
+/// Removes tokens from the offered subprotocols, and returns that of a WebSocket request. It must offer another subprotocol
+/// too, for the response.
 fn websocket_token(headers: &mut HeaderMap) -> Result<Option<String>, ApiError> {
     let is_websocket = headers
         .get(UPGRADE)
         .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"));
-    if !is_websocket || !headers.contains_key(SEC_WEBSOCKET_PROTOCOL) {
+    if !headers.contains_key(SEC_WEBSOCKET_PROTOCOL) {
         return Ok(None);
     }
     let mut tokens = Vec::new();
@@ -143,15 +144,24 @@ fn websocket_token(headers: &mut HeaderMap) -> Result<Option<String>, ApiError> 
             }
         }
     }
-    let token = match (&tokens[..], others.is_empty()) {
-        ([], _) => return Ok(None),
-        ([token], false) => URL_SAFE_NO_PAD.decode(token).ok(),
+    if tokens.is_empty() {
+        return Ok(None);
+    }
+    headers.remove(SEC_WEBSOCKET_PROTOCOL);
+    let has_others = !others.is_empty();
+    if has_others {
+        let others = HeaderValue::from_str(&others.join(",")).map_err(|_| unauthorized())?;
+        headers.insert(SEC_WEBSOCKET_PROTOCOL, others);
+    }
+    if !is_websocket {
+        return Ok(None);
+    }
+    let token = match &tokens[..] {
+        [token] if has_others => URL_SAFE_NO_PAD.decode(token).ok(),
         _ => None,
     };
     let token = token.and_then(|token| String::from_utf8(token).ok());
     let token = token.ok_or_else(unauthorized)?;
-    let others = HeaderValue::from_str(&others.join(",")).map_err(|_| unauthorized())?;
-    headers.insert(SEC_WEBSOCKET_PROTOCOL, others);
     Ok(Some(token).filter(|token| !token.is_empty()))
 }
 

@@ -111,7 +111,9 @@ async fn a_websocket_brings_its_token_as_a_protocol() {
         anonymous("a,b")
     );
     assert_eq!(user("websocket", &[]).await, anonymous(""));
-    assert_eq!(user("h2c", &[with(right)]).await, anonymous(&with(right)));
+    // The token is not used, and is not shown to other code either.
+    assert_eq!(user("h2c", &[with(right)]).await, anonymous("a,b"));
+    assert_eq!(user("h2c", &[bearer(wrong)]).await, anonymous(""));
     for protocols in [
         with(wrong),
         with("not base64!"),

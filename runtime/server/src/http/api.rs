@@ -224,6 +224,7 @@ impl Inner {
             name: part(1),
             subresource: part(2),
             body,
+            peer: call.arrival.connection.peer.map(|peer| peer.ip()),
             stopping: self.stopping.clone(),
             metrics: &self.metrics,
         };

@@ -4,6 +4,7 @@
 //! request again. The extensions of the request contain only hyper's [`OnUpgrade`](hyper::upgrade::OnUpgrade),
 //! and over HTTP/2 what is held until the upgraded stream ends.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -103,6 +104,8 @@ pub(super) struct ResourceCall<'a> {
     /// The subresource in the path; empty for the object itself.
     pub(super) subresource: &'a str,
     pub(super) body: RequestBody,
+    /// Address of the client; `None` for a request in process.
+    pub(super) peer: Option<IpAddr>,
     /// Signals when watches must end.
     pub(super) stopping: ShutdownSignal,
     pub(super) metrics: &'a Metrics,

@@ -5,6 +5,7 @@
 //! whole; a panic in one breaks off only that stream.
 
 use std::any::Any;
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -15,8 +16,8 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, Stream, StreamExt as _};
 use http::header::{
-    CONNECTION, CONTENT_TYPE, PROXY_AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL, TRANSFER_ENCODING,
-    UPGRADE,
+    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, PROXY_AUTHORIZATION,
+    SEC_WEBSOCKET_PROTOCOL, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use http::{HeaderMap, HeaderValue, Method, Response};
 use http_body::{Body as _, Frame};
@@ -24,12 +25,14 @@ use http_body_util::{BodyExt as _, StreamBody};
 
 use super::body::RequestBody;
 use super::call::ResourceCall;
-use super::query::Query;
+use super::query::{Query, decode};
 use super::shutdown_signal::ShutdownSignal;
 use super::socket::{self, ConnectSocket};
 use super::{Body, CutOff, extended_connect};
 use crate::auth::{BEARER_PROTOCOL, BoxError};
 use crate::registry::{GetOptions, UserInfo};
+
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// The handler of a subresource of the kind `K` that opens streams, which the key `connect` names.
 ///
@@ -76,9 +79,14 @@ pub struct ConnectRequest<K> {
     pub user: Arc<UserInfo>,
     /// The method.
     pub method: Method,
-    /// The path after the subresource, as it was sent: empty, or with a slash at its beginning.
+    /// The path after the subresource, as it was sent: empty, or with a slash at its beginning. Requests with a segment `..`,
+    /// escaped or not, are refused.
     pub path: String,
-    /// The headers, without credentials: neither those of the user nor those of a front proxy (`X-Remote-*`).
+    /// The headers, without credentials, neither those of the user nor those of a front proxy (`X-Remote-*`), and without
+    /// those about the connection, such as `Transfer-Encoding`, `Upgrade` and what `Connection` names.
+    ///
+    /// The last address in `X-Forwarded-For` is that of the client, which the server adds. All other headers are as the client
+    /// sent them: other `X-Forwarded-*` and addresses before the last are true only behind a proxy that sets them.
     pub headers: HeaderMap,
     /// The body, which is read as the handler reads it.
     pub body: ConnectBody,
@@ -100,6 +108,10 @@ impl<K> ConnectRequest<K> {
     /// A parameter of the query as a boolean, as Kubernetes reads it: every value but `0` and `false` is true.
     pub fn boolean(&self, name: &str) -> bool {
         self.query.boolean(name).unwrap_or(false)
+    }
+    /// Whether the client asks for WebSocket.
+    pub fn is_websocket(&self) -> bool {
+        self.upgrade.is_some()
     }
     /// Upgrades the connection to WebSocket and serves it, with the first subprotocol of the client that is among these.
     ///
@@ -167,7 +179,8 @@ impl ConnectResponse {
         Self(Kind::Http(response))
     }
 
-    /// Any response, such as that of another server. Headers about its connection are removed.
+    /// Any response, such as that of another server. Headers about its connection are removed, and a `Content-Length` beside
+    /// `Transfer-Encoding` or another one. An informational status (1xx) is refused when the response is sent.
     pub fn http<B>(response: Response<B>) -> Self
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
@@ -177,10 +190,33 @@ impl ConnectResponse {
             let data = body.into_data_stream();
             body_of(data.map(|piece| piece.map_err(Into::into)))
         });
-        for name in [CONNECTION, TRANSFER_ENCODING, UPGRADE] {
-            response.headers_mut().remove(name);
+        let headers = response.headers_mut();
+        let lengths = headers.get_all(CONTENT_LENGTH).iter().count();
+        if lengths > 1 || headers.contains_key(TRANSFER_ENCODING) {
+            headers.remove(CONTENT_LENGTH);
         }
+        remove_connection_headers(headers);
         Self(Kind::Http(response))
+    }
+}
+
+/// Removes the headers that are about one connection (RFC 9110, section 7.6.1): those that `Connection` names, and those that
+/// it must name.
+fn remove_connection_headers(headers: &mut HeaderMap) {
+    let values = headers.get_all(CONNECTION).iter();
+    let values = values.filter_map(|value| value.to_str().ok());
+    let names = values.flat_map(|value| value.split(','));
+    let named: Vec<HeaderName> = names
+        .filter_map(|name| HeaderName::try_from(name.trim()).ok())
+        .collect();
+    for name in named {
+        headers.remove(name);
+    }
+    for name in [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE] {
+        headers.remove(name);
+    }
+    for name in ["keep-alive", "proxy-connection"] {
+        headers.remove(name);
     }
 }
 
@@ -269,6 +305,16 @@ pub(super) async fn connect(
     let (Some(code), Some(handler)) = (code, handler) else {
         return Err(ApiError::no_such_resource());
     };
+    let path = rest_of_path(
+        call.request.uri.path(),
+        call.endpoint.def().group.is_empty(),
+        call.namespace.is_some(),
+    );
+    if has_parent_segment(&path) {
+        return Err(ApiError::bad_request(
+            "the path after the subresource must not contain the segment \"..\"",
+        ));
+    }
     let target = (call.ctx, call.namespace, call.name);
     call.endpoint
         .writes()
@@ -283,12 +329,8 @@ pub(super) async fn connect(
     let request = Untyped {
         user: Arc::clone(&call.ctx.user),
         method: call.request.method.clone(),
-        path: rest_of_path(
-            call.request.uri.path(),
-            call.endpoint.def().group.is_empty(),
-            call.namespace.is_some(),
-        ),
-        headers: without_credentials(&call.request.headers),
+        path,
+        headers: headers_for_handler(&call.request.headers, call.peer),
         body: call.body,
         raw_query: call.request.uri.query().unwrap_or_default().to_owned(),
         query: call.query.clone(),
@@ -301,6 +343,11 @@ pub(super) async fn connect(
         () = stopping.clone().wait() => return Err(shutting_down()),
     };
     let response = match response.0 {
+        // hyper would hand over the connection.
+        Kind::Http(response) if response.status().is_informational() => {
+            let text = format!("a handler responded with the status {}", response.status());
+            return Err(ApiError::internal_text(text));
+        }
         Kind::Http(response)
             if response.status().is_success() && extended_connect::is_converted(call.request) =>
         {
@@ -324,20 +371,45 @@ fn shutting_down() -> ApiError {
     error
 }
 
-/// The headers for a handler. The user's own credentials were taken before, but for a token in a WebSocket subprotocol beside
-/// another one.
-fn without_credentials(headers: &HeaderMap) -> HeaderMap {
+/// The headers for a handler. The user's own credentials were taken before, but for subprotocols that are no text.
+fn headers_for_handler(headers: &HeaderMap, peer: Option<IpAddr>) -> HeaderMap {
     let mut rest = HeaderMap::with_capacity(headers.len());
     for (name, value) in headers {
         let is_token = name == SEC_WEBSOCKET_PROTOCOL
             && value
                 .to_str()
                 .map_or(true, |text| text.contains(BEARER_PROTOCOL));
-        if !name.as_str().starts_with("x-remote-") && name != PROXY_AUTHORIZATION && !is_token {
+        // Many servers take an underscore for a dash.
+        let is_of_front_proxy = name.as_str().replace('_', "-").starts_with("x-remote-");
+        if !is_of_front_proxy && name != PROXY_AUTHORIZATION && !is_token {
             rest.append(name, value.clone());
         }
     }
+    remove_connection_headers(&mut rest);
+    if let Some(peer) = peer {
+        add_forwarded_for(&mut rest, peer);
+    }
     rest
+}
+
+/// Adds the address of the client to `X-Forwarded-For`, as one header.
+fn add_forwarded_for(headers: &mut HeaderMap, peer: IpAddr) {
+    let mut addresses = Vec::new();
+    for value in headers.get_all(FORWARDED_FOR) {
+        addresses.extend_from_slice(value.as_bytes());
+        addresses.extend_from_slice(b", ");
+    }
+    addresses.extend_from_slice(peer.to_canonical().to_string().as_bytes());
+    if let Ok(value) = HeaderValue::from_bytes(&addresses) {
+        headers.insert(FORWARDED_FOR, value);
+    }
+}
+
+/// Whether a path has a segment `..`. A handler that puts the path behind one of its own would leave that one.
+fn has_parent_segment(path: &str) -> bool {
+    // Paths that cannot be decoded were refused before.
+    let decoded = decode(path).unwrap_or_else(|| path.to_owned());
+    decoded.split('/').any(|segment| segment == "..")
 }
 
 /// The path after the subresource, as it was sent. An escaped slash separates, as it does for authorization.
@@ -392,6 +464,106 @@ fn until_stopped(body: Body, stopping: ShutdownSignal) -> Body {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn headers(lines: &[(&str, &str)]) -> HeaderMap {
+        let parsed = |(name, value): &(&str, &str)| {
+            let name = HeaderName::try_from(*name).unwrap();
+            (name, HeaderValue::try_from(*value).unwrap())
+        };
+        lines.iter().map(parsed).collect()
+    }
+
+    #[test]
+    fn a_handler_sees_neither_credentials_nor_headers_of_the_connection() {
+        let sent = headers(&[
+            ("accept", "*/*"),
+            ("x-remote-user", "admin"),
+            ("x_remote_group", "system:masters"),
+            ("proxy-authorization", "Basic eDp5"),
+            (
+                "sec-websocket-protocol",
+                "x, base64url.bearer.authorization.k8s.io.dG9rZW4",
+            ),
+            ("connection", "Upgrade, x-secret"),
+            ("connection", "X-Hop,,;bad name;"),
+            ("upgrade", "websocket"),
+            ("keep-alive", "timeout=5"),
+            ("proxy-connection", "close"),
+            ("te", "trailers"),
+            ("trailer", "x"),
+            ("transfer-encoding", "chunked"),
+            ("x-secret", "1"),
+            ("x-hop", "2"),
+        ]);
+        assert_eq!(
+            headers_for_handler(&sent, None),
+            headers(&[("accept", "*/*")])
+        );
+    }
+
+    #[test]
+    fn the_last_forwarded_address_is_that_of_the_client() {
+        let peer = Some("::ffff:10.0.0.7".parse().unwrap());
+        for (sent, expected) in [
+            (vec![], "10.0.0.7"),
+            (vec![("x-forwarded-for", "1.1.1.1")], "1.1.1.1, 10.0.0.7"),
+            (
+                vec![
+                    ("x-forwarded-for", "1.1.1.1"),
+                    ("x-forwarded-for", "2.2.2.2, 3.3.3.3"),
+                ],
+                "1.1.1.1, 2.2.2.2, 3.3.3.3, 10.0.0.7",
+            ),
+            // A client cannot have the address removed.
+            (vec![("connection", "X-Forwarded-For")], "10.0.0.7"),
+        ] {
+            let found = headers_for_handler(&headers(&sent), peer);
+            assert_eq!(found, headers(&[("x-forwarded-for", expected)]), "{sent:?}");
+        }
+    }
+
+    #[test]
+    fn a_response_has_the_length_of_its_body_and_no_headers_of_another_connection() {
+        let check = |sent: &[(&str, &str)], expected: &[(&str, &str)]| {
+            let mut response = Response::new(super::super::full(Bytes::new()));
+            *response.headers_mut() = headers(sent);
+            let Kind::Http(response) = ConnectResponse::http(response).0 else {
+                panic!("a response over HTTP");
+            };
+            assert_eq!(*response.headers(), headers(expected), "{sent:?}");
+        };
+        let length = ("content-length", "5");
+        check(&[length], &[length]);
+        check(&[length, ("content-length", "50")], &[]);
+        check(&[length, ("transfer-encoding", "chunked")], &[]);
+        let other = ("content-type", "text/plain");
+        let of_connection = [
+            ("connection", "close, x-y"),
+            ("x-y", "z"),
+            ("keep-alive", "timeout=1"),
+        ];
+        check(
+            &[&of_connection[..], &[other, length]].concat(),
+            &[other, length],
+        );
+    }
+
+    #[test]
+    fn parent_segments_are_found_in_every_spelling() {
+        for path in [
+            "/..",
+            "/../x",
+            "/x/..",
+            "/x/%2e%2E/y",
+            "/x%2F..%2fy",
+            "/.%2e/",
+        ] {
+            assert!(has_parent_segment(path), "{path}");
+        }
+        for path in ["", "/", "/x..", "/...", "/x/.y/..z", "/%252e%252e/"] {
+            assert!(!has_parent_segment(path), "{path}");
+        }
+    }
 
     #[test]
     fn the_rest_of_a_path_begins_where_authorization_ends() {
@@ -456,7 +628,7 @@ mod tests {
         ] {
             headers.append(name, HeaderValue::from_static(value));
         }
-        let rest = without_credentials(&headers);
+        let rest = headers_for_handler(&headers, None);
         let left: Vec<_> = rest
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_bytes()))
