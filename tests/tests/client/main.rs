@@ -2,12 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod controllers;
 mod generated;
 mod informers;
 mod over_tls;
 mod verbs;
 
-use apiloom::server::{Backend, Config, InProcess, Server};
+use apiloom::server::{Backend, Builder, Config, InProcess, Server};
 use apiloom_client::Client;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -22,6 +23,15 @@ struct InMemory {
 
 impl InMemory {
     async fn start() -> Self {
+        Self::serve(|builder| builder).await
+    }
+
+    /// With the built-in kinds too.
+    async fn with_built_in() -> Self {
+        Self::serve(Builder::all_built_in).await
+    }
+
+    async fn serve(add: impl FnOnce(Builder) -> Builder) -> Self {
         // A folder that cannot be made: nothing may be written.
         let mut config = Config::new("wardle", "/proc/none");
         config.backend = Backend::Memory;
@@ -29,7 +39,7 @@ impl InMemory {
             .kind::<wardle::v1beta1::Flunder>()
             .kind::<Flunder>()
             .kind::<Fischer>();
-        let server: InProcess = builder.build().await.unwrap().start().await.unwrap();
+        let server: InProcess = add(builder).build().await.unwrap().start().await.unwrap();
         let (stop, stopped) = oneshot::channel();
         Self {
             client: Client::new(server.loopback().privileged()),

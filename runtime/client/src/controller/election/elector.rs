@@ -111,6 +111,8 @@ impl LeaderElector {
     /// also after the signal, which `lead` gets too; then it is given up. `None` if the signal came before this process
     /// led.
     ///
+    /// The work is polled by the task that renews the lease, so it must not block: long computations belong in tasks.
+    ///
     /// # Errors
     /// If the lease was lost. The guard is closed then, and the work was told to end. It is dropped at the time at which
     /// another process may lead, if it goes on for so long: tasks that it spawned must end by the signal.
