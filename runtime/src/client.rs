@@ -25,3 +25,4 @@ pub use apiloom_client::WatchEvent;
 pub use apiloom_client::WatchStream;
 pub use apiloom_client::cache;
 pub use apiloom_client::controller;
+pub use apiloom_client::verbs;

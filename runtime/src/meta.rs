@@ -97,6 +97,7 @@ pub mod kind {
     pub use apiloom_meta::kind::Verb;
     pub use apiloom_meta::kind::Writes;
     pub use apiloom_meta::kind::protobuf;
+    pub use apiloom_meta::kind::verbs;
 }
 
 /// The rules that Kubernetes has for names.

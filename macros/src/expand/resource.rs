@@ -23,7 +23,14 @@ pub(crate) fn impl_resource(kind: &Kind) -> TokenStream {
     );
     let definition = definition(kind);
     let metadata = metadata_field(kind);
+    let verbs = verbs(kind).map(|verb| {
+        quote! {
+            #[automatically_derived]
+            impl ::apiloom::codegen::verbs::#verb for #name {}
+        }
+    });
     quote! {
+        #(#verbs)*
         #[automatically_derived]
         impl ::apiloom::codegen::Resource for #name {
             const GROUP: &'static str = #group;
@@ -41,6 +48,19 @@ pub(crate) fn impl_resource(kind: &Kind) -> TokenStream {
             }
         }
     }
+}
+
+/// The traits of what clients may do with the objects.
+fn verbs(kind: &Kind) -> impl Iterator<Item = Ident> {
+    let verbs = kind.verbs.iter().map(|verb| verb.variant());
+    let subresources = kind.subresources.iter();
+    let of_subresources = subresources.filter_map(|sub| match &*sub.name.value {
+        "status" => Some("HasStatus"),
+        _ if sub.scale.is_some() => Some("HasScale"),
+        _ => None,
+    });
+    let names = verbs.chain(of_subresources);
+    names.map(|name| Ident::new(name, Span::call_site()))
 }
 
 fn metadata_field(kind: &Kind) -> Ident {

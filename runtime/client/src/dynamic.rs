@@ -1,6 +1,7 @@
 //! Objects without a Rust type: whole ones as JSON, and the metadata of any kind.
 
 use apiloom_meta::ObjectMeta;
+use apiloom_meta::kind::verbs;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -91,6 +92,18 @@ macro_rules! has_metadata {
                 owners.iter().map(|owner| &*owner.uid).collect()
             }
         }
+
+        // Which verbs there are is known at run time only.
+        impl verbs::Create for $object {}
+        impl verbs::Delete for $object {}
+        impl verbs::DeleteCollection for $object {}
+        impl verbs::Get for $object {}
+        impl verbs::List for $object {}
+        impl verbs::Patch for $object {}
+        impl verbs::Update for $object {}
+        impl verbs::Watch for $object {}
+        impl verbs::HasStatus for $object {}
+        impl verbs::HasScale for $object {}
 
         impl ApiObject for $object {
             const HAS_TYPE_FIELDS: bool = $has_type_fields;

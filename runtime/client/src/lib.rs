@@ -5,7 +5,7 @@
 //!
 //! ```no_run
 //! # use apiloom_client::{Client, Error, HasMetadata as _, Kind};
-//! # async fn example<Flunder: Kind>(client: Client, flunder: Flunder) -> Result<(), Error> {
+//! # async fn example<Flunder: Kind + apiloom_client::verbs::All>(client: Client, flunder: Flunder) -> Result<(), Error> {
 //! let flunders = client.namespaced::<Flunder>("default");
 //! flunders.create(&flunder).field_manager("example").await?;
 //! for flunder in flunders.list().labels("app=web").await?.items {
@@ -33,6 +33,7 @@ pub mod transport;
 #[cfg(test)]
 mod scripted;
 
+pub use apiloom_meta::kind::verbs;
 pub use client::{
     AllNamespaces, ApiObject, ApiResource, Client, ClientBuilder, Cluster, Kind, ListOptions,
     Namespaced, ObjectList, Patch, ResourceClient, WatchEvent, WatchStream,

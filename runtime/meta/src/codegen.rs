@@ -19,6 +19,7 @@ pub use crate::fields::{
     Replicas, Text, Values,
 };
 pub use crate::gvk::GroupVersionKind;
+pub use crate::kind::verbs;
 pub use crate::kind::{
     ApiType, CellSource, Column, ColumnType, Conversion, ConversionMethod, DeletionRule,
     Dependents, GenerationRule, GroupDef, Hooks, InMemoryConversion, JsonConversion, Lifecycle,

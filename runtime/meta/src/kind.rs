@@ -15,6 +15,7 @@ mod selectable;
 mod subresource;
 mod subresource_output;
 mod verb;
+pub mod verbs;
 
 use std::borrow::Cow;
 use std::fmt;

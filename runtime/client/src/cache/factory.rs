@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use apiloom_meta::kind::verbs;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use parking_lot::Mutex;
@@ -85,7 +86,7 @@ struct Shared {
 /// use std::time::Duration;
 /// use apiloom_client::cache::InformerFactory;
 /// # use apiloom_client::{Client, Kind};
-/// # async fn example<Flunder: Kind, Fischer: Kind>(client: Client) -> Result<(), Box<dyn std::error::Error>> {
+/// # async fn example<Flunder: Kind + apiloom_client::verbs::All, Fischer: Kind + apiloom_client::verbs::All>(client: Client) -> Result<(), Box<dyn std::error::Error>> {
 /// let factory = InformerFactory::new(&client);
 /// let flunders = factory.namespace("prod").labels("app=web").informer::<Flunder>();
 /// let fischers = factory.cluster_informer::<Fischer>();
@@ -154,12 +155,12 @@ impl InformerFactory {
     }
 
     /// The informer of a namespaced kind, in the namespace of this factory or in all.
-    pub fn informer<K: Kind>(&self) -> Informer<K> {
+    pub fn informer<K: Kind + verbs::List + verbs::Watch>(&self) -> Informer<K> {
         self.informer_with(|builder| builder)
     }
     /// As [`InformerFactory::informer`], with other settings. They take effect if this call makes the informer: an
     /// existing one keeps its own.
-    pub fn informer_with<K: Kind>(
+    pub fn informer_with<K: Kind + verbs::List + verbs::Watch>(
         &self,
         configure: impl FnOnce(InformerBuilder<K>) -> InformerBuilder<K>,
     ) -> Informer<K> {
@@ -169,11 +170,11 @@ impl InformerFactory {
         }
     }
     /// The informer of a kind without namespaces.
-    pub fn cluster_informer<K: Kind>(&self) -> Informer<K> {
+    pub fn cluster_informer<K: Kind + verbs::List + verbs::Watch>(&self) -> Informer<K> {
         self.make(Cluster, |builder| builder)
     }
 
-    fn make<K: Kind, S: Scope>(
+    fn make<K: Kind + verbs::List + verbs::Watch, S: Scope>(
         &self,
         scope: S,
         configure: impl FnOnce(InformerBuilder<K>) -> InformerBuilder<K>,

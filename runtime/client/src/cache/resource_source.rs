@@ -3,6 +3,7 @@
 use std::future::ready;
 use std::sync::Arc;
 
+use apiloom_meta::kind::verbs;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
 
@@ -22,7 +23,7 @@ use crate::error::Error;
 /// ```no_run
 /// use apiloom_client::cache::{Informer, ResourceSource, Strip};
 /// # use apiloom_client::{Client, Kind};
-/// # fn example<Flunder: Kind>(client: Client) {
+/// # fn example<Flunder: Kind + apiloom_client::verbs::All>(client: Client) {
 /// let source = ResourceSource::new(&client.namespaced::<Flunder>("default"))
 ///     .labels("app=web")
 ///     .strip(Strip::MANAGED_FIELDS | Strip::LAST_APPLIED);
@@ -37,7 +38,10 @@ pub struct ResourceSource<K, S> {
 
 impl<K: ApiObject, S: Scope> ResourceSource<K, S> {
     /// All objects of a client, without managedFields.
-    pub fn new(client: &ResourceClient<K, S>) -> Self {
+    pub fn new(client: &ResourceClient<K, S>) -> Self
+    where
+        K: verbs::List + verbs::Watch,
+    {
         Self {
             client: client.clone(),
             options: ListOptions::default(),

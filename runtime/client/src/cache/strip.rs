@@ -7,6 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::BitOr;
 
+use apiloom_meta::kind::verbs;
 use serde::de::value::{BorrowedStrDeserializer, StringDeserializer};
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
@@ -91,6 +92,10 @@ impl<K: HasMetadata, const STRIP: u8> HasMetadata for Stripped<K, STRIP> {
         self.0.owner_uids()
     }
 }
+
+/// [`ResourceSource`](super::ResourceSource) is only made for kinds that have these verbs.
+impl<K, const STRIP: u8> verbs::List for Stripped<K, STRIP> {}
+impl<K, const STRIP: u8> verbs::Watch for Stripped<K, STRIP> {}
 
 impl<K: ApiObject, const STRIP: u8> ApiObject for Stripped<K, STRIP> {
     const HAS_TYPE_FIELDS: bool = K::HAS_TYPE_FIELDS;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use apiloom_meta::kind::verbs;
 use http::Method;
 use serde::Serialize;
 
@@ -34,7 +35,7 @@ pub(super) const METADATA_LIST: &str =
 ///
 /// ```no_run
 /// # use apiloom_client::{AllNamespaces, Client, Error, Kind, Namespaced, ResourceClient};
-/// # async fn example<Flunder: Kind>(client: Client) -> Result<(), Error> {
+/// # async fn example<Flunder: Kind + apiloom_client::verbs::All>(client: Client) -> Result<(), Error> {
 /// let flunders: ResourceClient<Flunder, Namespaced> = client.namespaced("default");
 /// let flunder = flunders.get("a").resource_version("0").await?;
 /// flunders.update(&flunder).dry_run().await?;
@@ -46,7 +47,7 @@ pub(super) const METADATA_LIST: &str =
 ///
 /// ```compile_fail
 /// # use apiloom_client::{Client, Kind};
-/// # async fn example<Flunder: Kind>(client: Client) {
+/// # async fn example<Flunder: Kind + apiloom_client::verbs::All>(client: Client) {
 /// client.all_namespaces::<Flunder>().get("a").await;
 /// # }
 /// ```
@@ -178,7 +179,10 @@ impl<K: ApiObject, S: Scope> ResourceClient<K, S> {
     }
 
     /// Lists the objects; awaiting it gives one answer.
-    pub fn list(&self) -> ListRequest<K> {
+    pub fn list(&self) -> ListRequest<K>
+    where
+        K: verbs::List,
+    {
         ListRequest {
             make: self.source(),
             options: ListOptions::default(),
@@ -189,7 +193,10 @@ impl<K: ApiObject, S: Scope> ResourceClient<K, S> {
     }
 
     /// Watches the objects; awaiting it gives the stream of events.
-    pub fn watch(&self) -> WatchRequest<K> {
+    pub fn watch(&self) -> WatchRequest<K>
+    where
+        K: verbs::Watch,
+    {
         WatchRequest {
             make: ListSource {
                 accept: self.is_metadata.then_some(METADATA),
@@ -213,7 +220,10 @@ impl<K: ApiObject, S: Scope> ResourceClient<K, S> {
 
 impl<K: ApiObject, S: ObjectScope> ResourceClient<K, S> {
     /// Reads an object.
-    pub fn get(&self, name: &str) -> GetRequest<K> {
+    pub fn get(&self, name: &str) -> GetRequest<K>
+    where
+        K: verbs::Get,
+    {
         GetRequest {
             request: self.on_object(Method::GET, name),
             kind: self.resource.kind.to_string(),
@@ -222,19 +232,28 @@ impl<K: ApiObject, S: ObjectScope> ResourceClient<K, S> {
     }
 
     /// Creates an object. Without a name it needs a `generateName`.
-    pub fn create(&self, object: &K) -> WriteRequest<K> {
+    pub fn create(&self, object: &K) -> WriteRequest<K>
+    where
+        K: verbs::Create,
+    {
         let path = path::collection(&self.resource, self.scope.namespace());
         let request = RawRequest::new(self.client.clone(), Method::POST, path);
         self.write(request, object)
     }
 
     /// Replaces an object. With a resourceVersion only if it is still the present one; see [`ResourceClient::update_with`].
-    pub fn update(&self, object: &K) -> WriteRequest<K> {
+    pub fn update(&self, object: &K) -> WriteRequest<K>
+    where
+        K: verbs::Update,
+    {
         self.write(self.on_object(Method::PUT, object.name()), object)
     }
 
     /// Changes an object by a patch.
-    pub fn patch(&self, name: &str, patch: Patch) -> PatchRequest<K> {
+    pub fn patch(&self, name: &str, patch: Patch) -> PatchRequest<K>
+    where
+        K: verbs::Patch,
+    {
         PatchRequest::new(self.write_to(Method::PATCH, name, None), patch)
     }
 
@@ -248,13 +267,19 @@ impl<K: ApiObject, S: ObjectScope> ResourceClient<K, S> {
         name: &str,
         configuration: &C,
         field_manager: &str,
-    ) -> PatchRequest<K> {
+    ) -> PatchRequest<K>
+    where
+        K: verbs::Patch,
+    {
         let patch = Patch::apply_encoded(self.configuration(name, configuration));
         self.patch(name, patch).field_manager(field_manager)
     }
 
     /// Deletes an object.
-    pub fn delete(&self, name: &str) -> DeleteRequest<K> {
+    pub fn delete(&self, name: &str) -> DeleteRequest<K>
+    where
+        K: verbs::Delete,
+    {
         DeleteRequest {
             request: self.on_object(Method::DELETE, name),
             kind: self.resource.kind.to_string(),
@@ -264,7 +289,10 @@ impl<K: ApiObject, S: ObjectScope> ResourceClient<K, S> {
     }
 
     /// Deletes the selected objects of the namespace, or of the cluster.
-    pub fn delete_collection(&self) -> DeleteCollectionRequest<K> {
+    pub fn delete_collection(&self) -> DeleteCollectionRequest<K>
+    where
+        K: verbs::DeleteCollection,
+    {
         DeleteCollectionRequest {
             request: {
                 let path = path::collection(&self.resource, self.scope.namespace());
@@ -278,13 +306,19 @@ impl<K: ApiObject, S: ObjectScope> ResourceClient<K, S> {
     }
 
     /// Replaces the status of an object: its other fields are not changed.
-    pub fn update_status(&self, object: &K) -> WriteRequest<K> {
+    pub fn update_status(&self, object: &K) -> WriteRequest<K>
+    where
+        K: verbs::HasStatus + verbs::Update,
+    {
         let target = self.write_to(Method::PUT, object.name(), Some("status"));
         target.with_body(self.encoded(object))
     }
 
     /// Changes the status of an object by a patch.
-    pub fn patch_status(&self, name: &str, patch: Patch) -> PatchRequest<K> {
+    pub fn patch_status(&self, name: &str, patch: Patch) -> PatchRequest<K>
+    where
+        K: verbs::HasStatus + verbs::Patch,
+    {
         PatchRequest::new(self.write_to(Method::PATCH, name, Some("status")), patch)
     }
 
@@ -294,7 +328,10 @@ impl<K: ApiObject, S: ObjectScope> ResourceClient<K, S> {
         name: &str,
         configuration: &C,
         field_manager: &str,
-    ) -> PatchRequest<K> {
+    ) -> PatchRequest<K>
+    where
+        K: verbs::HasStatus + verbs::Patch,
+    {
         let patch = Patch::apply_encoded(self.configuration(name, configuration));
         self.patch_status(name, patch).field_manager(field_manager)
     }
@@ -303,7 +340,7 @@ impl<K: ApiObject, S: ObjectScope> ResourceClient<K, S> {
     ///
     /// ```no_run
     /// # use apiloom_client::{Cluster, Error, Kind, ResourceClient};
-    /// # async fn example<Machine: Kind>(machines: ResourceClient<Machine, Cluster>) -> Result<(), Error> {
+    /// # async fn example<Machine: Kind + apiloom_client::verbs::All>(machines: ResourceClient<Machine, Cluster>) -> Result<(), Error> {
     /// let power = machines.subresource::<serde_json::Value>("power");
     /// let is_on = power.get("a").await?;
     /// # Ok(())
@@ -319,7 +356,10 @@ impl<K: ApiObject, S: ObjectScope> ResourceClient<K, S> {
     }
 
     /// The number of replicas, of a kind with the subresource `scale`.
-    pub fn scale(&self) -> Subresource<Scale, S> {
+    pub fn scale(&self) -> Subresource<Scale, S>
+    where
+        K: verbs::HasScale,
+    {
         self.subresource("scale")
     }
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use apiloom_meta::kind::verbs;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -83,6 +84,17 @@ impl HasMetadata for Pot {
         Vec::new()
     }
 }
+
+impl verbs::Create for Pot {}
+impl verbs::Delete for Pot {}
+impl verbs::DeleteCollection for Pot {}
+impl verbs::Get for Pot {}
+impl verbs::List for Pot {}
+impl verbs::Patch for Pot {}
+impl verbs::Update for Pot {}
+impl verbs::Watch for Pot {}
+impl verbs::HasStatus for Pot {}
+impl verbs::HasScale for Pot {}
 
 impl ApiObject for Pot {}
 

@@ -1,5 +1,7 @@
 //! `update_with`: read, change, write, and begin again after a conflict.
 
+use apiloom_meta::kind::verbs;
+
 use super::object::ApiObject;
 use super::resource::ResourceClient;
 use super::scope::ObjectScope;
@@ -17,7 +19,7 @@ impl<K: ApiObject, S: ObjectScope> ResourceClient<K, S> {
     /// ```no_run
     /// # use apiloom_client::{Cluster, Error, ResourceClient};
     /// # use apiloom_meta::Resource;
-    /// # async fn example<Flunder: Resource>(flunders: ResourceClient<Flunder, Cluster>) -> Result<(), Error> {
+    /// # async fn example<Flunder: Resource + apiloom_client::verbs::All>(flunders: ResourceClient<Flunder, Cluster>) -> Result<(), Error> {
     /// let label = |flunder: &mut Flunder| {
     ///     flunder.metadata_mut().labels.insert("seen".into(), "true".into());
     /// };
@@ -28,7 +30,10 @@ impl<K: ApiObject, S: ObjectScope> ResourceClient<K, S> {
     ///
     /// # Errors
     /// Those of the read and of the write. After the last conflict the message says how many attempts were made.
-    pub async fn update_with(&self, name: &str, change: impl FnMut(&mut K)) -> Result<K, Error> {
+    pub async fn update_with(&self, name: &str, change: impl FnMut(&mut K)) -> Result<K, Error>
+    where
+        K: verbs::Get + verbs::Update,
+    {
         self.updated(name, change, Self::update).await
     }
 
@@ -40,7 +45,10 @@ impl<K: ApiObject, S: ObjectScope> ResourceClient<K, S> {
         &self,
         name: &str,
         change: impl FnMut(&mut K),
-    ) -> Result<K, Error> {
+    ) -> Result<K, Error>
+    where
+        K: verbs::Get + verbs::Update + verbs::HasStatus,
+    {
         self.updated(name, change, Self::update_status).await
     }
 
@@ -49,7 +57,10 @@ impl<K: ApiObject, S: ObjectScope> ResourceClient<K, S> {
         name: &str,
         mut change: impl FnMut(&mut K),
         write: impl Fn(&Self, &K) -> WriteRequest<K>,
-    ) -> Result<K, Error> {
+    ) -> Result<K, Error>
+    where
+        K: verbs::Get,
+    {
         let mut attempt = 1;
         loop {
             let mut object = self.get(name).await?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use apiloom_meta::kind::verbs;
 use apiloom_meta::{ObjectMeta, Resource};
 use serde_json::{Value, json};
 
@@ -34,7 +35,7 @@ impl Context {
     /// # use apiloom_client::{Namespaced, ResourceClient};
     /// # use apiloom_client::controller::{Action, Context, Finalized, ReconcileError};
     /// # use apiloom_meta::Resource;
-    /// # async fn reconcile<Flunder: Resource>(
+    /// # async fn reconcile<Flunder: Resource + apiloom_client::verbs::All>(
     /// #     context: &Context, flunders: &ResourceClient<Flunder, Namespaced>, flunder: Arc<Flunder>,
     /// # ) -> Result<Action, ReconcileError> {
     /// let clean_up = async |flunder: Arc<Flunder>| {
@@ -62,7 +63,7 @@ impl Context {
         clean_up: C,
     ) -> Result<Finalized<K>, ReconcileError>
     where
-        K: Resource,
+        K: Resource + verbs::Get + verbs::Patch,
         S: ObjectScope,
         C: AsyncFnOnce(Arc<K>) -> Result<(), ReconcileError>,
     {

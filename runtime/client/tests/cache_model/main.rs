@@ -55,6 +55,9 @@ impl HasMetadata for Config {
     }
 }
 
+impl apiloom_client::verbs::List for Config {}
+impl apiloom_client::verbs::Watch for Config {}
+
 impl ApiObject for Config {}
 
 impl Kind for Config {

@@ -1,6 +1,7 @@
 //! Factories over scripted transports: what informers send, what they share, and what they decode.
 
 use apiloom_meta::ObjectMeta;
+use apiloom_meta::kind::verbs;
 use serde::{Deserialize, Serialize};
 
 use super::*;
@@ -35,6 +36,9 @@ impl HasMetadata for Config {
         Vec::new()
     }
 }
+
+impl verbs::List for Config {}
+impl verbs::Watch for Config {}
 
 impl ApiObject for Config {}
 

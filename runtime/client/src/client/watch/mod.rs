@@ -26,7 +26,7 @@ pub use stream::WatchStream;
 /// ```no_run
 /// # use apiloom_client::{AllNamespaces, Error, HasMetadata as _, Kind, ResourceClient, WatchEvent};
 /// # use futures_util::StreamExt as _;
-/// # async fn example<Flunder: Kind>(flunders: ResourceClient<Flunder, AllNamespaces>) -> Result<(), Error> {
+/// # async fn example<Flunder: Kind + apiloom_client::verbs::All>(flunders: ResourceClient<Flunder, AllNamespaces>) -> Result<(), Error> {
 /// let list = flunders.list().await?;
 /// let mut events = flunders.watch().from(list.resource_version()).bookmarks().await?;
 /// while let Some(event) = events.next().await {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use apiloom_meta::kind::SmolStr;
+use apiloom_meta::kind::verbs;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use http::{Method, Request, Response};
 use tokio::time::timeout;
@@ -37,6 +38,11 @@ impl HasMetadata for Lease {
         owners.iter().map(|owner| &*owner.uid).collect()
     }
 }
+
+impl verbs::Create for Lease {}
+impl verbs::Delete for Lease {}
+impl verbs::Get for Lease {}
+impl verbs::Update for Lease {}
 
 impl ApiObject for Lease {
     const HAS_TYPE_FIELDS: bool = true;

@@ -1,6 +1,7 @@
 //! Where events are written.
 
 use apiloom_meta::kind::SmolStr;
+use apiloom_meta::kind::verbs;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use serde_json::json;
 
@@ -64,6 +65,9 @@ impl HasMetadata for Event {
         owners.iter().map(|owner| &*owner.uid).collect()
     }
 }
+
+impl verbs::Create for Event {}
+impl verbs::Patch for Event {}
 
 impl ApiObject for Event {}
 

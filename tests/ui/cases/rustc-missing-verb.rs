@@ -1,0 +1,24 @@
+//! What a client may do with the objects of a kind is decided by the traits of its verbs.
+
+use apiloom::meta::kind::verbs;
+use apiloom::prelude::*;
+
+/// Rate is only read.
+#[apiloom::resource(group = "example.com", version = "v1", namespaced, readonly)]
+pub struct Rate {
+    pub metadata: ObjectMeta,
+}
+
+fn get<K: verbs::Get>(_: &K) {}
+fn update<K: verbs::Update>(_: &K) {}
+fn update_status<K: verbs::HasStatus>(_: &K) {}
+fn scale<K: verbs::HasScale>(_: &K) {}
+
+pub fn change(rate: &Rate) {
+    get(rate);
+    update(rate);
+    update_status(rate);
+    scale(rate);
+}
+
+fn main() {}
