@@ -94,14 +94,7 @@ macro_rules! has_metadata {
         }
 
         // Which verbs there are is known at run time only.
-        impl verbs::Create for $object {}
-        impl verbs::Delete for $object {}
-        impl verbs::DeleteCollection for $object {}
-        impl verbs::Get for $object {}
-        impl verbs::List for $object {}
-        impl verbs::Patch for $object {}
-        impl verbs::Update for $object {}
-        impl verbs::Watch for $object {}
+        all_verbs!($object);
         impl verbs::HasStatus for $object {}
         impl verbs::HasScale for $object {}
 

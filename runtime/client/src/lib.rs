@@ -18,6 +18,20 @@
 //! This crate knows nothing of servers. Invariant: input of the network is never trusted. Lines, bodies and waits have
 //! limits, and malformed input gives an error, never a panic.
 
+/// Implements the traits of all verbs for a type of an object.
+macro_rules! all_verbs {
+    ($object:ty) => {
+        impl apiloom_meta::kind::verbs::Create for $object {}
+        impl apiloom_meta::kind::verbs::Delete for $object {}
+        impl apiloom_meta::kind::verbs::DeleteCollection for $object {}
+        impl apiloom_meta::kind::verbs::Get for $object {}
+        impl apiloom_meta::kind::verbs::List for $object {}
+        impl apiloom_meta::kind::verbs::Patch for $object {}
+        impl apiloom_meta::kind::verbs::Update for $object {}
+        impl apiloom_meta::kind::verbs::Watch for $object {}
+    };
+}
+
 pub mod cache;
 pub mod client;
 #[cfg(feature = "tls")]

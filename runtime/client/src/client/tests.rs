@@ -85,14 +85,7 @@ impl HasMetadata for Pot {
     }
 }
 
-impl verbs::Create for Pot {}
-impl verbs::Delete for Pot {}
-impl verbs::DeleteCollection for Pot {}
-impl verbs::Get for Pot {}
-impl verbs::List for Pot {}
-impl verbs::Patch for Pot {}
-impl verbs::Update for Pot {}
-impl verbs::Watch for Pot {}
+all_verbs!(Pot);
 impl verbs::HasStatus for Pot {}
 impl verbs::HasScale for Pot {}
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use apiloom_meta::kind::SmolStr;
-use apiloom_meta::kind::verbs;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use http::{Method, Request, Response};
 use tokio::time::timeout;
@@ -39,10 +38,7 @@ impl HasMetadata for Lease {
     }
 }
 
-impl verbs::Create for Lease {}
-impl verbs::Delete for Lease {}
-impl verbs::Get for Lease {}
-impl verbs::Update for Lease {}
+all_verbs!(Lease);
 
 impl ApiObject for Lease {
     const HAS_TYPE_FIELDS: bool = true;

@@ -1,7 +1,6 @@
 //! Where events are written.
 
 use apiloom_meta::kind::SmolStr;
-use apiloom_meta::kind::verbs;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use serde_json::json;
 
@@ -66,8 +65,7 @@ impl HasMetadata for Event {
     }
 }
 
-impl verbs::Create for Event {}
-impl verbs::Patch for Event {}
+all_verbs!(Event);
 
 impl ApiObject for Event {}
 
