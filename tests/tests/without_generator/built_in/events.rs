@@ -97,6 +97,8 @@ async fn an_event_is_one_object_in_two_groups() {
         (code, &status["message"]),
         (404, &json!("events \"old\" not found"))
     );
+    // The end of a server waits for its responses.
+    drop(watch);
     server.stop().await;
 }
 
@@ -312,5 +314,6 @@ async fn events_expire() {
             (&json!(change), &json!("brief"))
         );
     }
+    drop(watch);
     server.stop().await;
 }
