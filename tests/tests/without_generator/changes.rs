@@ -216,7 +216,7 @@ async fn a_kind_comes_changes_and_goes_while_others_are_served() {
     assert_eq!(seen, expected);
     done.store(true, Ordering::Release);
     assert!(lists.await.unwrap() > 0);
-    drop((kettles, watch));
+    drop(kettles);
     server.stop().await;
 }
 
