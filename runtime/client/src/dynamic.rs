@@ -93,11 +93,6 @@ macro_rules! has_metadata {
             }
         }
 
-        // Which verbs there are is known at run time only.
-        all_verbs!($object);
-        impl verbs::HasStatus for $object {}
-        impl verbs::HasScale for $object {}
-
         impl ApiObject for $object {
             const HAS_TYPE_FIELDS: bool = $has_type_fields;
         }
@@ -106,6 +101,20 @@ macro_rules! has_metadata {
 
 has_metadata!(DynamicObject, true);
 has_metadata!(PartialObjectMetadata, false);
+
+// Which verbs there are is known at run time only.
+all_verbs!(DynamicObject);
+impl verbs::HasStatus for DynamicObject {}
+impl verbs::HasScale for DynamicObject {}
+
+// Metadata is neither created nor replaced: servers would take it for a whole object, whose other fields are empty.
+impl verbs::Delete for PartialObjectMetadata {}
+impl verbs::DeleteCollection for PartialObjectMetadata {}
+impl verbs::Get for PartialObjectMetadata {}
+impl verbs::List for PartialObjectMetadata {}
+impl verbs::Patch for PartialObjectMetadata {}
+impl verbs::Watch for PartialObjectMetadata {}
+impl verbs::HasStatus for PartialObjectMetadata {}
 
 impl Client {
     /// The objects of a namespaced resource in one namespace.
@@ -137,7 +146,15 @@ impl Client {
 impl<K: ApiObject, S: Scope> ResourceClient<K, S> {
     /// The metadata of the same objects, in place of whole ones: for kinds whose objects are large.
     ///
-    /// Reads, watches, patches and deletions work; servers refuse to create and replace objects of metadata alone.
+    /// It has no verbs that send a whole object, which would lose all but its metadata:
+    ///
+    /// ```compile_fail,E0277
+    /// # use apiloom_client::{Cluster, Kind, ResourceClient};
+    /// # use apiloom_client::dynamic::PartialObjectMetadata;
+    /// # fn example<K: Kind>(things: ResourceClient<K, Cluster>, metadata: PartialObjectMetadata) {
+    /// things.metadata_only().update(&metadata);
+    /// # }
+    /// ```
     pub fn metadata_only(&self) -> ResourceClient<PartialObjectMetadata, S> {
         self.of_metadata()
     }

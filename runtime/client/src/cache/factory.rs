@@ -51,6 +51,11 @@ impl<K: Kind> AnyInformer for Informer<K> {
     }
 }
 
+fn downcast<K: Kind>(informer: &Arc<dyn AnyInformer>) -> Option<Informer<K>> {
+    let informer: &dyn Any = &**informer;
+    informer.downcast_ref::<Informer<K>>().cloned()
+}
+
 /// The caches that have no complete state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncErrors(
@@ -188,12 +193,8 @@ impl InformerFactory {
             fields: self.fields.clone(),
             strip: self.strip,
         };
-        let mut informers = self.shared.informers.lock();
-        if let Some(informer) = informers.get(&identity) {
-            let informer: &dyn Any = &**informer;
-            if let Some(informer) = informer.downcast_ref::<Informer<K>>() {
-                return informer.clone();
-            }
+        if let Some(informer) = self.known(&identity) {
+            return informer;
         }
         let name = resource.group_resource().to_string();
         let source = ResourceSource::new(&self.shared.client.resource::<K, S>(resource, scope))
@@ -201,9 +202,18 @@ impl InformerFactory {
             .fields(&self.fields)
             .strip(self.strip);
         let builder = Informer::builder(source).name(name);
+        // Without the lock: the program's code may ask for other informers.
         let informer = configure(builder.server(self.shared.server.clone())).build();
-        informers.insert(identity, Arc::new(informer.clone()));
-        informer
+        let mut informers = self.shared.informers.lock();
+        let known = informers
+            .entry(identity)
+            .or_insert_with(|| Arc::new(informer.clone()));
+        // Another call may have been first.
+        downcast(known).unwrap_or(informer)
+    }
+
+    fn known<K: Kind>(&self, identity: &Identity) -> Option<Informer<K>> {
+        downcast(self.shared.informers.lock().get(identity)?)
     }
 
     fn informers(&self) -> Vec<Arc<dyn AnyInformer>> {

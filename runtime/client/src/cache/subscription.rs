@@ -59,13 +59,15 @@ impl<T: CacheObject> Subscription<T> {
     /// event.
     pub async fn next(&mut self) -> Option<Event<T>> {
         loop {
+            // Read first: nothing is added once it is closed.
+            let is_closed = self.queue.is_closed();
             if let Some(event) = self.queue.pop() {
                 if matches!(event, Event::Synced) {
                     self.synced.send_replace(true);
                 }
                 return Some(event);
             }
-            if self.queue.is_closed() {
+            if is_closed {
                 return None;
             }
             // A change between the look and this wait has left a permit.

@@ -15,7 +15,7 @@ use super::list::{ObjectList, decode_list};
 use super::object::ApiObject;
 use super::options::ListOptions;
 use super::request::{RawRequest, decode};
-use crate::error::Error;
+use crate::error::{DecodeError, Error};
 
 /// What happens to the objects that an object owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -35,6 +35,8 @@ pub enum Deletion<K> {
     Done(Box<Status>),
     /// The object, which may be gone, or wait for its finalizers or its grace period.
     Object(Box<K>),
+    /// The deletion succeeded, but the server responded with an object that is none of this type.
+    Undecodable(Box<DecodeError>),
 }
 
 /// `DeleteOptions` of `meta/v1`.
@@ -181,8 +183,12 @@ impl<K: ApiObject> IntoFuture for DeleteRequest<K> {
             match failure::parse(&bytes) {
                 Some(status) if status.status == "Failure" => Err(Error::Api(Box::new(status))),
                 Some(status) => Ok(Deletion::Done(Box::new(status))),
-                None => decode(&bytes, &path, &self.kind)
-                    .map(|object| Deletion::Object(Box::new(object))),
+                None => match decode(&bytes, &path, &self.kind) {
+                    Ok(object) => Ok(Deletion::Object(Box::new(object))),
+                    // It is done all the same: an object of another form must not make it an error.
+                    Err(Error::Decode(error)) => Ok(Deletion::Undecodable(error)),
+                    Err(error) => Err(error),
+                },
             }
         })
     }

@@ -8,17 +8,11 @@ use crate::error::Error;
 
 /// The JSON of an object, with its type.
 pub(super) fn object<K: ApiObject>(resource: &ApiResource, object: &K) -> Result<Bytes, Error> {
-    let json = json(object)?;
     if K::HAS_TYPE_FIELDS {
-        let is_typed = json.starts_with(b"{\"apiVersion\":");
-        return if is_typed {
-            Ok(json.into())
-        } else {
-            // Such as an item of a list.
-            with_missing_type(resource, object)
-        };
+        // Items of a list have neither.
+        return with_missing_type(resource, object);
     }
-    with_type(resource, &json)
+    with_type(resource, &json(object)?)
 }
 
 /// The JSON of a value.

@@ -1,5 +1,6 @@
 //! One request: its parts, its attempts, and its answer.
 
+use std::fmt;
 use std::future::IntoFuture;
 use std::time::Duration;
 
@@ -24,7 +25,6 @@ use crate::transport::{Body, CollectError};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug)]
 #[must_use = "a request is sent when it is awaited"]
 pub struct RawRequest {
     pub(super) client: Client,
@@ -36,6 +36,18 @@ pub struct RawRequest {
     body: Bytes,
     timeout: Option<Duration>,
     is_retried: bool,
+}
+
+/// Without headers and body, which may be secret.
+impl fmt::Debug for RawRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RawRequest")
+            .field("method", &self.method)
+            .field("path", &self.path)
+            .field("query", &self.query)
+            .field("body", &self.body.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Client {

@@ -228,9 +228,12 @@ impl<T: RenewsTls> Authenticated<T> {
 }
 
 impl<T: RenewsTls> Inner<T> {
-    async fn send(&self, request: Request<Body>) -> Result<Response<Body>, TransportError> {
-        // A request that has its own credentials keeps them.
+    async fn send(&self, mut request: Request<Body>) -> Result<Response<Body>, TransportError> {
+        // A request that has its own credentials keeps them; it does not get more rights than others by that.
         if request.headers().contains_key(header::AUTHORIZATION) {
+            for (name, value) in &self.auth.impersonation {
+                request.headers_mut().append(name, value.clone());
+            }
             return self.transport.call(request).await;
         }
         let (authorization, version) = self.auth.header(&self.transport, None).await?;

@@ -73,7 +73,7 @@ impl<T: CacheObject> Reflector<T> {
             }
             // Items that are ready are read without waiting, so a time limit needs a look at the clock.
             if start.elapsed() >= TOTAL_LIMIT {
-                return Err(without_bookmark());
+                return Err(too_long());
             }
         }
     }
@@ -84,6 +84,14 @@ fn ended() -> SourceError {
         SourceErrorKind::Transport,
         "a streaming list ended before its last initial event",
     )
+}
+
+/// There are too many objects for the time, which says nothing of other resources of the server.
+fn too_long() -> SourceError {
+    SourceError {
+        code: Some(504),
+        ..without_bookmark()
+    }
 }
 
 /// The server ignores `sendInitialEvents`, or never sends the bookmark.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use apiloom_meta::Status;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::super::list::{Identity, Undecodable, undecodable};
@@ -99,8 +100,9 @@ pub(super) fn decode<K: ApiObject>(
     match serde_json::from_slice::<K>(object) {
         Ok(decoded) => Ok(wrap(decoded)),
         Err(error) => {
-            // A line that is no JSON at all belongs to no event.
-            if error.is_syntax() || error.is_eof() {
+            // A line that is no JSON at all belongs to no event. The error does not tell: JSON that is too deep for the
+            // type, or has a number that is too large, is called a syntax error too.
+            if serde_json::from_slice::<IgnoredAny>(object).is_err() {
                 return Err(LineError::Malformed(decode_error(&error, line, path, kind)));
             }
             let found = undecodable(&error, object, path, kind);

@@ -53,6 +53,13 @@ pub(super) async fn tcp(origin: &Origin) -> io::Result<TcpStream> {
     Err(last)
 }
 
+/// How many bytes of a response may wait for its reader.
+const STREAM_WINDOW: u32 = 1 << 20;
+
+/// The same for all responses of a connection: that of 250 streams, so that some which are not read do not hold up the
+/// others.
+const CONNECTION_WINDOW: u32 = 250 * STREAM_WINDOW;
+
 /// Begins HTTP/2 or HTTP/1.1; the connection runs in a task of its own.
 pub(super) async fn handshake(stream: BoxStream, is_http2: bool) -> Result<Sender, TransportError> {
     let io = TokioIo::new(stream);
@@ -60,6 +67,8 @@ pub(super) async fn handshake(stream: BoxStream, is_http2: bool) -> Result<Sende
         let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
         builder
             .timer(TokioTimer::new())
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
             .keep_alive_interval(PING_INTERVAL)
             .keep_alive_timeout(PING_TIMEOUT)
             .keep_alive_while_idle(false);

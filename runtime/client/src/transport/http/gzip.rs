@@ -31,6 +31,7 @@ pub(super) fn decoded(response: Response<Body>, was_asked_for: bool) -> Response
             body,
             decoder: MultiGzDecoder::new(Vec::new()),
             pending: Bytes::new(),
+            is_begun: false,
             is_ended: false,
         })
     });
@@ -49,11 +50,14 @@ struct Decoded {
     decoder: MultiGzDecoder<Vec<u8>>,
     /// What has arrived and is not decoded yet.
     pending: Bytes,
+    /// Whether there was any byte.
+    is_begun: bool,
     is_ended: bool,
 }
 
 impl Decoded {
     fn decode(&mut self) -> Result<Bytes, TransportError> {
+        self.is_begun = true;
         let step = self.pending.split_to(self.pending.len().min(STEP));
         let written = self.decoder.write_all(&step);
         written.map_err(|error| broken(&error))?;
@@ -63,6 +67,10 @@ impl Decoded {
     /// The rest, after the last byte: an error if the text is not complete.
     fn end(&mut self) -> Result<Bytes, TransportError> {
         self.is_ended = true;
+        // An empty body has this encoding too, as that of a HEAD.
+        if !self.is_begun {
+            return Ok(Bytes::new());
+        }
         self.decoder.try_finish().map_err(|error| broken(&error))?;
         Ok(std::mem::take(self.decoder.get_mut()).into())
     }

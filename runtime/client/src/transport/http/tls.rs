@@ -76,6 +76,10 @@ impl Tls {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| TlsError::Identity(error.to_string()))?;
+        if options.accepts_any_certificate && options.authorities.is_some() {
+            let problem = "they would not be used, because the server's certificate is not verified; leave one of both out";
+            return Err(TlsError::Authorities(problem.to_owned()));
+        }
         let builder = if options.accepts_any_certificate {
             let verifier = Arc::new(AnyCertificate(provider));
             builder
