@@ -34,7 +34,7 @@ pub(super) trait Sink: Send + Sync {
     fn complete(&self, group: &str, kind: &str, listed: &HashSet<Uid>);
 }
 
-/// Reports the objects of a kind until it is dropped. `synced` becomes true after the first complete list.
+/// Reports the objects of a kind until it is dropped. `synced` is true from a complete list until the watch ends.
 pub(super) async fn follow(
     endpoint: Arc<Endpoint>,
     sink: Arc<dyn Sink>,
@@ -43,14 +43,16 @@ pub(super) async fn follow(
     let mut ended = endpoint.ended();
     loop {
         let problem = follow_once(&endpoint, &*sink, &synced).await;
+        synced.send_replace(false);
         if *ended.borrow_and_update() {
             return;
         }
         if let Some(problem) = problem {
             let resource = endpoint.resource().group_resource();
             tracing::warn!(%resource, %problem, "the garbage collector cannot follow a resource");
-            tokio::time::sleep(RETRY).await;
         }
+        // Also after a watch that was too slow: the next one lists all objects.
+        tokio::time::sleep(RETRY).await;
     }
 }
 

@@ -216,6 +216,10 @@ impl Graph {
     pub(super) fn blocking_dependents(&self, uid: Uid) -> Vec<(Uid, Known)> {
         let mut dependents = self.dependents(uid);
         dependents.retain(|(dependent, _)| {
+            // An object that owns itself does not wait for itself.
+            if *dependent == uid {
+                return false;
+            }
             let node = self.nodes.get(dependent);
             let mut owners = node.into_iter().flat_map(|node| &node.owners);
             owners.any(|owner| owner.uid == uid && owner.blocks)
@@ -255,19 +259,21 @@ impl Graph {
     /// After the first observation of an owner: judges the dependents whose references describe another object.
     fn judge_dependents_elsewhere(&mut self, uid: Uid) {
         for dependent in self.dependents_of(uid).collect::<Vec<_>>() {
-            self.check_reference(dependent, uid);
+            let owners = self.nodes.get(&dependent).map(|node| &node.owners);
+            let reference = owners.and_then(|owners| owners.iter().rfind(|owner| owner.uid == uid));
+            if let Some(reference) = reference.cloned() {
+                self.check_reference(dependent, &reference);
+            }
         }
     }
 
     /// Judges a dependent whose reference does not describe the owner that has the uid, or whose owner is not known.
-    fn check_reference(&mut self, dependent: Uid, owner: Uid) {
+    fn check_reference(&mut self, dependent: Uid, reference: &Reference) {
         let Some(node) = self.nodes.get(&dependent) else {
             return;
         };
-        let Some(reference) = node.owners.iter().find(|known| known.uid == owner) else {
-            return;
-        };
-        let owner = self.nodes.get(&owner).and_then(|node| node.place.as_ref());
+        let owner = self.nodes.get(&reference.uid);
+        let owner = owner.and_then(|node| node.place.as_ref());
         if owner.is_some_and(|place| reference.describes(place, node.namespace())) {
             return;
         }
@@ -290,20 +296,22 @@ impl Graph {
         if node.owners == old {
             return;
         }
-        let new = node.owners.clone();
-        let find = |all: &[Reference], uid: Uid| all.iter().find(|known| known.uid == uid).cloned();
-        for owner in &new {
-            let is_same = find(old, owner.uid).is_some_and(|known| known == *owner);
-            if !is_same {
-                let node = self.nodes.entry(owner.uid).or_default();
+        // An object may have many owners. Of several references to one, the last counts.
+        let by_uid = |all: &[Reference]| -> HashMap<Uid, Reference> {
+            all.iter().map(|owner| (owner.uid, owner.clone())).collect()
+        };
+        let (new, old) = (by_uid(&node.owners), by_uid(old));
+        for (owner, reference) in &new {
+            if old.get(owner) != Some(reference) {
+                let node = self.nodes.entry(*owner).or_default();
                 node.dependents.get_or_insert_default().insert(uid);
-                self.check_reference(uid, owner.uid);
+                self.check_reference(uid, reference);
             }
         }
-        for owner in old {
-            let now = find(&new, owner.uid);
+        for owner in old.values() {
+            let now = new.get(&owner.uid);
             // A foreground deletion may have waited for this object, and waits no more.
-            if owner.blocks && !now.as_ref().is_some_and(|now| now.blocks) {
+            if owner.blocks && !now.is_some_and(|now| now.blocks) {
                 self.judge(owner.uid);
             }
             if now.is_none() {

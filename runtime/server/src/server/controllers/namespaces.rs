@@ -12,7 +12,7 @@ use std::time::Duration;
 use apiloom_apis::core::v1::Namespace;
 use apiloom_client::controller::{Backoff, WorkQueue, WorkQueueConfig};
 use apiloom_meta::kind::{Scope, SmolStr, Verb};
-use apiloom_meta::{GroupResource, ObjectMeta, Resource as _};
+use apiloom_meta::{GroupResource, ObjectMeta, Resource as _, Time};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::json;
@@ -37,6 +37,10 @@ const LOOK_AGAIN: Backoff = Backoff {
     max: Duration::from_secs(8),
 };
 
+/// Time after the deletion of a namespace for which it is not finalized, as in kube-controller-manager: requests on their way
+/// and other servers may not know of it yet. The deletion's time has whole seconds.
+const LATE_CREATES: Duration = Duration::from_secs(5);
+
 /// Number of objects in a page of a list.
 const PAGE: usize = 500;
 
@@ -45,7 +49,8 @@ pub(super) async fn run(requests: Requests, workers: NonZeroUsize) {
     let registry = requests.registry();
     let Some(endpoint) = registry.endpoint(Namespace::GROUP, Namespace::VERSION, Namespace::PLURAL)
     else {
-        return;
+        // The lease is kept: without a wait it would be taken and given up all the time.
+        return std::future::pending().await;
     };
     let controller = Arc::new(NamespaceController {
         requests,
@@ -67,6 +72,7 @@ async fn work(controller: Arc<NamespaceController>) {
         match controller.process(item.key()).await {
             Ok(State::Done) => item.succeed(),
             Ok(State::ContentRemains) => item.retry(),
+            Ok(State::MayGrow(rest)) => item.requeue_after(rest + Duration::from_millis(50)),
             Err(error) => {
                 tracing::debug!(%error, namespace = %item.key(), "to be tried again");
                 item.retry();
@@ -94,6 +100,8 @@ impl Sink for NamespaceController {
 enum State {
     Done,
     ContentRemains,
+    /// There is no content, but there may be some for this time.
+    MayGrow(Duration),
 }
 
 /// A page of a list, metadata only.
@@ -121,9 +129,10 @@ impl NamespaceController {
             return Ok(State::Done);
         };
         let is_ours = |finalizer: &String| finalizer == KUBERNETES;
-        if namespace.metadata.deletion_timestamp.is_none()
-            || !namespace.spec.finalizers.iter().any(is_ours)
-        {
+        let Some(deleted) = namespace.metadata.deletion_timestamp else {
+            return Ok(State::Done);
+        };
+        if !namespace.spec.finalizers.iter().any(is_ours) {
             return Ok(State::Done);
         }
         let content = self.delete_content(name).await;
@@ -139,6 +148,12 @@ impl NamespaceController {
         }
         if !content.remaining.is_empty() {
             return Ok(State::ContentRemains);
+        }
+        // A create that was admitted before the deletion may be stored after the look at the content.
+        let since = Time::now().duration_since(deleted);
+        let rest = LATE_CREATES.saturating_sub(since);
+        if !rest.is_zero() {
+            return Ok(State::MayGrow(rest));
         }
         namespace
             .spec

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -41,6 +41,12 @@ pub(super) struct Requests {
 pub(super) enum RequestError {
     #[error("no resource is served for the kind {kind} of the group {group:?}")]
     NotServed { group: SmolStr, kind: SmolStr },
+    #[error("the objects of some kinds are not listed yet")]
+    NotListed,
+    #[error("the owner {0:?} exists, but was not seen yet")]
+    NotObserved(String),
+    #[error("{0} changes all the time")]
+    Busy(String),
     #[error(transparent)]
     NotLeader(#[from] NotLeader),
     #[error("{method} {path}: {code} {message}")]
@@ -219,20 +225,16 @@ impl Requests {
         )
     }
 
-    /// Deletes an object, or all of a collection; `None` if it does not exist.
-    pub(super) async fn delete(
-        &self,
-        path: &str,
-        options: Value,
-    ) -> Result<Option<Value>, RequestError> {
+    /// Deletes an object, or all of a collection; nothing if it does not exist. What the server responds is not kept.
+    pub(super) async fn delete(&self, path: &str, options: Value) -> Result<(), RequestError> {
         let mut body = json!({"kind": "DeleteOptions", "apiVersion": "v1"});
         if let (Some(body), Value::Object(options)) = (body.as_object_mut(), options) {
             body.extend(options);
         }
-        found_or_none(
-            self.send(Method::DELETE, path, JSON, Some((JSON, &body)))
-                .await,
-        )
+        let accept = &format!("{METADATA_LIST},{METADATA},{JSON}");
+        let body = Some((JSON, &body));
+        let sent = self.send::<IgnoredAny>(Method::DELETE, path, accept, body);
+        found_or_none(sent.await).map(drop)
     }
 
     async fn send<T: DeserializeOwned>(

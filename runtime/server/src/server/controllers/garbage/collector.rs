@@ -9,18 +9,22 @@ use std::sync::Arc;
 
 use apiloom_client::controller::WorkQueue;
 use apiloom_meta::{ObjectMeta, OwnerReference};
-use futures_util::{StreamExt as _, TryStreamExt as _};
+use futures_util::StreamExt as _;
 use http::StatusCode;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use crate::server::controllers::feed::{FOREGROUND, ORPHAN, Sink, finalizer, reference};
 use crate::server::controllers::graph::{Finalizer, Graph, Known, Observed, Place, Work};
 use crate::server::controllers::requests::{RequestError, Requests, Served};
 use crate::server::controllers::uid::Uid;
 
-/// How many references to an owner are removed at the same time.
-const ORPHANED_AT_ONCE: usize = 16;
+/// How many references to an owner are removed at the same time: with all workers less than the limit of writes.
+const ORPHANED_AT_ONCE: usize = 4;
+
+/// How often an object is deleted that changes all the time.
+const DELETE_ATTEMPTS: usize = 5;
 
 /// Number of absent owners that are remembered: enough for the dependents of an owner, which are judged one after the
 /// other.
@@ -32,6 +36,8 @@ pub(super) struct Collector {
     graph: Mutex<Graph>,
     queue: WorkQueue<Work>,
     absent: Mutex<AbsentOwners>,
+    /// Whether the objects of each kind are known.
+    feeds: Mutex<Vec<watch::Receiver<bool>>>,
 }
 
 /// An owner, as a reference of a dependent says.
@@ -52,7 +58,18 @@ impl Collector {
             graph: Mutex::default(),
             queue: WorkQueue::new(),
             absent: Mutex::default(),
+            feeds: Mutex::default(),
         }
+    }
+
+    pub(super) fn set_feeds(&self, feeds: Vec<watch::Receiver<bool>>) {
+        *self.feeds.lock() = feeds;
+    }
+
+    /// Fails while the objects of a kind are not known: some may be dependents. What follows from their absence waits.
+    fn check_is_complete(&self) -> Result<(), RequestError> {
+        let is_complete = self.feeds.lock().iter().all(|synced| *synced.borrow());
+        is_complete.then_some(()).ok_or(RequestError::NotListed)
     }
 
     pub(super) fn queue(&self) -> &WorkQueue<Work> {
@@ -70,7 +87,7 @@ impl Collector {
         }
         for foreign in outcome.foreign {
             let (dependent, owner) = (foreign.dependent.1, foreign.reference);
-            tracing::warn!(
+            tracing::debug!(
                 ?dependent,
                 ?owner,
                 "an owner reference names an owner in another namespace, which is none"
@@ -138,7 +155,7 @@ impl Collector {
             .filter(|(_, owner)| matches!(owner, Owner::Present));
         let present: Vec<&OwnerReference> = present.map(|(reference, _)| *reference).collect();
         if present.len() == owners.len() {
-            return Ok(());
+            return self.check_are_followed(&present);
         }
         if !present.is_empty() {
             let patch = json!({"metadata": {"resourceVersion": latest.resource_version, "ownerReferences": present}});
@@ -154,8 +171,10 @@ impl Collector {
                 .iter()
                 .any(|(_, dependent)| dependent.is_foreground)
             {
-                self.stop_blocking(&path, &latest).await?;
-                return self.delete(uid, &path, None, &latest, "Foreground").await;
+                let Some(latest) = self.stop_blocking(&path, &latest).await? else {
+                    return Ok(());
+                };
+                return self.delete(uid, &path, latest, "Foreground").await;
             }
             "Foreground"
         } else {
@@ -165,8 +184,18 @@ impl Collector {
                 None => "Background",
             }
         };
-        let version = latest.resource_version.as_deref();
-        self.delete(uid, &path, version, &latest, policy).await
+        self.delete(uid, &path, latest, policy).await
+    }
+
+    /// Fails if an owner was not observed, so that its end would not be: its dependents are judged again later.
+    fn check_are_followed(&self, owners: &[&OwnerReference]) -> Result<(), RequestError> {
+        let graph = self.graph.lock();
+        let is_observed = |owner: &&OwnerReference| graph.get(Uid::of(&owner.uid)).is_some();
+        let mut missing = owners.iter().filter(|owner| !is_observed(owner));
+        match missing.next() {
+            None => Ok(()),
+            Some(owner) => Err(RequestError::NotObserved(owner.name.clone())),
+        }
     }
 
     /// What a reference of an object in a namespace refers to.
@@ -209,6 +238,7 @@ impl Collector {
     ) -> Result<(), RequestError> {
         let blocking = self.graph.lock().blocking_dependents(uid);
         if blocking.is_empty() {
+            self.check_is_complete()?;
             return self.remove_finalizer(path, latest, FOREGROUND).await;
         }
         let waits = |(_, dependent): &&(Uid, Known)| !dependent.is_foreground;
@@ -219,51 +249,50 @@ impl Collector {
     }
 
     /// Makes an object block none of its owners.
-    async fn stop_blocking(&self, path: &str, latest: &ObjectMeta) -> Result<(), RequestError> {
+    async fn stop_blocking(
+        &self,
+        path: &str,
+        latest: &ObjectMeta,
+    ) -> Result<Option<ObjectMeta>, RequestError> {
         let mut owners = latest.owner_references.clone();
         for owner in &mut owners {
             owner.block_owner_deletion = Some(false);
         }
         let patch = json!({"metadata": {"resourceVersion": latest.resource_version, "ownerReferences": owners}});
-        self.requests.merge(path, &patch).await.map(drop)
+        self.requests.merge(path, &patch).await
     }
 
-    /// Deletes an object that still has the uid, and the resourceVersion if one is given. If only other things than its
-    /// owners have changed since, it is deleted as well.
+    /// Deletes an object in the state that was judged. If only other things than its owners have changed since, in that
+    /// of now.
     async fn delete(
         &self,
         uid: Uid,
         path: &str,
-        version: Option<&str>,
-        judged: &ObjectMeta,
+        judged: ObjectMeta,
         policy: &str,
     ) -> Result<(), RequestError> {
-        let options = |version: Option<&str>| {
-            let mut preconditions = json!({"uid": judged.uid});
-            if let Some(version) = version {
-                preconditions["resourceVersion"] = version.into();
+        let mut latest = judged.clone();
+        for _ in 0..DELETE_ATTEMPTS {
+            let preconditions =
+                json!({"uid": latest.uid, "resourceVersion": latest.resource_version});
+            let options = json!({"preconditions": preconditions, "propagationPolicy": policy});
+            let error = match self.requests.delete(path, options).await {
+                Err(error) if error.is(StatusCode::CONFLICT) => error,
+                done => return done,
+            };
+            let now = self.requests.metadata(path).await?;
+            match now.filter(|now| has_uid(now, uid)) {
+                None => return Ok(()),
+                Some(now) if now.owner_references == judged.owner_references => latest = now,
+                Some(_) => return Err(error),
             }
-            json!({"preconditions": preconditions, "propagationPolicy": policy})
-        };
-        let error = match self.requests.delete(path, options(version)).await {
-            Ok(_) => return Ok(()),
-            Err(error) => error,
-        };
-        if !error.is(StatusCode::CONFLICT) {
-            return Err(error);
         }
-        let latest = self.requests.metadata(path).await?;
-        match latest.filter(|latest| has_uid(latest, uid)) {
-            None => Ok(()),
-            Some(latest) if latest.owner_references == judged.owner_references => {
-                self.requests.delete(path, options(None)).await.map(drop)
-            }
-            Some(_) => Err(error),
-        }
+        Err(RequestError::Busy(path.to_owned()))
     }
 
     /// Removes the references of all dependents to an object, then its finalizer.
     async fn orphan_dependents(&self, uid: Uid) -> Result<(), RequestError> {
+        self.check_is_complete()?;
         let (known, dependents) = {
             let graph = self.graph.lock();
             let Some(known) = graph.get(uid) else {
@@ -274,7 +303,9 @@ impl Collector {
         let removed = futures_util::stream::iter(dependents)
             .map(|(dependent, known)| self.disown(uid, dependent, known.place))
             .buffer_unordered(ORPHANED_AT_ONCE);
-        removed.try_collect::<()>().await?;
+        // One that fails does not keep the others waiting.
+        let results: Vec<Result<(), RequestError>> = removed.collect().await;
+        results.into_iter().collect::<Result<(), RequestError>>()?;
         let Some((path, latest)) = self.latest(uid, &known.place).await? else {
             return Ok(());
         };

@@ -10,6 +10,7 @@ mod collector;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use apiloom_meta::kind::Verb;
 use tokio::sync::watch;
@@ -23,46 +24,51 @@ use crate::registry::{Catalog, Endpoint, EndpointId};
 /// The manager of fields that the collector writes.
 pub(super) const NAME: &str = "garbage-collector";
 
+/// Longest wait for complete lists of all kinds before objects are judged: until then each dependent whose owner was not
+/// listed yet costs a request for it.
+const FIRST_LISTS: Duration = Duration::from_secs(30);
+
+/// Failures in a row of one object after which the error is logged.
+const WORTH_A_WARNING: u32 = 5;
+
 /// Runs the collector; never returns.
 pub(super) async fn run(requests: Requests, workers: NonZeroUsize) {
     let registry = Arc::clone(requests.registry());
     let collector = Arc::new(Collector::new(requests));
-    let (complete, is_complete) = watch::channel(false);
+    let mut generations = registry.generations();
+    let mut feeds = Feeds {
+        collector: Arc::clone(&collector),
+        running: HashMap::new(),
+        tasks: JoinSet::new(),
+    };
+    feeds.follow(&registry.catalog());
+    // A kind that cannot be listed must not stop the others.
+    let _ = tokio::time::timeout(FIRST_LISTS, feeds.synced()).await;
     let mut tasks = JoinSet::new();
     for _ in 0..workers.get() {
-        tasks.spawn(work(Arc::clone(&collector), is_complete.clone()));
+        tasks.spawn(work(Arc::clone(&collector)));
     }
-    let mut feeds = Feeds {
-        sink: Arc::new(collector),
-        running: HashMap::new(),
-        tasks,
-    };
-    let mut generations = registry.generations();
     loop {
-        generations.mark_unchanged();
-        feeds.follow(&registry.catalog());
-        // Dependents of a kind that was not listed yet would be missed.
-        let synced = async {
-            feeds.synced().await;
-            complete.send_replace(true);
-            generations.changed().await
-        };
         // The registry outlives its controllers.
-        let Ok(()) = synced.await else { return };
-        complete.send_replace(false);
+        let Ok(()) = generations.changed().await else {
+            return;
+        };
+        feeds.follow(&registry.catalog());
     }
 }
 
-/// Does the work of the queue, while all objects are known.
-async fn work(collector: Arc<Collector>, mut is_complete: watch::Receiver<bool>) {
+/// Does the work of the queue.
+async fn work(collector: Arc<Collector>) {
     while let Some(item) = collector.queue().next().await {
-        if is_complete.wait_for(|complete| *complete).await.is_err() {
-            return;
-        }
         match collector.process(*item.key()).await {
             Ok(()) => item.succeed(),
             Err(error) => {
-                tracing::debug!(%error, work = ?item.key(), "to be tried again");
+                let work = item.key();
+                if item.failures() == WORTH_A_WARNING {
+                    tracing::warn!(%error, ?work, "the garbage collector cannot do its work");
+                } else {
+                    tracing::debug!(%error, ?work, "to be tried again");
+                }
                 item.retry();
             }
         }
@@ -77,7 +83,7 @@ struct Feed {
 
 /// The feeds of all kinds.
 struct Feeds {
-    sink: Arc<dyn Sink>,
+    collector: Arc<Collector>,
     running: HashMap<EndpointId, Feed>,
     tasks: JoinSet<()>,
 }
@@ -86,6 +92,7 @@ impl Feeds {
     /// Follows the kinds of a catalog, and no others.
     fn follow(&mut self, catalog: &Catalog) {
         let endpoints = collectible(catalog);
+        while self.tasks.try_join_next().is_some() {}
         self.running.retain(|id, feed| {
             let stays = endpoints.iter().any(|endpoint| endpoint.id == *id);
             if !stays {
@@ -99,10 +106,16 @@ impl Feeds {
                 continue;
             }
             let (sender, synced) = watch::channel(false);
-            let task = feed::follow(endpoint, Arc::clone(&self.sink), sender);
+            let task = feed::follow(endpoint, self.sink(), sender);
             let task = self.tasks.spawn(task);
             self.running.insert(id, Feed { task, synced });
         }
+        let synced = self.running.values().map(|feed| feed.synced.clone());
+        self.collector.set_feeds(synced.collect());
+    }
+
+    fn sink(&self) -> Arc<dyn Sink> {
+        Arc::new(Arc::clone(&self.collector))
     }
 
     /// Waits until all objects of all kinds are known.
