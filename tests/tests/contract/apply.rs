@@ -15,6 +15,7 @@ on_each_backend![
     c_156_the_oldest_updates_are_merged,
     c_157_lists_are_owned_by_key_by_value_or_as_a_whole,
     c_158_status_is_not_owned_through_the_main_path,
+    a_path_owns_nothing_else_in_other_versions_either,
 ];
 
 const APPLY: [(&str, &str); 1] = [("content-type", "application/apply-patch+yaml")];
@@ -274,5 +275,76 @@ async fn c_158_status_is_not_owned_through_the_main_path(on: Backend) {
             ["one", "Apply", null, spec],
             ["one", "Apply", "status", status]
         ])
+    );
+}
+
+async fn a_path_owns_nothing_else_in_other_versions_either(on: Backend) {
+    let cluster = Cluster::start_binary(on, "workload-kinds-server");
+    let client = cluster.client();
+    let path = |version: &str, rest: &str| {
+        format!("/apis/work.example.com/{version}/namespaces/default/workloads{rest}")
+    };
+    let object = json!({"apiVersion": "work.example.com/v1", "kind": "Workload", "metadata": {"name": "a"},
+        "spec": {"image": "first"}});
+    let created = created(&client, &path("v1", "?fieldManager=user"), &object).await;
+    // Two managers write in the other version: the status, and, by an apply, a field of the spec.
+    let status = json!({"status": {"size": 1}});
+    let answer = client
+        .merge(
+            &path("v1beta1", "/a/status?fieldManager=controller"),
+            &status,
+        )
+        .await;
+    assert_eq!(answer.code, 200, "{}", answer.text());
+    let applied =
+        json!({"apiVersion": "work.example.com/v1beta1", "kind": "Workload", "spec": {"size": 3}});
+    let answer = client
+        .call(
+            "PATCH",
+            &path("v1beta1", "/a?fieldManager=applier"),
+            &APPLY,
+            applied.to_string(),
+        )
+        .await;
+    assert_eq!(answer.code, 200, "{}", answer.text());
+    let owned = |object: &Value, manager: &str| -> Value {
+        let entries = object["metadata"]["managedFields"]
+            .as_array()
+            .unwrap()
+            .iter();
+        let mut of_manager = entries.filter(|entry| entry["manager"] == manager);
+        of_manager
+            .next()
+            .map_or(Value::Null, |entry| entry["fieldsV1"].clone())
+    };
+    // A replace without the status, through the first version: the status stays, and so does its owner.
+    let mut sent = answer.json();
+    sent["apiVersion"] = created["apiVersion"].clone();
+    sent["spec"] = json!({"image": "second", "replicas": 3});
+    sent.as_object_mut().unwrap().remove("status");
+    let replaced = client.put(&path("v1", "/a?fieldManager=user"), &sent).await;
+    assert_eq!(replaced.code, 200, "{}", replaced.text());
+    let replaced = replaced.json();
+    assert_eq!(replaced["status"]["replicas"], 1);
+    assert_eq!(
+        owned(&replaced, "controller"),
+        json!({"f:status": {".": {}, "f:size": {}}})
+    );
+    // A status with an old spec, through the first version: the spec stays, and so does its owner.
+    let mut sent = replaced.clone();
+    sent["spec"] = json!({"image": "third", "replicas": 9});
+    sent["status"]["replicas"] = json!(2);
+    let written = client
+        .put(&path("v1", "/a/status?fieldManager=other"), &sent)
+        .await;
+    assert_eq!(written.code, 200, "{}", written.text());
+    let written = written.json();
+    assert_eq!(
+        (&written["spec"]["replicas"], &written["status"]["replicas"]),
+        (&json!(3), &json!(2))
+    );
+    assert_eq!(
+        owned(&written, "applier"),
+        json!({"f:spec": {"f:size": {}}})
     );
 }

@@ -7,7 +7,7 @@ mod encode;
 mod encoding;
 mod json_text;
 mod keys;
-mod limits;
+pub(crate) mod limits;
 mod peek;
 mod protobuf;
 mod syntax;

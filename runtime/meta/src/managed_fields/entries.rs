@@ -12,6 +12,7 @@ use super::entry_text::{EntryJson, EntryText, entry_texts, to_text};
 use super::field_set::FieldSet;
 use super::fields_json::FieldsError;
 use super::scan::{has_all, is_untouched};
+use crate::codec::limits::MAX_DEPTH;
 use crate::object::Object;
 use crate::schema::Schema;
 use crate::types::Time;
@@ -337,6 +338,11 @@ impl ManagedFields {
             }
         } else {
             let text = to_text(self.entries.iter().map(ManagedEntry::text));
+            if is_too_deep(&text) {
+                // The object could not be read again. Its fields are deeper in here than in itself.
+                object.meta_mut().remove("managedFields");
+                return;
+            }
             object
                 .meta_mut()
                 .insert("managedFields".to_owned(), text.into());
@@ -463,4 +469,26 @@ fn read_entry(index: usize, entry: EntryText<'_>) -> Result<ManagedEntry, String
         time: entry.time.map(Cow::into_owned),
         fields,
     })
+}
+/// Whether a document with these entries would be deeper than documents may be.
+fn is_too_deep(entries: &str) -> bool {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let mut is_in_string = false;
+    let mut bytes = entries.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' if is_in_string => {
+                bytes.next();
+            }
+            b'"' => is_in_string = !is_in_string,
+            b'{' | b'[' if !is_in_string => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' if !is_in_string => depth -= 1,
+            _ => {}
+        }
+    }
+    // They are in the metadata, which is in the object.
+    deepest + 2 >= MAX_DEPTH
 }

@@ -2,7 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{FieldSet, MAX_UPDATE_ENTRIES, ManagedFields, Operation, PathElement};
+use super::{
+    FieldSet, MAX_UPDATE_ENTRIES, ManagedEntry, ManagedFields, Manager, Operation, PathElement,
+};
+use crate::codec::decode_stored;
+use crate::codec::limits::MAX_DEPTH;
 use crate::hooks::Hooks;
 use crate::object::Object;
 use crate::schema::Schema;
@@ -519,4 +523,29 @@ fn the_oldest_updates_are_merged_when_there_are_too_many() {
     assert_eq!(updates(&managed), MAX_UPDATE_ENTRIES);
     let (merged, _) = named(&managed, "ancient-changes").unwrap();
     assert_eq!(merged, json!({"f:0": {}, "f:1": {}, "f:2": {}, "f:3": {}}));
+}
+
+#[test]
+fn managed_fields_are_no_deeper_than_documents_may_be() {
+    for depth in 1..MAX_DEPTH {
+        let fields = format!("{}{{}}{}", "{\"f:a\":".repeat(depth), "}".repeat(depth));
+        let manager = Manager {
+            name: "m".to_owned(),
+            operation: Operation::Update,
+            api_version: "v1".to_owned(),
+            subresource: String::new(),
+        };
+        let fields = FieldSet::from_json(&fields).unwrap();
+        let mut managed = ManagedFields::default();
+        let entries = managed.entries_mut();
+        entries.push(ManagedEntry::new(manager, None, fields));
+        let object = json!({"kind": "A", "apiVersion": "v1", "metadata": {"name": "a"}});
+        let mut object = Object::from_value(object).unwrap();
+        managed.write(&mut object);
+        let stored = object.into_tree().to_string();
+        let read =
+            decode_stored(stored.as_bytes()).unwrap_or_else(|error| panic!("{depth}: {error}"));
+        let has_entries = read["metadata"]["managedFields"].is_array();
+        assert_eq!(has_entries, depth < MAX_DEPTH - 5, "{depth}");
+    }
 }

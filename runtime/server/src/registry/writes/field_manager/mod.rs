@@ -11,7 +11,7 @@ use apiloom_meta::managed_fields::{
     FieldChanges, FieldSet, FieldsError, ManagedEntry, ManagedFields, Manager, Operation,
 };
 use apiloom_meta::schema::Schema;
-use apiloom_meta::{ApiError, Object, Time};
+use apiloom_meta::{ApiError, Object, ResourceDef, Time};
 use serde_json::Value;
 
 pub(crate) use self::apply::Applied;
@@ -145,7 +145,8 @@ impl Writes {
                 let place = match known {
                     Some(place) => place,
                     None => {
-                        let changes = self.changes_in(version, difference).await?;
+                        let subresource = own.subresource();
+                        let changes = self.changes_in(version, subresource, difference).await?;
                         by_version.push((version, changes));
                         by_version.len() - 1
                     }
@@ -188,15 +189,20 @@ impl Writes {
         changes.filter_root(|field| self.is_written(subresource, field))
     }
 
+    /// The same in another version.
     async fn changes_in(
         &self,
         version: VersionIndex,
+        subresource: &str,
         difference: Difference<'_>,
     ) -> Result<FieldChanges, ApiError> {
         let live = self.in_version(difference.live, version).await?;
         let new = self.in_version(difference.new, version).await?;
-        let schema = self.resource.kind.versions[version].schema();
-        Ok(schema.changed_fields(live.as_value(), new.as_value()))
+        let version = &self.resource.kind.versions[version];
+        let changes = version
+            .schema()
+            .changed_fields(live.as_value(), new.as_value());
+        Ok(changes.filter_root(|field| writes(&version.def, subresource, field)))
     }
 
     /// An object of the request's version in another version. An object that does not exist has no fields there either.
@@ -211,17 +217,7 @@ impl Writes {
 
     /// Whether the path of a request writes a field of the object's root.
     pub(crate) fn is_written(&self, subresource: &str, field: &str) -> bool {
-        let def = self.resource.def();
-        let own = def.subresource(subresource).map(|sub| &sub.writes);
-        match own {
-            Some(kind::Writes::Nothing) => false,
-            Some(kind::Writes::Only(only)) => field == only.as_str(),
-            Some(kind::Writes::Also(_) | kind::Writes::Replicas(_)) | None => {
-                let own = own.and_then(kind::Writes::field);
-                let mut fields = def.subresources.iter().filter_map(|sub| sub.writes.field());
-                own == Some(field) || fields.all(|other| other != field)
-            }
-        }
+        writes(self.resource.def(), subresource, field)
     }
 
     fn manager(&self, target: Target<'_>, name: &str, operation: Operation) -> Manager {
@@ -230,6 +226,20 @@ impl Writes {
             operation,
             api_version: self.resource.version().api_version.clone(),
             subresource: target.subresource.to_owned(),
+        }
+    }
+}
+
+/// Whether the path of a request for a version writes a field of the object's root.
+fn writes(def: &ResourceDef, subresource: &str, field: &str) -> bool {
+    let own = def.subresource(subresource).map(|sub| &sub.writes);
+    match own {
+        Some(kind::Writes::Nothing) => false,
+        Some(kind::Writes::Only(only)) => field == only.as_str(),
+        Some(kind::Writes::Also(_) | kind::Writes::Replicas(_)) | None => {
+            let own = own.and_then(kind::Writes::field);
+            let mut fields = def.subresources.iter().filter_map(|sub| sub.writes.field());
+            own == Some(field) || fields.all(|other| other != field)
         }
     }
 }
@@ -265,6 +275,12 @@ enum Own<'a> {
 }
 
 impl Own<'_> {
+    /// The subresource of the write.
+    fn subresource(&self) -> &str {
+        let (Self::KeepsAll(own) | Self::LosesRemoved(own)) = self;
+        &own.subresource
+    }
+
     fn keeps_all(self, manager: &Manager) -> bool {
         matches!(self, Self::KeepsAll(own) if own == manager)
     }
