@@ -328,7 +328,7 @@ fn marked(object: &Value, finalizers: Value) -> Value {
 }
 
 async fn c_096_a_policy_is_a_finalizer_for_the_garbage_collector(on: Backend) {
-    let (_server, client) = server_without_collector(on);
+    let (_server, client) = server_without_controllers(on);
     for (name, options, finalizer) in [
         (
             "a",
@@ -376,7 +376,7 @@ async fn c_096_a_policy_is_a_finalizer_for_the_garbage_collector(on: Backend) {
 }
 
 async fn c_097_another_policy_replaces_the_finalizer_of_the_first(on: Backend) {
-    let (_server, client) = server_without_collector(on);
+    let (_server, client) = server_without_controllers(on);
     let mut object = flunder("a");
     object["metadata"]["finalizers"] = json!(["foregroundDeletion", "example.com/x"]);
     let object = created(&client, FLUNDERS, &object).await;
@@ -452,7 +452,7 @@ async fn c_100_only_an_old_option_is_answered_with_accepted(on: Backend) {
 }
 
 async fn c_103_a_namespace_terminates_until_it_is_finalized(on: Backend) {
-    let (_server, client) = server(on);
+    let (_server, client) = server_without_controllers(on);
     let item = "/api/v1/namespaces/ending";
     let namespace =
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ending"}});

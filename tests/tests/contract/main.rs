@@ -62,9 +62,9 @@ fn server(on: Backend) -> (Cluster, Client) {
     (cluster, client)
 }
 
-/// A server that leaves the finalizers of deletions alone.
-fn server_without_collector(on: Backend) -> (Cluster, Client) {
-    let cluster = Cluster::start_with(on, &["--controllers=*,-garbage-collector-controller"]);
+/// A server that leaves the finalizers of deletions and of namespaces alone.
+fn server_without_controllers(on: Backend) -> (Cluster, Client) {
+    let cluster = Cluster::start_with(on, &["--controllers="]);
     let client = cluster.client();
     (cluster, client)
 }

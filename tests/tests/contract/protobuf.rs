@@ -435,7 +435,7 @@ async fn an_error_is_in_protobuf_wherever_it_arises(on: Backend) {
 }
 
 async fn all_options_of_a_deletion_are_read_in_protobuf(on: Backend) {
-    let (_server, client) = server_without_collector(on);
+    let (_server, client) = server_without_controllers(on);
     let item = format!("{CONFIG_MAPS}/a");
     let object = created(&client, CONFIG_MAPS, &config_map("a")).await;
     let delete = async |path: &str, options: &[(u32, &[u8])]| {
