@@ -29,7 +29,7 @@ fn success(name: &str, uid: &Value) -> Value {
 }
 
 async fn c_092_a_delete_answers_with_a_status_without_code_or_with_the_object(on: Backend) {
-    let (_server, client) = server(on);
+    let (_server, client) = server_without_controllers(on);
     let object = created(&client, FLUNDERS, &flunder("a")).await;
     let item = format!("{FLUNDERS}/a");
     check(
