@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::client::{
     AllNamespaces, ApiObject, ApiResource, Client, Cluster, Namespaced, ResourceClient, Scope,
 };
-use crate::object::HasMetadata;
+use crate::object::{HasMetadata, metadata_methods};
 
 /// An object of any kind. Its metadata are typed, the rest is JSON as the server sent it.
 ///
@@ -68,39 +68,19 @@ impl DynamicObject {
     }
 }
 
-macro_rules! has_metadata {
-    ($object:ident, $has_type_fields:literal) => {
-        impl HasMetadata for $object {
-            fn namespace(&self) -> &str {
-                self.metadata.namespace.as_deref().unwrap_or_default()
-            }
-            fn name(&self) -> &str {
-                self.metadata.name.as_deref().unwrap_or_default()
-            }
-            fn uid(&self) -> &str {
-                self.metadata.uid.as_deref().unwrap_or_default()
-            }
-            fn resource_version(&self) -> &str {
-                let version = &self.metadata.resource_version;
-                version.as_deref().unwrap_or_default()
-            }
-            fn label(&self, key: &str) -> Option<&str> {
-                self.metadata.labels.get(key).map(String::as_str)
-            }
-            fn owner_uids(&self) -> Vec<&str> {
-                let owners = &self.metadata.owner_references;
-                owners.iter().map(|owner| &*owner.uid).collect()
-            }
-        }
-
-        impl ApiObject for $object {
-            const HAS_TYPE_FIELDS: bool = $has_type_fields;
-        }
-    };
+impl HasMetadata for DynamicObject {
+    metadata_methods!(self => self.metadata);
 }
 
-has_metadata!(DynamicObject, true);
-has_metadata!(PartialObjectMetadata, false);
+impl ApiObject for DynamicObject {
+    const HAS_TYPE_FIELDS: bool = true;
+}
+
+impl HasMetadata for PartialObjectMetadata {
+    metadata_methods!(self => self.metadata);
+}
+
+impl ApiObject for PartialObjectMetadata {}
 
 // Which verbs there are is known at run time only.
 all_verbs!(DynamicObject);

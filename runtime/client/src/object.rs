@@ -19,25 +19,32 @@ pub trait HasMetadata: Send + Sync + 'static {
     fn owner_uids(&self) -> Vec<&str>;
 }
 
+/// The methods of [`HasMetadata`] for a type that has an `ObjectMeta`.
+macro_rules! metadata_methods {
+    ($this:ident => $metadata:expr) => {
+        fn namespace(&$this) -> &str {
+            $metadata.namespace.as_deref().unwrap_or_default()
+        }
+        fn name(&$this) -> &str {
+            $metadata.name.as_deref().unwrap_or_default()
+        }
+        fn uid(&$this) -> &str {
+            $metadata.uid.as_deref().unwrap_or_default()
+        }
+        fn resource_version(&$this) -> &str {
+            $metadata.resource_version.as_deref().unwrap_or_default()
+        }
+        fn label(&$this, key: &str) -> Option<&str> {
+            $metadata.labels.get(key).map(String::as_str)
+        }
+        fn owner_uids(&$this) -> Vec<&str> {
+            let owners = $metadata.owner_references.iter();
+            owners.map(|owner| &*owner.uid).collect()
+        }
+    };
+}
+pub(crate) use metadata_methods;
+
 impl<K: Resource> HasMetadata for K {
-    fn namespace(&self) -> &str {
-        self.metadata().namespace.as_deref().unwrap_or_default()
-    }
-    fn name(&self) -> &str {
-        self.metadata().name.as_deref().unwrap_or_default()
-    }
-    fn uid(&self) -> &str {
-        self.metadata().uid.as_deref().unwrap_or_default()
-    }
-    fn resource_version(&self) -> &str {
-        let version = &self.metadata().resource_version;
-        version.as_deref().unwrap_or_default()
-    }
-    fn label(&self, key: &str) -> Option<&str> {
-        self.metadata().labels.get(key).map(String::as_str)
-    }
-    fn owner_uids(&self) -> Vec<&str> {
-        let owners = &self.metadata().owner_references;
-        owners.iter().map(|owner| &*owner.uid).collect()
-    }
+    metadata_methods!(self => self.metadata());
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::*;
 use crate::client::ApiObject;
-use crate::object::HasMetadata;
+use crate::object::{HasMetadata, metadata_methods};
 use crate::scripted::{End, Script};
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -16,25 +16,7 @@ struct Config {
 }
 
 impl HasMetadata for Config {
-    fn namespace(&self) -> &str {
-        self.metadata.namespace.as_deref().unwrap_or_default()
-    }
-    fn name(&self) -> &str {
-        self.metadata.name.as_deref().unwrap_or_default()
-    }
-    fn uid(&self) -> &str {
-        self.metadata.uid.as_deref().unwrap_or_default()
-    }
-    fn resource_version(&self) -> &str {
-        let version = &self.metadata.resource_version;
-        version.as_deref().unwrap_or_default()
-    }
-    fn label(&self, key: &str) -> Option<&str> {
-        self.metadata.labels.get(key).map(String::as_str)
-    }
-    fn owner_uids(&self) -> Vec<&str> {
-        Vec::new()
-    }
+    metadata_methods!(self => self.metadata);
 }
 
 impl verbs::List for Config {}

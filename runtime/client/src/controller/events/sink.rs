@@ -7,7 +7,7 @@ use serde_json::json;
 use super::event::{Event, EventSeries};
 use crate::client::{ApiObject, ApiResource, Client, Kind, Patch};
 use crate::error::Error;
-use crate::object::HasMetadata;
+use crate::object::{HasMetadata, metadata_methods};
 
 /// Writes events.
 pub trait EventSink: Send + Sync + 'static {
@@ -43,26 +43,7 @@ pub enum EventError {
 }
 
 impl HasMetadata for Event {
-    fn namespace(&self) -> &str {
-        self.metadata.namespace.as_deref().unwrap_or_default()
-    }
-    fn name(&self) -> &str {
-        self.metadata.name.as_deref().unwrap_or_default()
-    }
-    fn uid(&self) -> &str {
-        self.metadata.uid.as_deref().unwrap_or_default()
-    }
-    fn resource_version(&self) -> &str {
-        let version = &self.metadata.resource_version;
-        version.as_deref().unwrap_or_default()
-    }
-    fn label(&self, key: &str) -> Option<&str> {
-        self.metadata.labels.get(key).map(String::as_str)
-    }
-    fn owner_uids(&self) -> Vec<&str> {
-        let owners = &self.metadata.owner_references;
-        owners.iter().map(|owner| &*owner.uid).collect()
-    }
+    metadata_methods!(self => self.metadata);
 }
 
 all_verbs!(Event);
