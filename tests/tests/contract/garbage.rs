@@ -1,7 +1,5 @@
 //! The garbage collector of the server: dependents of deleted owners, foreground and orphaning deletions.
 
-use std::time::{Duration, Instant};
-
 use crate::*;
 
 on_each_backend![
@@ -17,9 +15,6 @@ on_each_backend![
 ];
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
-
-/// How long a test waits for the collector.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn config_map(name: &str, owners: &[Value]) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "ownerReferences": owners}})
@@ -44,19 +39,6 @@ async fn create(client: &Client, name: &str, owners: &[Value]) -> Value {
 
 fn path(name: &str) -> String {
     format!("{CONFIG_MAPS}/{name}")
-}
-
-/// Repeats a GET until its response is as wanted.
-async fn until(client: &Client, path: &str, wanted: impl Fn(&Answer) -> bool) -> Answer {
-    let started = Instant::now();
-    loop {
-        let answer = client.get(path).await;
-        if wanted(&answer) {
-            return answer;
-        }
-        assert!(started.elapsed() < PATIENCE, "{path}: {}", answer.text());
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
 }
 
 async fn until_gone(client: &Client, names: &[&str]) {

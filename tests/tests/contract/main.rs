@@ -49,6 +49,8 @@ mod subresources;
 mod update;
 mod watch;
 
+use std::time::{Duration, Instant};
+
 use apiloom_tests::wardle::{ALL_FLUNDERS, FISCHERS, FLUNDERS, FLUNDERS_BETA, flunder};
 use apiloom_tests::{
     Answer, Backend, Client, Cluster, Server, Watch, created, is_cached, revision,
@@ -67,6 +69,23 @@ fn server_without_controllers(on: Backend) -> (Cluster, Client) {
     let cluster = Cluster::start_with(on, &["--controllers="]);
     let client = cluster.client();
     (cluster, client)
+}
+
+/// Repeats a GET until its response is as wanted: what the server's controllers do is seen later.
+async fn until(client: &Client, path: &str, wanted: impl Fn(&Answer) -> bool) -> Answer {
+    let started = Instant::now();
+    loop {
+        let answer = client.get(path).await;
+        if wanted(&answer) {
+            return answer;
+        }
+        assert!(
+            started.elapsed() < Duration::from_secs(60),
+            "{path}: {}",
+            answer.text()
+        );
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 /// Another server over the same store and a client; if the store cannot be shared, the first client.

@@ -1,7 +1,5 @@
 //! The deletion of namespaces with their content, by the server's own controller.
 
-use std::time::{Duration, Instant};
-
 use crate::*;
 
 on_each_backend![
@@ -23,23 +21,6 @@ fn config_maps(namespace: &str) -> String {
 
 fn config_map(name: &str, finalizers: &[&str]) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "finalizers": finalizers}})
-}
-
-/// Repeats a GET until its response is as wanted.
-async fn until(client: &Client, path: &str, wanted: impl Fn(&Answer) -> bool) -> Answer {
-    let started = Instant::now();
-    loop {
-        let answer = client.get(path).await;
-        if wanted(&answer) {
-            return answer;
-        }
-        assert!(
-            started.elapsed() < Duration::from_secs(60),
-            "{path}: {}",
-            answer.text()
-        );
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
 }
 
 async fn the_content_of_a_deleted_namespace_goes_first(on: Backend) {
