@@ -41,7 +41,6 @@ pub mod discovery;
 pub mod dynamic;
 pub mod error;
 pub mod object;
-mod random;
 pub mod transport;
 
 #[cfg(test)]

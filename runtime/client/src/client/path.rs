@@ -5,6 +5,24 @@ use std::fmt::Write as _;
 use super::object::ApiResource;
 use crate::error::Error;
 
+impl ApiResource {
+    /// The path of its objects in a namespace; `None` for those of the cluster, or of all namespaces.
+    ///
+    /// # Errors
+    /// If a part cannot be a part of a path, such as an empty namespace.
+    pub fn collection_path(&self, namespace: Option<&str>) -> Result<String, Error> {
+        collection(self, namespace)
+    }
+
+    /// The path of one of its objects.
+    ///
+    /// # Errors
+    /// As [`ApiResource::collection_path`]; no object is called `..` or `a/b`.
+    pub fn object_path(&self, namespace: Option<&str>, name: &str) -> Result<String, Error> {
+        object(self, namespace, name)
+    }
+}
+
 /// The path of a resource's objects, in a namespace or not.
 pub(super) fn collection(resource: &ApiResource, namespace: Option<&str>) -> Result<String, Error> {
     let mut path = String::with_capacity(96);

@@ -5,7 +5,6 @@ use std::time::Duration;
 use http::{Method, StatusCode};
 
 use crate::error::Error;
-use crate::random::jittered;
 
 /// When a request is sent again by the client itself.
 ///
@@ -55,13 +54,32 @@ impl RetryRules {
                 let is_temporary = code == StatusCode::TOO_MANY_REQUESTS || code.is_server_error();
                 let asked = error.retry_after().filter(|_| is_temporary)?;
                 // Clients that were refused together do not come back together.
-                (asked <= self.max_wait).then(|| jittered(asked, 0.1))
+                (asked <= self.max_wait).then(|| longer(asked, 0.1))
             }
             Error::Transport(failure) if method == Method::GET && !failure.is_unsent() => {
                 let wait = self.first_wait * 2_u32.saturating_pow(retries.min(16));
-                Some(jittered(wait.min(self.max_wait), 0.5))
+                Some(longer(wait.min(self.max_wait), 0.5))
             }
             _ => None,
+        }
+    }
+}
+
+/// The duration, longer by a random part of up to `most` times itself.
+fn longer(duration: Duration, most: f64) -> Duration {
+    duration.mul_f64(1.0 + fastrand::f64() * most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jitter_only_lengthens() {
+        let second = Duration::from_secs(1);
+        for _ in 0..100 {
+            let longer = longer(second, 0.5);
+            assert!(longer >= second && longer < second.mul_f64(1.5));
         }
     }
 }

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use apiloom_apis::core::v1::Namespace;
 use apiloom_client::controller::{Backoff, WorkQueue, WorkQueueConfig};
+use apiloom_client::dynamic::PartialObjectMetadata;
 use apiloom_meta::kind::{Scope, SmolStr, Verb};
-use apiloom_meta::{GroupResource, ObjectMeta, Resource as _, Time};
-use http::StatusCode;
+use apiloom_meta::{GroupResource, ListMeta, Resource as _, Time};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::watch;
@@ -107,19 +107,8 @@ enum State {
 /// A page of a list, metadata only.
 #[derive(Deserialize)]
 struct Page {
-    metadata: PageMeta,
-    items: Vec<Item>,
-}
-
-#[derive(Deserialize)]
-struct PageMeta {
-    #[serde(default, rename = "continue")]
-    next: String,
-}
-
-#[derive(Deserialize)]
-struct Item {
-    metadata: ObjectMeta,
+    metadata: ListMeta,
+    items: Vec<PartialObjectMetadata>,
 }
 
 impl NamespaceController {
@@ -210,7 +199,7 @@ impl NamespaceController {
         namespace: &str,
         resource: &Deletable,
     ) -> Result<Left, RequestError> {
-        let collection = resource.served.collection(namespace);
+        let collection = resource.served.collection(namespace)?;
         if self.left(&collection, None).await?.count == 0 {
             return Ok(Left::default());
         }
@@ -219,7 +208,7 @@ impl NamespaceController {
         if resource.has_collection {
             match self.requests.delete(&collection, background()).await {
                 Ok(_) => is_deleted = true,
-                Err(error) if error.is(StatusCode::METHOD_NOT_ALLOWED) => {}
+                Err(error) if error.is_not_allowed() => {}
                 Err(error) => return Err(error),
             }
         }
@@ -239,12 +228,8 @@ impl NamespaceController {
         let mut left = Left::default();
         let mut next = String::new();
         loop {
-            let token = match next.as_str() {
-                "" => String::new(),
-                next => format!("&continue={}", super::requests::escape(next)),
-            };
-            let path = format!("{collection}?limit={PAGE}{token}");
-            let Some(page) = self.requests.list::<Page>(&path).await? else {
+            let page = self.requests.list::<Page>(collection, PAGE, &next).await?;
+            let Some(page) = page else {
                 return Ok(left);
             };
             for item in page.items {
@@ -253,16 +238,16 @@ impl NamespaceController {
                     *left.finalizers.entry(finalizer.clone()).or_default() += 1;
                 }
                 if let (Some((resource, namespace)), Some(name)) = (delete, &item.metadata.name) {
-                    let path = resource.served.object(namespace, name);
+                    let path = resource.served.object(namespace, name)?;
                     let options = json!({"propagationPolicy": "Background", "preconditions": {"uid": item.metadata.uid}});
                     match self.requests.delete(&path, options).await {
                         // It was deleted and made again.
-                        Err(error) if error.is(StatusCode::CONFLICT) => {}
+                        Err(error) if error.is_conflict() => {}
                         done => drop(done?),
                     }
                 }
             }
-            next = page.metadata.next;
+            next = page.metadata.continue_token.unwrap_or_default();
             if next.is_empty() {
                 return Ok(left);
             }

@@ -1,39 +1,35 @@
 //! Requests of the server's own controllers to the server, through its whole filter chain.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
-use apiloom_client::controller::{NotLeader, WriteGuard};
+use apiloom_client::client::RetryRules;
+use apiloom_client::controller::{GuardedTransport, WriteGuard};
+use apiloom_client::dynamic::PartialObjectMetadata;
+use apiloom_client::{ApiResource, Client, Error, Kind};
 use apiloom_meta::kind::{Scope, SmolStr};
-use apiloom_meta::{ObjectMeta, Resource, ResourceDef, Status};
-use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
-use http::{Method, Request, StatusCode};
-use http_body_util::{BodyExt as _, Full};
-use serde::de::{DeserializeOwned, IgnoredAny};
-use serde::{Deserialize, Serialize};
+use apiloom_meta::{ObjectMeta, ResourceDef, Status};
+use http::Method;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::registry::{Endpoint, Registry};
 use crate::server::loopback::Loopback;
 
-/// Metadata only, of the objects of a list.
-const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-
 /// Metadata only.
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
-const JSON: &str = "application/json";
+/// Metadata only, of the objects of a list.
+const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+
+/// As little as a server responds to a deletion.
+const LITTLE: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
 /// A client of the server itself, for one controller.
 #[derive(Clone)]
 pub(super) struct Requests {
     registry: Arc<Registry>,
-    loopback: Loopback,
-    /// The name of the controller, which is the manager of the fields that it writes.
-    user_agent: &'static str,
-    /// Refuses writes once another server may run the controller.
-    guard: Option<WriteGuard>,
+    client: Client,
 }
 
 /// Why a request had no result.
@@ -48,100 +44,70 @@ pub(super) enum RequestError {
     #[error("{0} changes all the time")]
     Busy(String),
     #[error(transparent)]
-    NotLeader(#[from] NotLeader),
-    #[error("{method} {path}: {code} {message}")]
-    Refused {
-        method: Method,
-        path: String,
-        code: StatusCode,
-        message: String,
-        /// Whether an object is missing, and not its kind.
-        is_missing_object: bool,
-    },
-    #[error("{method} {path}: {problem}")]
-    Broken {
-        method: Method,
-        path: String,
-        problem: String,
-    },
+    Client(#[from] Error),
 }
 
 impl RequestError {
-    /// Whether the server answered with this code.
-    pub(super) fn is(&self, wanted: StatusCode) -> bool {
-        matches!(self, Self::Refused { code, .. } if *code == wanted)
+    /// Whether the object has changed since it was read.
+    pub(super) fn is_conflict(&self) -> bool {
+        matches!(self, Self::Client(error) if error.is_conflict())
     }
-}
 
-/// An object, of which only the metadata is read.
-#[derive(Deserialize)]
-struct Partial {
-    metadata: ObjectMeta,
+    /// Whether the resource does not have the verb.
+    pub(super) fn is_not_allowed(&self) -> bool {
+        matches!(self, Self::Client(Error::Api(status)) if status.code == Some(405))
+    }
 }
 
 /// How a kind is served.
 #[derive(Clone, Debug)]
 pub(super) struct Served {
-    path: String,
-    plural: SmolStr,
+    resource: ApiResource,
     pub(super) is_namespaced: bool,
 }
 
 impl Served {
     pub(super) fn new(def: &ResourceDef) -> Self {
-        let path = match def.group.as_str() {
-            "" => format!("/api/{}", def.version),
-            group => format!("/apis/{group}/{}", def.version),
-        };
+        let (group, version) = (def.group.clone(), def.version.clone());
         Self {
-            path,
-            plural: def.plural.clone(),
+            resource: ApiResource::new(group, version, def.kind.clone(), def.plural.clone()),
             is_namespaced: def.scope == Scope::Namespaced,
         }
     }
 
     /// The path of the objects of a namespace, which is empty for cluster-scoped kinds.
-    pub(super) fn collection(&self, namespace: &str) -> String {
-        let Self { path, plural, .. } = self;
-        match namespace {
-            "" => format!("{path}/{plural}"),
-            namespace => format!("{path}/namespaces/{}/{plural}", escape(namespace)),
-        }
+    pub(super) fn collection(&self, namespace: &str) -> Result<String, Error> {
+        self.resource.collection_path(in_namespace(namespace))
     }
 
     /// The path of an object.
-    pub(super) fn object(&self, namespace: &str, name: &str) -> String {
-        format!("{}/{}", self.collection(namespace), escape(name))
+    pub(super) fn object(&self, namespace: &str, name: &str) -> Result<String, Error> {
+        self.resource.object_path(in_namespace(namespace), name)
     }
 }
 
-/// A segment of a path.
-pub(super) fn escape(segment: &str) -> String {
-    let mut escaped = String::with_capacity(segment.len());
-    for byte in segment.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte) {
-            escaped.push(byte.into());
-        } else {
-            // Writing to a string does not fail.
-            let _ = write!(escaped, "%{byte:02X}");
-        }
-    }
-    escaped
+fn in_namespace(namespace: &str) -> Option<&str> {
+    Some(namespace).filter(|namespace| !namespace.is_empty())
 }
 
 impl Requests {
+    /// A client for the controller with this name, which is the manager of the fields that it writes. The guard refuses
+    /// writes once another server may run the controller.
     pub(super) fn new(
         registry: Arc<Registry>,
         loopback: &Loopback,
-        user_agent: &'static str,
+        name: &'static str,
         guard: Option<WriteGuard>,
     ) -> Self {
-        Self {
-            registry,
-            loopback: loopback.privileged(),
-            user_agent,
-            guard,
-        }
+        let builder = Client::builder(loopback.privileged()).user_agent(name);
+        // The queues of the controllers have delays of their own.
+        let builder = builder.retry(RetryRules::none()).on_warning(|_| {});
+        let client = builder.build().expect("a name is a good header");
+        let client = match guard {
+            Some(guard) => client.wrap_transport(|inner| GuardedTransport::new(inner, guard)),
+            None => client,
+        };
+        Self { registry, client }
     }
 
     pub(super) fn registry(&self) -> &Arc<Registry> {
@@ -168,9 +134,8 @@ impl Requests {
 
     /// The metadata of an object, as the store has it; `None` if it does not exist.
     pub(super) async fn metadata(&self, path: &str) -> Result<Option<ObjectMeta>, RequestError> {
-        let found = self
-            .send::<Partial>(Method::GET, path, METADATA, None)
-            .await;
+        let request = self.client.request(Method::GET, path).accept(METADATA);
+        let found = request.json::<PartialObjectMetadata>().await;
         found_or_none(found.map(|object| object.metadata))
     }
 
@@ -179,7 +144,7 @@ impl Requests {
         &self,
         path: &str,
     ) -> Result<Option<T>, RequestError> {
-        found_or_none(self.send(Method::GET, path, JSON, None).await)
+        found_or_none(self.client.request(Method::GET, path).json().await)
     }
 
     /// Changes an object by a merge patch; `None` if it does not exist.
@@ -188,118 +153,74 @@ impl Requests {
         path: &str,
         patch: &Value,
     ) -> Result<Option<ObjectMeta>, RequestError> {
-        let body = Some(("application/merge-patch+json", patch));
-        let patched = self
-            .send::<Partial>(Method::PATCH, path, METADATA, body)
-            .await;
+        let request = self.client.request(Method::PATCH, path).accept(METADATA);
+        let request = request.body("application/merge-patch+json", patch.to_string());
+        let patched = request.json::<PartialObjectMetadata>().await;
         found_or_none(patched.map(|object| object.metadata))
     }
 
-    /// A page of a list, metadata only; `None` if the resource is not served.
+    /// A page of a list, metadata only, after the one with this token; `None` if the resource is not served.
     pub(super) async fn list<T: DeserializeOwned>(
         &self,
         path: &str,
+        limit: usize,
+        after: &str,
     ) -> Result<Option<T>, RequestError> {
-        found_or_none(self.send(Method::GET, path, METADATA_LIST, None).await)
+        let request = self.client.request(Method::GET, path).accept(METADATA_LIST);
+        let mut request = request.query("limit", limit.to_string());
+        if !after.is_empty() {
+            request = request.query("continue", after);
+        }
+        found_or_none(request.json().await)
     }
 
     /// Replaces an object; `None` if it does not exist.
-    pub(super) async fn put<K>(&self, path: &str, object: &K) -> Result<Option<K>, RequestError>
-    where
-        K: Resource + Serialize + DeserializeOwned,
-    {
-        let mut document = json!({"kind": K::KIND, "apiVersion": api_version::<K>()});
-        let fields = serde_json::to_value(object);
-        let fields = fields.map_err(|error| RequestError::Broken {
-            method: Method::PUT,
-            path: path.to_owned(),
-            problem: error.to_string(),
-        })?;
-        if let (Some(document), Value::Object(fields)) = (document.as_object_mut(), fields) {
-            document.extend(fields);
+    pub(super) async fn put<K: Kind>(
+        &self,
+        path: &str,
+        object: &K,
+    ) -> Result<Option<K>, RequestError> {
+        /// An object with its type, which its own JSON does not have.
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Typed<'a, K> {
+            api_version: String,
+            kind: &'a str,
+            #[serde(flatten)]
+            object: &'a K,
         }
-        let object = &document;
-        found_or_none(
-            self.send(Method::PUT, path, JSON, Some((JSON, object)))
-                .await,
-        )
+        let resource = K::api_resource();
+        let document = Typed {
+            api_version: resource.api_version(),
+            kind: &resource.kind,
+            object,
+        };
+        let request = self.client.request(Method::PUT, path);
+        found_or_none(request.json_body(&document).json().await)
     }
 
-    /// Deletes an object, or all of a collection; nothing if it does not exist. What the server responds is not kept.
+    /// Deletes an object, or all of a collection; nothing if it does not exist. What the server responds is not read.
     pub(super) async fn delete(&self, path: &str, options: Value) -> Result<(), RequestError> {
         let mut body = json!({"kind": "DeleteOptions", "apiVersion": "v1"});
         if let (Some(body), Value::Object(options)) = (body.as_object_mut(), options) {
             body.extend(options);
         }
-        let accept = &format!("{METADATA_LIST},{METADATA},{JSON}");
-        let body = Some((JSON, &body));
-        let sent = self.send::<IgnoredAny>(Method::DELETE, path, accept, body);
-        found_or_none(sent.await).map(drop)
-    }
-
-    async fn send<T: DeserializeOwned>(
-        &self,
-        method: Method,
-        path: &str,
-        accept: &str,
-        body: Option<(&str, &Value)>,
-    ) -> Result<T, RequestError> {
-        let broken = |problem: String| RequestError::Broken {
-            method: method.clone(),
-            path: path.to_owned(),
-            problem,
-        };
-        if let Some(guard) = self.guard.as_ref().filter(|_| method != Method::GET) {
-            guard.check()?;
-        }
-        let mut request = Request::builder()
-            .method(method.clone())
-            .uri(path)
-            .header(ACCEPT, accept)
-            .header(USER_AGENT, self.user_agent);
-        let mut bytes = Bytes::new();
-        if let Some((content_type, value)) = body {
-            request = request.header(CONTENT_TYPE, content_type);
-            bytes = value.to_string().into();
-        }
-        let request = request.body(Full::new(bytes));
-        let request = request.map_err(|error| broken(error.to_string()))?;
-        let response = self.loopback.send(request).await;
-        let code = response.status();
-        let body = response.into_body().collect().await;
-        let body = body.map_err(|error| broken(error.to_string()))?.to_bytes();
-        if !code.is_success() {
-            let status: Option<Status> = serde_json::from_slice(&body).ok();
-            let details = status.as_ref().and_then(|status| status.details.as_ref());
-            return Err(RequestError::Refused {
-                method,
-                path: path.to_owned(),
-                code,
-                is_missing_object: code == StatusCode::NOT_FOUND
-                    && details.is_some_and(|details| !details.name.is_empty()),
-                message: status.map(|status| status.message).unwrap_or_default(),
-            });
-        }
-        serde_json::from_slice(&body).map_err(|error| broken(error.to_string()))
-    }
-}
-
-fn api_version<K: Resource>() -> String {
-    match K::GROUP {
-        "" => K::VERSION.to_owned(),
-        group => format!("{group}/{}", K::VERSION),
+        let request = self.client.request(Method::DELETE, path).accept(LITTLE);
+        found_or_none(request.json_body(&body).stream().await).map(drop)
     }
 }
 
 /// `None` in place of the error that there is no such object. That its kind is not served any more stays an error: the
 /// object may exist.
-fn found_or_none<T>(found: Result<T, RequestError>) -> Result<Option<T>, RequestError> {
+fn found_or_none<T>(found: Result<T, Error>) -> Result<Option<T>, RequestError> {
     match found {
         Ok(found) => Ok(Some(found)),
-        Err(RequestError::Refused {
-            is_missing_object: true,
-            ..
-        }) => Ok(None),
-        Err(error) => Err(error),
+        Err(Error::Api(status)) if status.code == Some(404) && names_an_object(&status) => Ok(None),
+        Err(error) => Err(error.into()),
     }
+}
+
+fn names_an_object(status: &Status) -> bool {
+    let details = status.details.as_ref();
+    details.is_some_and(|details| !details.name.is_empty())
 }

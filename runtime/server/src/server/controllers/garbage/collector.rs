@@ -10,7 +10,6 @@ use std::sync::Arc;
 use apiloom_client::controller::WorkQueue;
 use apiloom_meta::{ObjectMeta, OwnerReference};
 use futures_util::StreamExt as _;
-use http::StatusCode;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -110,7 +109,7 @@ impl Collector {
         place: &Place,
     ) -> Result<Option<(String, ObjectMeta)>, RequestError> {
         let served = self.requests.served(&place.group, &place.kind)?;
-        let path = served.object(&place.namespace, &place.name);
+        let path = served.object(&place.namespace, &place.name)?;
         let latest = self.requests.metadata(&path).await?;
         match latest.filter(|latest| has_uid(latest, uid)) {
             Some(latest) => Ok(Some((path, latest))),
@@ -202,11 +201,14 @@ impl Collector {
     async fn owner(&self, owner: &OwnerReference, namespace: &str) -> Result<Owner, RequestError> {
         let edge = reference(owner);
         let served: Served = self.requests.served(&edge.group, &edge.kind)?;
-        if (served.is_namespaced && namespace.is_empty()) || !is_name(&owner.name) {
+        if served.is_namespaced && namespace.is_empty() {
             return Ok(Owner::Impossible);
         }
         let namespace = if served.is_namespaced { namespace } else { "" };
-        let path = served.object(namespace, &owner.name);
+        // No object has a name that cannot be a part of a path.
+        let Ok(path) = served.object(namespace, &owner.name) else {
+            return Ok(Owner::Impossible);
+        };
         let absent = (edge.uid, path);
         if self.absent.lock().contains(&absent) {
             return Ok(Owner::Absent);
@@ -277,7 +279,7 @@ impl Collector {
                 json!({"uid": latest.uid, "resourceVersion": latest.resource_version});
             let options = json!({"preconditions": preconditions, "propagationPolicy": policy});
             let error = match self.requests.delete(path, options).await {
-                Err(error) if error.is(StatusCode::CONFLICT) => error,
+                Err(error) if error.is_conflict() => error,
                 done => return done,
             };
             let now = self.requests.metadata(path).await?;
@@ -367,11 +369,6 @@ fn has_uid(object: &ObjectMeta, uid: Uid) -> bool {
         .uid
         .as_deref()
         .is_some_and(|text| Uid::of(text) == uid)
-}
-
-/// Whether an object can have the name: a segment of a path.
-fn is_name(name: &str) -> bool {
-    !matches!(name, "" | "." | "..") && !name.contains(['/', '%'])
 }
 
 /// The owners that were found absent last, by uid and path. A uid never comes back.
