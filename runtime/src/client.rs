@@ -24,5 +24,6 @@ pub use apiloom_client::TransportError;
 pub use apiloom_client::WatchEvent;
 pub use apiloom_client::WatchStream;
 pub use apiloom_client::cache;
+pub use apiloom_client::config;
 pub use apiloom_client::controller;
 pub use apiloom_client::verbs;

@@ -43,6 +43,8 @@ pub mod server;
 #[cfg(feature = "server")]
 pub mod storage;
 
+#[cfg(feature = "client")]
+pub use apiloom_client::signals;
 #[doc = include_str!("docs/derive.md")]
 pub use apiloom_macros::Resource;
 #[doc = include_str!("docs/api.md")]

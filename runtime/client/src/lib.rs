@@ -41,6 +41,7 @@ pub mod discovery;
 pub mod dynamic;
 pub mod error;
 pub mod object;
+pub mod signals;
 pub mod transport;
 
 #[cfg(test)]

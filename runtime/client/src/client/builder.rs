@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use apiloom_meta::gvk::GroupResource;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use super::retry::RetryRules;
@@ -15,6 +16,9 @@ const USER_AGENT: &str = concat!("apiloom-client/", env!("CARGO_PKG_VERSION"));
 
 /// Receives the text of each `Warning` header.
 pub(super) type WarningHook = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Receives the resource and the resourceVersion of each successful write.
+pub(super) type WriteHook = Arc<dyn Fn(&GroupResource, &str) + Send + Sync>;
 
 /// A client of one API server. Cheap to clone; clones share the transport.
 ///
@@ -38,6 +42,7 @@ pub(super) struct Settings {
     pub(super) default_namespace: String,
     pub(super) headers: HeaderMap,
     pub(super) warnings: WarningHook,
+    pub(super) on_write: Option<WriteHook>,
     pub(super) retry: RetryRules,
     pub(super) timeout: Duration,
     pub(super) max_response_bytes: usize,
@@ -87,6 +92,23 @@ impl Client {
         }
     }
 
+    /// The same client, which also reports each write that succeeded: the resource, and the resourceVersion of the response.
+    /// Requests made by [`Client::request`], and responses without a resourceVersion, are not reported.
+    #[must_use]
+    pub fn on_write(&self, hook: impl Fn(&GroupResource, &str) + Send + Sync + 'static) -> Self {
+        let mut inner = Inner::clone(&self.inner);
+        inner.settings.on_write = Some(match inner.settings.on_write.take() {
+            Some(earlier) => Arc::new(move |resource, version| {
+                earlier(resource, version);
+                hook(resource, version);
+            }),
+            None => Arc::new(hook),
+        });
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
     /// The same client over another transport, made of the present one: for example a guard of writes, or a recorder.
     #[must_use]
     pub fn wrap_transport<T: Transport>(&self, wrap: impl FnOnce(Arc<dyn Transport>) -> T) -> Self {
@@ -133,6 +155,7 @@ impl Default for Settings {
             default_namespace: "default".to_owned(),
             headers,
             warnings: Arc::new(|text| tracing::warn!("the API server warns: {text}")),
+            on_write: None,
             retry: RetryRules::default(),
             // Servers answer within 60 seconds by default; the rest is for the way.
             timeout: Duration::from_secs(90),

@@ -4,14 +4,16 @@ use std::fmt;
 use std::future::IntoFuture;
 use std::time::Duration;
 
+use apiloom_meta::gvk::GroupResource;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, header};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::builder::Client;
 use super::failure::{self, MAX_FAILURE_BYTES};
+use super::object::ApiResource;
 use super::path::push_parameter;
 use crate::error::{DecodeError, Error};
 use crate::transport::{Body, CollectError};
@@ -36,6 +38,8 @@ pub struct RawRequest {
     body: Bytes,
     timeout: Option<Duration>,
     is_retried: bool,
+    /// The resource that the request is about, for [`Client::on_write`].
+    resource: Option<GroupResource>,
 }
 
 /// Without headers and body, which may be secret.
@@ -68,7 +72,17 @@ impl RawRequest {
             body: Bytes::new(),
             timeout: None,
             is_retried: true,
+            resource: None,
         }
+    }
+
+    /// Says which resource the request is about.
+    pub(super) fn of(mut self, resource: &ApiResource) -> Self {
+        // Most clients do not report writes.
+        if self.client.settings().on_write.is_some() {
+            self.resource = Some(resource.group_resource());
+        }
+        self
     }
 
     /// Makes the request fail with this error when it is sent.
@@ -139,7 +153,14 @@ impl RawRequest {
     /// Those of a refusal, of the transport, and if the answer is longer than the client's limit.
     pub async fn bytes(self) -> Result<Bytes, Error> {
         let most = self.client.settings().max_response_bytes;
+        let client = self.client.clone();
+        let written = self.resource.clone().filter(|_| self.method != Method::GET);
         let (_, bytes) = self.attempts(Reading::All(most)).await?;
+        if let (Some(report), Some(resource)) = (&client.settings().on_write, written)
+            && let Some(version) = resource_version(&bytes)
+        {
+            report(&resource, &version);
+        }
         Ok(bytes)
     }
 
@@ -258,6 +279,21 @@ impl RawRequest {
         }
         Ok(request)
     }
+}
+
+/// The `metadata.resourceVersion` of an answer.
+fn resource_version(answer: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        metadata: Version,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Version {
+        resource_version: String,
+    }
+    let answer: Versioned = serde_json::from_slice(answer).ok()?;
+    Some(answer.metadata.resource_version).filter(|version| !version.is_empty())
 }
 
 /// How far the answer is read.

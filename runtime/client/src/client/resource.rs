@@ -238,7 +238,7 @@ impl<K: ApiObject, S: ObjectScope> ResourceClient<K, S> {
     {
         let path = path::collection(&self.resource, self.scope.namespace());
         let request = RawRequest::new(self.client.clone(), Method::POST, path);
-        self.write(request, object)
+        self.write(request.of(&self.resource), object)
     }
 
     /// Replaces an object. With a resourceVersion only if it is still the present one; see [`ResourceClient::update_with`].
@@ -366,7 +366,8 @@ impl<K: ApiObject, S: ObjectScope> ResourceClient<K, S> {
     /// A request to an object.
     fn on_object(&self, method: Method, name: &str) -> RawRequest {
         let path = path::object(&self.resource, self.scope.namespace(), name);
-        self.shown(RawRequest::new(self.client.clone(), method, path))
+        let request = RawRequest::new(self.client.clone(), method, path);
+        self.shown(request.of(&self.resource))
     }
 
     /// Asks for metadata alone if this client shows no more.
@@ -392,7 +393,8 @@ impl<K: ApiObject, S: ObjectScope> ResourceClient<K, S> {
             }
             Ok(path)
         });
-        let request = self.shown(RawRequest::new(self.client.clone(), method, path));
+        let request = RawRequest::new(self.client.clone(), method, path);
+        let request = self.shown(request.of(&self.resource));
         WriteRequest::new(request, self.resource.kind.to_string())
     }
 

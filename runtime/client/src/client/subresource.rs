@@ -69,7 +69,7 @@ impl<T, S: ObjectScope> Subresource<T, S> {
             path::push_segment(&mut path, "subresource", &self.name)?;
             Ok(path)
         });
-        RawRequest::new(self.client.clone(), method, path)
+        RawRequest::new(self.client.clone(), method, path).of(&self.resource)
     }
 
     fn kind(&self) -> String {

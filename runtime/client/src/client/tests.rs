@@ -216,6 +216,50 @@ async fn every_verb_has_its_path_and_body() {
 }
 
 #[tokio::test]
+async fn writes_are_reported_with_their_resource_and_version() {
+    let scale =
+        r#"{"metadata":{"name":"a","resourceVersion":"5"},"spec":{},"status":{"replicas":0}}"#;
+    let done = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}"#;
+    let script = Script::new()
+        .answer(200, &pot_json("a", "1"))
+        .answer(201, &pot_json("a", "2"))
+        .answer(409, &status(409, "Conflict"))
+        .answer(200, &pot_json("a", "3"))
+        .answer(200, &pot_json("a", "4"))
+        .answer(200, scale)
+        .answer(200, done)
+        .answer(200, &pot_json("a", "6"));
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let report = |list: &Arc<Mutex<Vec<String>>>| {
+        let list = Arc::clone(list);
+        move |resource: &apiloom_meta::GroupResource, version: &str| {
+            list.lock().unwrap().push(format!("{resource} {version}"));
+        }
+    };
+    let client = Client::new(script).on_write(report(&reported));
+    let pots = client
+        .on_write(report(&reported))
+        .namespaced::<Pot>("kitchen");
+    let pot = pots.get("a").await.unwrap();
+    pots.create(&pot).await.unwrap();
+    pots.update(&pot).await.unwrap_err();
+    pots.update_status(&pot).await.unwrap();
+    pots.patch("a", Patch::merge(&json!({}))).await.unwrap();
+    pots.scale()
+        .patch("a", Patch::merge(&json!({})))
+        .await
+        .unwrap();
+    pots.delete("a").await.unwrap();
+    pots.delete("a").await.unwrap();
+    // Once for each of the two hooks.
+    let expected = ["2", "3", "4", "5", "6"].map(|version| {
+        let line = format!("pots.kitchen.example.com {version}");
+        [line.clone(), line]
+    });
+    assert_eq!(*reported.lock().unwrap(), expected.concat());
+}
+
+#[tokio::test]
 async fn names_that_make_other_paths_are_not_sent() {
     let script = Script::new();
     let pots = pots(script.clone());

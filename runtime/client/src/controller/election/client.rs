@@ -1,13 +1,18 @@
 //! Elections over a [`Client`]: its Leases, and the guard of a leader as a layer over its transport.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use apiloom_meta::kind::SmolStr;
+use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use http::{Method, Request, Response};
+use http_body::{Frame, SizeHint};
 use tokio::time::timeout;
 
-use super::leadership::{NotLeader, WriteGuard};
+use super::leadership::{Leadership, NotLeader, WriteGuard};
 use super::lease::Lease;
 use super::store::{LeaseError, LeaseStore};
 use crate::client::{ApiObject, ApiResource, Client, Kind, Namespaced, ResourceClient};
@@ -91,16 +96,20 @@ impl LeaseStore for ClientLease {
     }
 }
 
-/// A transport that sends requests other than reads only while a guard permits it. A write that has no response when the
-/// permission ends is given up; the server may still execute it within the time for which others wait.
+impl Client {
+    /// The same client, which writes only while this process leads: over a [`GuardedTransport`].
+    #[must_use]
+    pub fn guarded(&self, leadership: &Leadership) -> Self {
+        let guard = leadership.guard().clone();
+        self.wrap_transport(|transport| GuardedTransport::new(transport, guard))
+    }
+}
+
+/// A transport that sends requests other than reads only while a guard permits it: see [`Client::guarded`]. A write that has
+/// no response when the permission ends is given up; the server may still execute it within the time for which others wait.
 ///
-/// ```no_run
-/// # use apiloom_client::Client;
-/// # use apiloom_client::controller::{GuardedTransport, Leadership};
-/// # fn example(client: &Client, leadership: &Leadership) -> Client {
-/// client.wrap_transport(|transport| GuardedTransport::new(transport, leadership.guard().clone()))
-/// # }
-/// ```
+/// The guard is asked at each step of sending, so a process that stood still in the middle of a write does not send the
+/// rest of it when it goes on.
 #[derive(Clone)]
 pub struct GuardedTransport {
     inner: Arc<dyn Transport>,
@@ -127,10 +136,46 @@ impl Transport for GuardedTransport {
         async move {
             // Closed, so that clients do not retry: a guard never opens again.
             let left = guard.check().map_err(TransportError::closed)?;
-            let response = timeout(left, inner.call(request)).await;
+            let request = request.map(|body| {
+                let guard = guard.clone();
+                Body::new(GuardedBody { body, guard })
+            });
+            let mut call = inner.call(request);
+            let guarded = poll_fn(|cx| match guard.check() {
+                Ok(_) => call.poll_unpin(cx),
+                Err(error) => Poll::Ready(Err(TransportError::new(error))),
+            });
+            let response = timeout(left, guarded).await;
             response.unwrap_or_else(|_| Err(TransportError::new(NotLeader)))
         }
         .boxed()
+    }
+}
+
+/// The body of a write, which connections read when they send it.
+struct GuardedBody {
+    body: Body,
+    guard: WriteGuard,
+}
+
+impl http_body::Body for GuardedBody {
+    type Data = Bytes;
+    type Error = TransportError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, TransportError>>> {
+        match self.guard.check() {
+            Ok(_) => Pin::new(&mut self.body).poll_frame(cx),
+            Err(error) => Poll::Ready(Some(Err(TransportError::new(error)))),
+        }
+    }
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -147,9 +192,8 @@ mod tests {
     use std::sync::Mutex;
     use std::time::Duration;
 
-    use bytes::Bytes;
     use serde_json::{Value, json};
-    use tokio::time::sleep;
+    use tokio::time::{advance, sleep};
 
     use super::super::tests::{elector, lead, stop};
     use super::super::{ElectionConfig, LeaderElector};
@@ -281,9 +325,7 @@ mod tests {
         let api = Api::default();
         let server = super::super::tests::Server::default();
         let (leadership, run) = lead(elector(&server, "a")).await;
-        let guard = leadership.guard().clone();
-        let client = Client::new(api.clone());
-        let client = client.wrap_transport(|transport| GuardedTransport::new(transport, guard));
+        let client = Client::new(api.clone()).guarded(&leadership);
         let leases = client.namespaced::<Lease>("kube-system");
         let mut lease = Lease::default();
         lease.metadata.name = Some("test".to_owned());
@@ -308,6 +350,56 @@ mod tests {
             "nothing was sent"
         );
         leases.get("test").await.unwrap();
+        run.task.await.unwrap().unwrap_err();
+    }
+
+    /// Keeps the body of a request until it is told to read it.
+    #[derive(Clone, Default)]
+    struct Slow {
+        proceed: Arc<tokio::sync::Notify>,
+        body: Arc<Mutex<Option<Body>>>,
+    }
+
+    impl Transport for Slow {
+        fn call(
+            &self,
+            request: Request<Body>,
+        ) -> BoxFuture<'static, Result<Response<Body>, TransportError>> {
+            let slow = self.clone();
+            async move {
+                *slow.body.lock().unwrap() = Some(request.into_body());
+                slow.proceed.notified().await;
+                Ok(Response::new(Body::empty()))
+            }
+            .boxed()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn trap_42_a_write_that_a_pause_of_the_process_interrupts_is_not_continued() {
+        let server = super::super::tests::Server::default();
+        let (leadership, run) = lead(elector(&server, "a")).await;
+        let slow = Slow::default();
+        let guarded = GuardedTransport::new(Arc::new(slow.clone()), leadership.guard().clone());
+        let put = || {
+            let body = Body::from(Bytes::from_static(b"{}"));
+            Request::put("/").body(body).expect("a request")
+        };
+        slow.proceed.notify_one();
+        guarded.call(put()).await.unwrap();
+        let body = slow.body.lock().unwrap().take().expect("a body");
+        assert_eq!(body.collect(2).await.unwrap(), "{}");
+        let mut write = guarded.call(put());
+        assert!((&mut write).now_or_never().is_none());
+        server.set_down(true);
+        // No task runs meanwhile, and the connection could continue when they do.
+        advance(Duration::from_secs(20)).await;
+        slow.proceed.notify_one();
+        let body = slow.body.lock().unwrap().take().expect("a body");
+        let error = body.collect(2).await.unwrap_err();
+        assert!(error.to_string().contains("not the leader"), "{error}");
+        let error = write.await.unwrap_err();
+        assert!(error.to_string().contains("not the leader"), "{error}");
         run.task.await.unwrap().unwrap_err();
     }
 }

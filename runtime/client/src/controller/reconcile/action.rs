@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::cache::ResourceVersion;
+use crate::client::Client;
 
 use super::super::cancel::Cancel;
 use super::super::guard::WriteRecorder;
@@ -52,6 +53,24 @@ impl Context {
     /// The signal that this call should end.
     pub fn cancel(&self) -> &Cancel {
         &self.cancel
+    }
+
+    /// A client that records the writes of this call ([`Context::writes`]), also the deletions. Clients of kinds that are
+    /// made from it do the same.
+    ///
+    /// ```no_run
+    /// # use apiloom_client::{Client, Error, Kind, verbs};
+    /// # use apiloom_client::controller::Context;
+    /// # async fn example<Flunder: Kind + verbs::All>(context: &Context, client: &Client, flunder: Flunder) -> Result<(), Error> {
+    /// let flunders = context.client(client).namespaced::<Flunder>("default");
+    /// flunders.update(&flunder).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn client(&self, client: &Client) -> Client {
+        let writes = self.writes.clone();
+        client.on_write(move |resource, version| writes.record_version(resource, version))
     }
 
     /// Records what this call writes, so that the next call of the key waits until the caches of the controller
