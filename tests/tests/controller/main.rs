@@ -1,0 +1,160 @@
+//! wardle-controller as a process, over TLS, against wardle-server: kills of both under load, and leaders that are frozen.
+//!
+//! The kills go on for `APILOOM_KILL_SECONDS`, 6 by default.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod load;
+mod replica;
+
+use std::time::Duration;
+
+use apiloom_tests::{Client, RestartableServer, Server};
+use load::{Dice, Load, converges};
+use replica::{LEASE, LOST, Replica};
+use tokio::time::{Instant, sleep, timeout};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until a replica holds the lease, and returns its name. `meanwhile` runs now and then.
+async fn leader(
+    client: &Client,
+    is_wanted: impl Fn(&str) -> bool,
+    mut meanwhile: impl FnMut(),
+) -> String {
+    let leads = async {
+        loop {
+            let lease = client.get(LEASE).await;
+            if lease.code == 200 {
+                let lease = lease.json();
+                let holder = lease["spec"]["holderIdentity"].as_str().unwrap_or_default();
+                if is_wanted(holder) {
+                    return holder.to_owned();
+                }
+            }
+            meanwhile();
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, leads).await.expect("a replica leads")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn objects_converge_after_kills_of_the_server_and_of_controllers() {
+    let seconds = std::env::var("APILOOM_KILL_SECONDS");
+    let seconds = seconds.map_or(6, |seconds| seconds.parse().unwrap());
+    let mut server = RestartableServer::start().await;
+    let kubeconfig = server.kubeconfig().to_owned();
+    let mut replicas = ["a", "b"].map(|name| Replica::start(name, &kubeconfig));
+    leader(
+        &Client::new(&kubeconfig),
+        |holder| !holder.is_empty(),
+        || {},
+    )
+    .await;
+    let load = Load::start(&kubeconfig);
+    let mut dice = Dice::new(7);
+    let mut kills = [0, 0];
+    let ends = Instant::now() + Duration::from_secs(seconds);
+    while Instant::now() < ends {
+        sleep(Duration::from_millis(200 + dice.below(1300))).await;
+        match dice.below(3) {
+            0 => {
+                server.kill();
+                kills[0] += 1;
+            }
+            replica => {
+                replicas[replica as usize - 1].kill();
+                kills[1] += 1;
+            }
+        }
+        // A replica that lost its lease ends.
+        replicas.iter_mut().for_each(Replica::supervise);
+    }
+    let written = load.stop().await;
+    assert!(kills.iter().all(|kills| *kills > 0), "{kills:?}");
+    assert!(written > 100, "{written} writes");
+    let client = Client::new(&kubeconfig);
+    converges(&client, || replicas.iter_mut().for_each(Replica::supervise)).await;
+    replicas.into_iter().for_each(Replica::stop);
+}
+
+/// A line of the server's log: who sent a write, to what, and whether it was executed.
+struct Write<'a> {
+    identity: &'a str,
+    is_lease: bool,
+    is_executed: bool,
+}
+
+/// The writes of controllers in the order in which the server executed them.
+fn writes(log: &str) -> Vec<Write<'_>> {
+    let writes = log.lines().filter_map(|line| {
+        let part = |name: &str| line.split_once(name)?.1.split([' ', '"']).next();
+        let agent = line.split_once("user_agent=\"wardle-controller/")?.1;
+        let identity = agent.split(['"', ' ']).nth(1)?;
+        let code: u16 = part(" code=")?.parse().unwrap();
+        let method = part(" method=")?;
+        (method != "GET").then(|| Write {
+            identity,
+            is_lease: line.contains("/leases"),
+            is_executed: code < 300,
+        })
+    });
+    writes.collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn trap_42_a_leader_that_was_frozen_never_writes_beside_the_next_one() {
+    const ROUNDS: usize = 2;
+    let server = Server::start(&["-v", "2"]);
+    let client = server.client();
+    let mut replicas = ["a", "b"].map(|name| Replica::start(name, server.kubeconfig()));
+    let load = Load::start(server.kubeconfig());
+    let mut rounds = 0;
+    while rounds < ROUNDS {
+        let holder = leader(&client, |holder| !holder.is_empty(), || {}).await;
+        // In the middle of its work.
+        sleep(Duration::from_millis(500)).await;
+        let frozen = usize::from(replicas[1].identity() == holder);
+        replicas[frozen].freeze();
+        // On a busy machine it may have lost the lease before.
+        if leader(&client, |_| true, || {}).await != replicas[frozen].identity() {
+            replicas[frozen].wake();
+            replicas.iter_mut().for_each(Replica::supervise);
+            continue;
+        }
+        let next = leader(
+            &client,
+            |now| !now.is_empty() && now != holder,
+            || replicas[1 - frozen].supervise(),
+        );
+        next.await;
+        sleep(Duration::from_millis(300)).await;
+        replicas[frozen].wake();
+        // It notices by itself, and ends.
+        let (status, log) = replicas[frozen].replace().wait();
+        assert!(!status.success() && log.contains(LOST), "{log}");
+        rounds += 1;
+    }
+    load.stop().await;
+    converges(&client, || replicas.iter_mut().for_each(Replica::supervise)).await;
+    replicas.into_iter().for_each(Replica::stop);
+
+    let log = server.log();
+    let (mut owner, mut takeovers) = ("", 0);
+    let mut written = [0, 0];
+    for (number, write) in writes(&log).iter().enumerate() {
+        if !write.is_executed {
+            continue;
+        }
+        if write.is_lease {
+            takeovers += usize::from(owner != write.identity);
+            owner = write.identity;
+            continue;
+        }
+        assert_eq!(write.identity, owner, "write {number} is not the leader's");
+        written[usize::from(owner.starts_with('b'))] += 1;
+    }
+    assert!(takeovers > ROUNDS, "{takeovers} takeovers");
+    assert!(written.iter().all(|count| *count > 10), "{written:?}");
+}
