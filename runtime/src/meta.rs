@@ -64,6 +64,7 @@ pub mod kind {
     pub use apiloom_meta::kind::Cell;
     pub use apiloom_meta::kind::CellSource;
     pub use apiloom_meta::kind::CheckFn;
+    pub use apiloom_meta::kind::ClusterKind;
     pub use apiloom_meta::kind::Column;
     pub use apiloom_meta::kind::ColumnType;
     pub use apiloom_meta::kind::Conversion;
@@ -80,6 +81,7 @@ pub mod kind {
     pub use apiloom_meta::kind::JsonConversion;
     pub use apiloom_meta::kind::Lifecycle;
     pub use apiloom_meta::kind::NameFormat;
+    pub use apiloom_meta::kind::NamespacedKind;
     pub use apiloom_meta::kind::ObjectDeletion;
     pub use apiloom_meta::kind::Place;
     pub use apiloom_meta::kind::ProtobufField;

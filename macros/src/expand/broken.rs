@@ -23,6 +23,11 @@ pub(crate) fn derived_kind(item: &DeriveInput) -> TokenStream {
         return TokenStream::new();
     }
     quote! {
+        // Its scope may be the error.
+        #[automatically_derived]
+        impl ::apiloom::codegen::NamespacedKind for #name {}
+        #[automatically_derived]
+        impl ::apiloom::codegen::ClusterKind for #name {}
         #[automatically_derived]
         impl ::apiloom::codegen::Resource for #name {
             const GROUP: &'static str = "";

@@ -29,8 +29,10 @@ pub(crate) fn impl_resource(kind: &Kind) -> TokenStream {
             impl ::apiloom::codegen::verbs::#verb for #name {}
         }
     });
+    let scope = scope(kind);
     quote! {
         #(#verbs)*
+        #scope
         #[automatically_derived]
         impl ::apiloom::codegen::Resource for #name {
             const GROUP: &'static str = #group;
@@ -61,6 +63,22 @@ fn verbs(kind: &Kind) -> impl Iterator<Item = Ident> {
     });
     let names = verbs.chain(of_subresources);
     names.map(|name| Ident::new(name, Span::call_site()))
+}
+
+/// The trait of the scope. The objects of a simple kind have no path of their own, and so no client.
+fn scope(kind: &Kind) -> TokenStream {
+    if kind.is_simple {
+        return TokenStream::new();
+    }
+    let name = kind.root.name.to_ident();
+    let scope = match kind.scope {
+        Scope::Namespaced => quote!(NamespacedKind),
+        Scope::Cluster => quote!(ClusterKind),
+    };
+    quote! {
+        #[automatically_derived]
+        impl ::apiloom::codegen::#scope for #name {}
+    }
 }
 
 fn metadata_field(kind: &Kind) -> Ident {

@@ -4,8 +4,8 @@
 //! [`ResourceClient`] reads and writes the objects of one kind:
 //!
 //! ```no_run
-//! # use apiloom_client::{Client, Error, HasMetadata as _, Kind};
-//! # async fn example<Flunder: Kind + apiloom_client::verbs::All>(client: Client, flunder: Flunder) -> Result<(), Error> {
+//! # use apiloom_client::{Client, Error, HasMetadata as _, Kind, NamespacedKind};
+//! # async fn example<Flunder: Kind + NamespacedKind + apiloom_client::verbs::All>(client: Client, flunder: Flunder) -> Result<(), Error> {
 //! let flunders = client.namespaced::<Flunder>("default");
 //! flunders.create(&flunder).field_manager("example").await?;
 //! for flunder in flunders.list().labels("app=web").await?.items {
@@ -47,7 +47,7 @@ pub mod transport;
 #[cfg(test)]
 mod scripted;
 
-pub use apiloom_meta::kind::verbs;
+pub use apiloom_meta::kind::{ClusterKind, NamespacedKind, verbs};
 pub use client::{
     AllNamespaces, ApiObject, ApiResource, Client, ClientBuilder, Cluster, Kind, ListOptions,
     Namespaced, ObjectList, Patch, ResourceClient, WatchEvent, WatchStream,

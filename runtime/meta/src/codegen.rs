@@ -21,11 +21,11 @@ pub use crate::fields::{
 pub use crate::gvk::GroupVersionKind;
 pub use crate::kind::verbs;
 pub use crate::kind::{
-    ApiType, CellSource, Column, ColumnType, Conversion, ConversionMethod, DeletionRule,
-    Dependents, GenerationRule, GroupDef, Hooks, InMemoryConversion, JsonConversion, Lifecycle,
-    NameFormat, ObjectDeletion, Place, ProtobufField, ProtobufMessage, ProtobufPresence,
-    ProtobufType, Release, Resource, ResourceDef, ScalePaths, SchemaSource, Scope, SelectableField,
-    SmolStr, SubresourceDef, Verb, Writes,
+    ApiType, CellSource, ClusterKind, Column, ColumnType, Conversion, ConversionMethod,
+    DeletionRule, Dependents, GenerationRule, GroupDef, Hooks, InMemoryConversion, JsonConversion,
+    Lifecycle, NameFormat, NamespacedKind, ObjectDeletion, Place, ProtobufField, ProtobufMessage,
+    ProtobufPresence, ProtobufType, Release, Resource, ResourceDef, ScalePaths, SchemaSource,
+    Scope, SelectableField, SmolStr, SubresourceDef, Verb, Writes,
 };
 pub use crate::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
 pub use crate::schema::Schema;

@@ -41,7 +41,7 @@ pub use name_format::NameFormat;
 pub use place::Place;
 pub use proto_files::{ProtoField, ProtoFile, ProtoFiles, ProtoMessage};
 pub use schema_source::{SchemaFn, SchemaSource};
-pub use scope::Scope;
+pub use scope::{ClusterKind, NamespacedKind, Scope};
 pub use selectable::SelectableField;
 /// Text of definitions: static in a compiled type, shared if it is from a document. Cloning does not allocate.
 pub use smol_str::SmolStr;

@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_meta::kind::verbs;
+use apiloom_meta::kind::{ClusterKind, NamespacedKind, verbs};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use parking_lot::Mutex;
@@ -90,8 +90,8 @@ struct Shared {
 /// ```no_run
 /// use std::time::Duration;
 /// use apiloom_client::cache::InformerFactory;
-/// # use apiloom_client::{Client, Kind};
-/// # async fn example<Flunder: Kind + apiloom_client::verbs::All, Fischer: Kind + apiloom_client::verbs::All>(client: Client) -> Result<(), Box<dyn std::error::Error>> {
+/// # use apiloom_client::{Client, ClusterKind, Kind, NamespacedKind, verbs};
+/// # async fn example<Flunder: Kind + NamespacedKind + verbs::All, Fischer: Kind + ClusterKind + verbs::All>(client: Client) -> Result<(), Box<dyn std::error::Error>> {
 /// let factory = InformerFactory::new(&client);
 /// let flunders = factory.namespace("prod").labels("app=web").informer::<Flunder>();
 /// let fischers = factory.cluster_informer::<Fischer>();
@@ -160,12 +160,12 @@ impl InformerFactory {
     }
 
     /// The informer of a namespaced kind, in the namespace of this factory or in all.
-    pub fn informer<K: Kind + verbs::List + verbs::Watch>(&self) -> Informer<K> {
+    pub fn informer<K: Kind + NamespacedKind + verbs::List + verbs::Watch>(&self) -> Informer<K> {
         self.informer_with(|builder| builder)
     }
     /// As [`InformerFactory::informer`], with other settings. They take effect if this call makes the informer: an
     /// existing one keeps its own.
-    pub fn informer_with<K: Kind + verbs::List + verbs::Watch>(
+    pub fn informer_with<K: Kind + NamespacedKind + verbs::List + verbs::Watch>(
         &self,
         configure: impl FnOnce(InformerBuilder<K>) -> InformerBuilder<K>,
     ) -> Informer<K> {
@@ -175,7 +175,9 @@ impl InformerFactory {
         }
     }
     /// The informer of a kind without namespaces.
-    pub fn cluster_informer<K: Kind + verbs::List + verbs::Watch>(&self) -> Informer<K> {
+    pub fn cluster_informer<K: Kind + ClusterKind + verbs::List + verbs::Watch>(
+        &self,
+    ) -> Informer<K> {
         self.make(Cluster, |builder| builder)
     }
 

@@ -22,8 +22,8 @@ use crate::error::Error;
 ///
 /// ```no_run
 /// use apiloom_client::cache::{Informer, ResourceSource, Strip};
-/// # use apiloom_client::{Client, Kind};
-/// # fn example<Flunder: Kind + apiloom_client::verbs::All>(client: Client) {
+/// # use apiloom_client::{Client, Kind, NamespacedKind};
+/// # fn example<Flunder: Kind + NamespacedKind + apiloom_client::verbs::All>(client: Client) {
 /// let source = ResourceSource::new(&client.namespaced::<Flunder>("default"))
 ///     .labels("app=web")
 ///     .strip(Strip::MANAGED_FIELDS | Strip::LAST_APPLIED);

@@ -30,7 +30,7 @@ pub use request::RawRequest;
 pub use resource::ResourceClient;
 pub use retry::RetryRules;
 pub use scale::{Scale, ScaleSpec, ScaleStatus};
-pub use scope::{AllNamespaces, Cluster, Namespaced, ObjectScope, Scope};
+pub use scope::{AllNamespaces, Cluster, NamespaceScope, Namespaced, ObjectScope, Scope};
 pub use subresource::Subresource;
 pub use watch::{Bookmark, WatchEvent, WatchRequest, WatchStream};
 pub use write::WriteRequest;

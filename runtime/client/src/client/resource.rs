@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use apiloom_meta::kind::verbs;
+use apiloom_meta::kind::{ClusterKind, NamespacedKind, verbs};
 use http::Method;
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ use super::patch::{Patch, PatchRequest};
 use super::path;
 use super::request::RawRequest;
 use super::scale::Scale;
-use super::scope::{AllNamespaces, Cluster, Namespaced, ObjectScope, Scope};
+use super::scope::{AllNamespaces, Cluster, NamespaceScope, Namespaced, ObjectScope, Scope};
 use super::subresource::Subresource;
 use super::watch::WatchRequest;
 use super::write::WriteRequest;
@@ -34,8 +34,8 @@ pub(super) const METADATA_LIST: &str =
 /// request with its options, which is sent when it is awaited:
 ///
 /// ```no_run
-/// # use apiloom_client::{AllNamespaces, Client, Error, Kind, Namespaced, ResourceClient};
-/// # async fn example<Flunder: Kind + apiloom_client::verbs::All>(client: Client) -> Result<(), Error> {
+/// # use apiloom_client::{AllNamespaces, Client, Error, Kind, Namespaced, NamespacedKind, ResourceClient};
+/// # async fn example<Flunder: Kind + NamespacedKind + apiloom_client::verbs::All>(client: Client) -> Result<(), Error> {
 /// let flunders: ResourceClient<Flunder, Namespaced> = client.namespaced("default");
 /// let flunder = flunders.get("a").resource_version("0").await?;
 /// flunders.update(&flunder).dry_run().await?;
@@ -46,9 +46,25 @@ pub(super) const METADATA_LIST: &str =
 /// What a scope does not have does not compile:
 ///
 /// ```compile_fail
-/// # use apiloom_client::{Client, Kind};
-/// # async fn example<Flunder: Kind + apiloom_client::verbs::All>(client: Client) {
+/// # use apiloom_client::{Client, Kind, NamespacedKind};
+/// # async fn example<Flunder: Kind + NamespacedKind + apiloom_client::verbs::All>(client: Client) {
 /// client.all_namespaces::<Flunder>().get("a").await;
+/// # }
+/// ```
+///
+/// Nor does a client of a scope that the kind does not have:
+///
+/// ```compile_fail,E0277
+/// # use apiloom_client::{Client, Kind, NamespacedKind};
+/// # fn example<Flunder: Kind + NamespacedKind>(client: Client) {
+/// client.cluster::<Flunder>();
+/// # }
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use apiloom_client::{Client, ClusterKind, Kind};
+/// # fn example<Fischer: Kind + ClusterKind>(client: Client) {
+/// client.namespaced::<Fischer>("default");
 /// # }
 /// ```
 pub struct ResourceClient<K, S> {
@@ -61,26 +77,29 @@ pub struct ResourceClient<K, S> {
 
 impl Client {
     /// The objects of a namespaced kind in one namespace.
-    pub fn namespaced<K: Kind>(&self, namespace: &str) -> ResourceClient<K, Namespaced> {
+    pub fn namespaced<K: Kind + NamespacedKind>(
+        &self,
+        namespace: &str,
+    ) -> ResourceClient<K, Namespaced> {
         self.resource(K::api_resource(), Namespaced::new(namespace))
     }
 
     /// The objects of a namespaced kind in the client's default namespace.
-    pub fn default_namespaced<K: Kind>(&self) -> ResourceClient<K, Namespaced> {
+    pub fn default_namespaced<K: Kind + NamespacedKind>(&self) -> ResourceClient<K, Namespaced> {
         self.namespaced(self.default_namespace())
     }
 
     /// The objects of a namespaced kind in all namespaces, which can be listed and watched only.
-    pub fn all_namespaces<K: Kind>(&self) -> ResourceClient<K, AllNamespaces> {
+    pub fn all_namespaces<K: Kind + NamespacedKind>(&self) -> ResourceClient<K, AllNamespaces> {
         self.resource(K::api_resource(), AllNamespaces)
     }
 
     /// The objects of a kind without namespaces.
-    pub fn cluster<K: Kind>(&self) -> ResourceClient<K, Cluster> {
+    pub fn cluster<K: Kind + ClusterKind>(&self) -> ResourceClient<K, Cluster> {
         self.resource(K::api_resource(), Cluster)
     }
 
-    /// The objects of a resource that is known at run time, decoded as `K`.
+    /// The objects of a resource that is known at run time, decoded as `K`; the caller knows its scope.
     pub fn resource<K: ApiObject, S>(
         &self,
         resource: ApiResource,
@@ -166,7 +185,7 @@ impl<K, S> ResourceClient<K, S> {
     }
 }
 
-impl<K: ApiObject, S: Scope> ResourceClient<K, S> {
+impl<K: ApiObject, S: NamespaceScope> ResourceClient<K, S> {
     /// The same objects in one namespace.
     pub fn in_namespace(&self, namespace: &str) -> ResourceClient<K, Namespaced> {
         ResourceClient {
@@ -177,7 +196,9 @@ impl<K: ApiObject, S: Scope> ResourceClient<K, S> {
             object: PhantomData,
         }
     }
+}
 
+impl<K: ApiObject, S: Scope> ResourceClient<K, S> {
     /// Lists the objects; awaiting it gives one answer.
     pub fn list(&self) -> ListRequest<K>
     where

@@ -20,6 +20,13 @@ pub trait Scope: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
 )]
 pub trait ObjectScope: Scope {}
 
+/// A scope of objects that are in namespaces.
+#[diagnostic::on_unimplemented(
+    message = "objects of the cluster are in no namespace",
+    label = "needs a client of a namespaced kind"
+)]
+pub trait NamespaceScope: Scope {}
+
 /// One namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Namespaced {
@@ -63,6 +70,9 @@ impl Scope for Cluster {
         None
     }
 }
+
+impl NamespaceScope for Namespaced {}
+impl NamespaceScope for AllNamespaces {}
 
 impl ObjectScope for Namespaced {}
 impl ObjectScope for Cluster {}

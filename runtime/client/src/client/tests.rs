@@ -86,6 +86,7 @@ impl HasMetadata for Pot {
 }
 
 all_verbs!(Pot);
+impl apiloom_meta::kind::NamespacedKind for Pot {}
 impl verbs::HasStatus for Pot {}
 impl verbs::HasScale for Pot {}
 

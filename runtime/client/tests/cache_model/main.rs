@@ -57,6 +57,7 @@ impl HasMetadata for Config {
 
 impl apiloom_client::verbs::List for Config {}
 impl apiloom_client::verbs::Watch for Config {}
+impl apiloom_client::NamespacedKind for Config {}
 
 impl ApiObject for Config {}
 

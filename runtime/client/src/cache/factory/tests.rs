@@ -21,6 +21,8 @@ impl HasMetadata for Config {
 
 impl verbs::List for Config {}
 impl verbs::Watch for Config {}
+impl NamespacedKind for Config {}
+impl ClusterKind for Config {}
 
 impl ApiObject for Config {}
 

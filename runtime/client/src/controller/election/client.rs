@@ -25,6 +25,7 @@ impl HasMetadata for Lease {
 }
 
 all_verbs!(Lease);
+impl apiloom_meta::kind::NamespacedKind for Lease {}
 
 impl ApiObject for Lease {
     const HAS_TYPE_FIELDS: bool = true;

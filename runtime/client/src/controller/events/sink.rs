@@ -47,6 +47,7 @@ impl HasMetadata for Event {
 }
 
 all_verbs!(Event);
+impl apiloom_meta::kind::NamespacedKind for Event {}
 
 impl ApiObject for Event {}
 
