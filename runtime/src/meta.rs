@@ -115,6 +115,7 @@ pub mod names {
 }
 
 /// JSON patch and JSON merge patch.
+#[cfg(feature = "server")]
 pub mod patch {
     pub use apiloom_meta::patch::Patch;
     pub use apiloom_meta::patch::PatchError;

@@ -122,6 +122,45 @@ fn every_crate_is_compiled_once() {
     );
 }
 
+/// The crates that a package is built from, without its default features and without tools of its build.
+fn crates_of(package: &str) -> Vec<String> {
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["tree", "--no-default-features", "--edges", "normal"])
+        .args(["--prefix", "none", "--package", package])
+        .current_dir(repository())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut names: Vec<_> = text
+        .lines()
+        // The mark of a crate whose own crates were listed before.
+        .map(|line| line.trim_end_matches(" (*)").to_owned())
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+#[test]
+fn client_without_tls_has_few_crates() {
+    const MAX: usize = 70;
+    let crates = crates_of("apiloom-client");
+    assert!(
+        crates.iter().any(|name| name.starts_with("hyper v")),
+        "{crates:#?}"
+    );
+    assert!(
+        crates.len() <= MAX,
+        "apiloom-client without features is built from {} crates, more than {MAX}: {crates:#?}\nhelp: make a new one optional, behind a feature of its crate",
+        crates.len()
+    );
+}
+
 /// A clone with only the scripts that provide protoc, and a PATH without it.
 fn without_protoc(root: &Path) -> Command {
     let clone = root.join("clone");

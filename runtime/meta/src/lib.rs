@@ -2,6 +2,17 @@
 //!
 //! No I/O, no async, no HTTP: all functions depend only on their input. Invariant: malformed input gives an error that
 //! names the field, never a panic.
+//!
+//! The features `patch`, `schema` and `yaml`, all on by default, are what servers and kinds need besides the types. A client
+//! alone is built without them, and so with a quarter fewer crates.
+
+#![cfg_attr(
+    not(all(feature = "patch", feature = "schema", feature = "yaml")),
+    allow(
+        dead_code,
+        reason = "of what several features share, some parts have only one user"
+    )
+)]
 
 mod api_type;
 pub mod bytes;
@@ -21,6 +32,7 @@ pub mod managed_fields;
 pub mod names;
 mod number;
 pub mod object;
+#[cfg(feature = "patch")]
 pub mod patch;
 pub mod path;
 pub mod protobuf;

@@ -20,24 +20,23 @@ use super::canonical::is_text;
 use super::decoded::{DecodeError, DecodedDocument, Format, MAX_EXPANDED_BYTES};
 use super::json_text::JsonText;
 use super::keys::{Key, shortest};
-use super::limits::{MAX_DEPTH, MAX_MERGE_KEYS, TOO_DEEP};
+use super::limits::{MAX_DEPTH, TOO_DEEP};
+#[cfg(feature = "yaml")]
+use super::yaml_parser;
 use super::{encoding, syntax};
 use crate::field::{MAX_PATH_BYTES, go_quote, shortened};
 use crate::number;
-use crate::schema::build::QUANTITY;
 use crate::schema::format;
-use crate::schema::node::{Child, Node, Types};
+use crate::schema::node::{Child, Node, QUANTITY, Types};
 use crate::schema::path::Path;
 
 /// Maximum nesting of YAML that is decoded on the stack of the request's thread. Without optimization the parser and
 /// this walk use 20 KiB per level, of the 2 MiB of a tokio thread.
+#[cfg(feature = "yaml")]
 const SHALLOW_DEPTH: usize = 25;
 
-/// Maximum number of parser events repeated by aliases. Merges repeat some that the walk does not see; it counts all
-/// others.
-const MAX_REPLAYED_EVENTS: usize = 100_000;
-
 /// Stack size for YAML of [`MAX_DEPTH`] levels.
+#[cfg(feature = "yaml")]
 const YAML_STACK_BYTES: usize = 8 << 20;
 
 /// The key with which serde_json marks wrapped JSON. A typed hook or conversion would decode an object that begins
@@ -59,9 +58,10 @@ const MAX_REPEATED: usize = 10_000;
 pub(super) fn expanded_bytes(body: &[u8], format: Format) -> usize {
     let has_aliases =
         || memchr::memchr(b'&', body).is_some() && memchr::memchr(b'*', body).is_some();
-    match format {
-        Format::Yaml if has_aliases() => body.len().max(MAX_EXPANDED_BYTES),
-        Format::Yaml | Format::Json => body.len(),
+    if format != Format::Json && has_aliases() {
+        body.len().max(MAX_EXPANDED_BYTES)
+    } else {
+        body.len()
     }
 }
 
@@ -83,6 +83,7 @@ fn decode_by(
     let text = match (std::str::from_utf8(body), format) {
         (Ok(text), _) => Cow::Borrowed(text),
         (Err(_), Format::Json) => Cow::Owned(encoding::replace_invalid(body)),
+        #[cfg(feature = "yaml")]
         (Err(error), Format::Yaml) => {
             let text = encoding::yaml_problem(body, &error);
             return Err(DecodeError::Syntax(text));
@@ -91,6 +92,7 @@ fn decode_by(
     let mut walk = Walk::new(node, format, has_schema);
     let value = match format {
         Format::Json => json(&text, node, &mut walk),
+        #[cfg(feature = "yaml")]
         Format::Yaml => yaml(&text, node, &mut walk),
     };
     match value {
@@ -170,6 +172,7 @@ fn json_here<'k>(
 ///
 /// Most clients send JSON as YAML, for which the parser of JSON needs a tenth of the time. Errors have the texts of YAML,
 /// so a document with any is parsed again.
+#[cfg(feature = "yaml")]
 fn yaml<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<Value, String> {
     let text = super::yaml::first_document(text);
     if text.starts_with('{') {
@@ -181,16 +184,16 @@ fn yaml<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<V
             return Ok(value);
         }
     }
-    match yaml_here(text, node, walk, SHALLOW_DEPTH) {
-        Err(error) if syntax::is_over_depth(&error) => {}
-        decoded => return decoded.map_err(|error| syntax::yaml(&error)),
+    match yaml_parser::parse(text, SHALLOW_DEPTH, Seed::root(node, walk)) {
+        Err(error) if yaml_parser::is_over_depth(&error) => {}
+        decoded => return decoded.map_err(|error| yaml_parser::syntax(&error)),
     }
     *walk = Walk::new(node, Format::Yaml, walk.has_schema);
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(YAML_STACK_BYTES);
         let decode = || {
-            let decoded = yaml_here(text, node, walk, MAX_DEPTH + 1);
-            decoded.map_err(|error| syntax::yaml(&error))
+            let decoded = yaml_parser::parse(text, MAX_DEPTH + 1, Seed::root(node, walk));
+            decoded.map_err(|error| yaml_parser::syntax(&error))
         };
         let joined = thread
             .spawn_scoped(scope, decode)
@@ -198,36 +201,6 @@ fn yaml<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<V
             .join();
         joined
             .unwrap_or_else(|_| Err("error converting YAML to JSON: the parser failed".to_owned()))
-    })
-}
-
-fn yaml_here<'k>(
-    text: &str,
-    node: Option<&'k Node>,
-    walk: &mut Walk<'k>,
-    max_depth: usize,
-) -> Result<Value, serde_saphyr::Error> {
-    // A body of 3 MiB, the server's limit, must be accepted. The walk limits the expansion by aliases.
-    let options = serde_saphyr::options! {
-        budget: serde_saphyr::budget! {
-            max_depth: max_depth,
-            max_events: 5_000_000,
-            max_nodes: 2_000_000,
-            // A manifest may have a hundred lines of comments in a row.
-            max_buffered_comment_events: 5_000_000,
-            max_merge_keys: MAX_MERGE_KEYS,
-            // The walk limits the expanded size, for any number of aliases.
-            enforce_alias_anchor_ratio: false,
-        },
-        alias_limits: serde_saphyr::alias_limits! {
-            max_total_replayed_events: MAX_REPLAYED_EVENTS,
-        },
-        duplicate_keys: serde_saphyr::DuplicateKeyPolicy::PassThrough,
-        legacy_octal_numbers: true,
-        with_snippet: false,
-    };
-    serde_saphyr::with_deserializer_from_str_with_options(text, options, |deserializer| {
-        Seed::root(node, walk).deserialize(deserializer)
     })
 }
 
@@ -261,7 +234,7 @@ impl<'a> Walk<'a> {
             repeated: 0,
             type_error: None,
             owner: owner.unwrap_or_default(),
-            is_yaml: format == Format::Yaml,
+            is_yaml: format != Format::Json,
             has_schema,
             is_parsed_json: false,
             expanded: 0,

@@ -7,7 +7,8 @@ use serde_json::Value;
 pub enum Format {
     /// `application/json`.
     Json,
-    /// `application/yaml`.
+    /// `application/yaml`; only with the feature `yaml`.
+    #[cfg(feature = "yaml")]
     Yaml,
 }
 

@@ -14,6 +14,8 @@ mod syntax;
 mod typed;
 mod verbatim;
 mod yaml;
+#[cfg(feature = "yaml")]
+mod yaml_parser;
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;

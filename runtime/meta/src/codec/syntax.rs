@@ -1,6 +1,6 @@
 //! Syntax errors with the texts of Go's decoders, which users and scripts know from Kubernetes.
 
-use super::limits::{MAX_MERGE_KEYS, TOO_DEEP};
+use super::limits::TOO_DEEP;
 
 /// Go's text for an error of serde_json in `body`.
 pub(super) fn json(error: &serde_json::Error, body: &[u8]) -> String {
@@ -34,46 +34,6 @@ pub(super) fn json(error: &serde_json::Error, body: &[u8]) -> String {
             format!("invalid character {} {place}", quoted(found))
         }
         None => format!("json: {text}"),
-    }
-}
-
-/// Whether the parser stopped at the maximum nesting.
-pub(super) fn is_over_depth(error: &serde_saphyr::Error) -> bool {
-    use serde_saphyr::{Error, budget::BudgetBreach};
-    match error {
-        Error::AliasError { error, .. } => is_over_depth(error),
-        Error::Budget { breach, .. } => matches!(breach, BudgetBreach::Depth { .. }),
-        _ => false,
-    }
-}
-
-/// Whether a YAML document has too many merge keys.
-fn has_too_many_merges(error: &serde_saphyr::Error) -> bool {
-    use serde_saphyr::{Error, budget::BudgetBreach};
-    match error {
-        Error::AliasError { error, .. } => has_too_many_merges(error),
-        Error::Budget { breach, .. } => matches!(breach, BudgetBreach::MergeKeys { .. }),
-        _ => false,
-    }
-}
-
-/// Go's text for an error of the YAML parser, which begins with the line.
-pub(super) fn yaml(error: &serde_saphyr::Error) -> String {
-    if has_too_many_merges(error) {
-        return format!(
-            "error converting YAML to JSON: yaml: more than {MAX_MERGE_KEYS} merge keys (<<)"
-        );
-    }
-    let text = error.to_string();
-    let text = text.lines().next().unwrap_or_default();
-    let limits = ["recursion limit", TOO_DEEP];
-    if is_over_depth(error) || limits.iter().any(|deep| text.contains(deep)) {
-        return TOO_DEEP.to_owned();
-    }
-    let (text, place) = text.rsplit_once(" at line ").unwrap_or((text, ""));
-    match place.split_once(',') {
-        Some((line, _)) => format!("error converting YAML to JSON: yaml: line {line}: {text}"),
-        None => format!("error converting YAML to JSON: yaml: {text}"),
     }
 }
 

@@ -7,8 +7,8 @@ use serde_json::{Map, Number, Value, json};
 
 use super::combine;
 use super::node::{
-    Canonical, Choice, ListType, Node, PATCH_MERGE_KEY, PATCH_STRATEGY, PatchStrategy, Property,
-    Rules, Types, Union,
+    Canonical, Choice, ListType, Node, OBJECT_META_NAME, PATCH_MERGE_KEY, PATCH_STRATEGY,
+    PatchStrategy, Property, QUANTITY, Rules, Types, Union,
 };
 use super::pattern::Pattern;
 use super::plain_text::plain_text;
@@ -41,9 +41,6 @@ const REFUSED: [&str; 12] = [
     "minContains",
     "maxContains",
 ];
-
-/// The format of quantities, which may also be numbers.
-pub(crate) const QUANTITY: &str = "quantity";
 
 /// Builds a tree, and collects problems.
 pub(crate) struct Builder<'a> {
@@ -667,7 +664,7 @@ fn new_object_meta() -> Node {
         builder.problems.lines
     );
     meta.title = None;
-    meta.type_name = Some(root::OBJECT_META_NAME.to_owned());
+    meta.type_name = Some(OBJECT_META_NAME.to_owned());
     meta.description = Some("The metadata that every object has.".to_owned());
     // Kubernetes merges owners by uid and finalizers as a set, but does not refuse duplicates there.
     for name in ["ownerReferences", "finalizers"] {

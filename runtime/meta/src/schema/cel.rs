@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 use self::cost::{Cost, most_elements, most_elements_of};
 use self::kind::Kind;
 use self::text::{escape, literal};
+use super::node::OBJECT_META_NAME;
 use super::node::{ListType, Node, Property, Union};
-use super::root::OBJECT_META_NAME;
 
 /// Adds the rules of a tree to its printed form. Returns a line for each rule that cannot be expressed.
 pub(crate) fn write(root: &Node, printed: &mut Value) -> Vec<String> {

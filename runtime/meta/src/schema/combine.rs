@@ -406,7 +406,7 @@ fn either_rules(a: Rules, b: Rules) -> Rules {
     fn same<T: PartialEq>(a: Option<T>, b: Option<T>) -> Option<T> {
         if a == b { a } else { None }
     }
-    let same_pattern = a.pattern.as_ref().map(|p| &p.text) == b.pattern.as_ref().map(|p| &p.text);
+    let same_pattern = a.pattern == b.pattern;
     let mut values = Vec::new();
     if !a.values.is_empty() && !b.values.is_empty() {
         values = a.values;

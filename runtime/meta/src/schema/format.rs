@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::build::QUANTITY;
+use super::node::QUANTITY;
 use super::node::{Canonical, Node};
 use crate::types::{Duration, MicroTime, Quantity, Time};
 use crate::{bytes, names};

@@ -3,23 +3,38 @@
 //! The schema of a kind is the only source for unknown and duplicate fields, pruning, nulls, defaults, validation and
 //! list topology, for compiled kinds and for those from documents.
 
+#[cfg(feature = "schema")]
 mod attach;
+#[cfg(feature = "schema")]
 pub(crate) mod build;
 mod cel;
+#[cfg(feature = "schema")]
 mod combine;
+#[cfg(feature = "schema")]
+mod constructors;
 mod default;
 mod difference;
 mod equality;
+#[cfg(feature = "schema")]
 mod fit;
 pub(crate) mod format;
+#[cfg(not(feature = "schema"))]
+mod no_pattern;
 pub(crate) mod node;
 mod openapi;
 pub(crate) mod path;
+#[cfg(feature = "schema")]
 mod pattern;
+#[cfg(not(feature = "schema"))]
+use self::no_pattern as pattern;
+#[cfg(feature = "schema")]
 mod plain_text;
+#[cfg(feature = "schema")]
 mod problems;
+#[cfg(feature = "schema")]
 mod recursion;
 pub(crate) use self::default::{default as default_value, drops_null};
+#[cfg(feature = "schema")]
 mod root;
 mod sample;
 pub mod structural;
@@ -30,20 +45,19 @@ mod walk;
 
 use serde_json::Value;
 
-use self::build::{Builder, SchemaOrigin};
 use self::node::{Child, Node, Types};
-use crate::api_type::ApiType;
 use crate::field::FieldError;
-use crate::hooks::Hooks;
 use crate::path::JsonPath;
 use crate::query::{JsonQuery, QueryStep};
 
 pub use self::default::DefaultsTooLarge;
 pub use self::difference::merge_difference;
 pub use self::openapi::Metadata;
+#[cfg(feature = "schema")]
 pub use self::plain_text::plain_text;
 
-/// A structural schema: the fields and values that a document of a kind may have.
+/// A structural schema: the fields and values that a document of a kind may have. Only the feature `schema` has its
+/// constructors.
 ///
 /// ```
 /// use apiloom_meta::{kind::Hooks, schema::Schema};
@@ -83,92 +97,6 @@ pub struct CrdSchema {
 pub struct SchemaErrors(pub Vec<String>);
 
 impl Schema {
-    /// The structural schema of a root type (a `Resource`), with the schema of `ObjectMeta` for `metadata`, and with
-    /// `apiVersion` and `kind`.
-    ///
-    /// # Errors
-    /// If schemars' output cannot be expressed as a structural schema; each line names the field.
-    pub fn for_resource<T: schemars::JsonSchema + ApiType>() -> Result<Self, SchemaErrors> {
-        let mut schema = root::schema_of::<T>();
-        if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-            properties.remove("metadata");
-        }
-        Self::build(&schema, SchemaOrigin::Types, &T::hooks(), true)
-    }
-
-    /// The structural schema of any type.
-    ///
-    /// # Errors
-    /// As [`Schema::for_resource`].
-    pub fn for_type<T: schemars::JsonSchema + ApiType>() -> Result<Self, SchemaErrors> {
-        Self::build(
-            &root::schema_of::<T>(),
-            SchemaOrigin::Types,
-            &T::hooks(),
-            false,
-        )
-    }
-
-    /// The schema of a JSON document with the syntax of a CRD's `openAPIV3Schema`, including `default`.
-    ///
-    /// # Errors
-    /// As [`Schema::for_resource`].
-    pub fn from_json(schema: &Value, hooks: &Hooks) -> Result<Self, SchemaErrors> {
-        Self::build(schema, SchemaOrigin::Document, hooks, false)
-    }
-
-    /// The schema of a kind without a Rust type, with the syntax of a CRD's `openAPIV3Schema`. `apiVersion`, `kind`
-    /// and `metadata` are added, or replaced.
-    ///
-    /// # Errors
-    /// As [`Schema::for_resource`].
-    pub fn of_resource(schema: &Value) -> Result<Self, SchemaErrors> {
-        Self::build(schema, SchemaOrigin::Document, &Hooks::default(), true)
-    }
-
-    /// A schema that refuses every document and prunes nothing, for a kind whose own cannot be made.
-    pub fn unusable() -> Self {
-        let mut root = Node {
-            preserve_unknown: true,
-            not: Some(Box::default()),
-            ..Node::of(Types::OBJECT)
-        };
-        root::add_type_and_metadata(&mut root, build::object_meta());
-        root.index();
-        Self {
-            root,
-            has_singles: false,
-        }
-    }
-
-    fn build(
-        schema: &Value,
-        source: SchemaOrigin,
-        hooks: &Hooks,
-        is_resource: bool,
-    ) -> Result<Self, SchemaErrors> {
-        let mut builder = Builder::new(schema, source);
-        let mut root = builder.node(schema, "");
-        if root.type_name.is_none() {
-            root.type_name = root.title.clone();
-        }
-        if is_resource {
-            if root.types.single() != Some("object") {
-                builder.error("", "a kind must be a struct with named fields");
-            }
-            root::add_type_and_metadata(&mut root, build::object_meta());
-        }
-        builder.attach(&mut root, hooks, "");
-        root.index();
-        attach::check_defaults(&root, "", &mut builder.problems.lines);
-        if builder.problems.lines.is_empty() {
-            let has_singles = has_singles(&root);
-            Ok(Self { root, has_singles })
-        } else {
-            Err(SchemaErrors(builder.problems.lines))
-        }
-    }
-
     pub(crate) fn root(&self) -> &Node {
         &self.root
     }
@@ -313,16 +241,6 @@ impl<'a> Child<'a> {
             },
         }
     }
-}
-
-/// Whether there is a number of format `float` here or below.
-fn has_singles(node: &Node) -> bool {
-    let properties = node.properties.iter().map(|property| &*property.node);
-    let others = [node.items.as_deref(), node.additional.as_deref()];
-    node.format.as_deref() == Some("float")
-        || properties
-            .chain(others.into_iter().flatten())
-            .any(has_singles)
 }
 
 #[cfg(test)]

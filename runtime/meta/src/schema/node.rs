@@ -8,6 +8,12 @@ use serde_json::{Map, Number, Value};
 use super::pattern::Pattern;
 use crate::hooks::{CheckFn, DefaultFn};
 
+/// The format of quantities, which may also be numbers.
+pub(crate) const QUANTITY: &str = "quantity";
+
+/// The type name by which printers recognize metadata.
+pub(crate) const OBJECT_META_NAME: &str = "ObjectMeta";
+
 /// The JSON types of a node, as a set; an empty set allows all types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Types(u8);

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::node::OBJECT_META_NAME;
 use super::node::{Choice, ListType, Node, PATCH_MERGE_KEY, PATCH_STRATEGY, Property, Rules};
-use super::root::OBJECT_META_NAME;
 use crate::number::INT_OR_STRING;
 
 /// Form of the metadata of an object.
@@ -327,7 +327,7 @@ fn rules(out: &mut Map<String, Value>, rules: &Rules) {
     insert(
         out,
         "pattern",
-        rules.pattern.as_ref().map(|pattern| pattern.text.clone()),
+        rules.pattern.as_ref().map(|pattern| pattern.text()),
     );
     insert(out, "minItems", rules.min_items);
     insert(out, "maxItems", rules.max_items);

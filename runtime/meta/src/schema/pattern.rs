@@ -10,7 +10,7 @@ use regex::Regex;
 /// A pattern with its expression.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
-    pub(crate) text: String,
+    text: String,
     expression: Arc<Expression>,
 }
 
@@ -30,6 +30,11 @@ impl Pattern {
             text: text.to_owned(),
             expression: Expressions::get(text)?,
         })
+    }
+
+    /// As it was written.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
 
     /// Whether a text matches.

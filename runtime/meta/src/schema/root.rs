@@ -6,9 +6,6 @@ use serde_json::Value;
 
 use super::node::{Node, Property, Types};
 
-/// The type name by which printers recognize metadata.
-pub(crate) const OBJECT_META_NAME: &str = "ObjectMeta";
-
 /// The schema of a Rust type, from schemars.
 pub(crate) fn schema_of<T: schemars::JsonSchema>() -> Value {
     schemars::generate::SchemaSettings::draft2020_12()

@@ -147,7 +147,7 @@ impl Walk {
                 FieldError::invalid(
                     &at,
                     text,
-                    &format!("{} in body should match '{}'", at.as_str(), pattern.text),
+                    &format!("{} in body should match '{}'", at.as_str(), pattern.text()),
                 )
             });
         }

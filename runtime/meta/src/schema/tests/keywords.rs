@@ -537,7 +537,7 @@ fn schemas_that_make_no_sense_are_told_all_at_once() {
         "g":{"type":"string","x-apiloom-update":["Never"]},"h":{"allOf":[{"type":"string"},{"type":"integer"}]},"i":{"type":"object","if":{}}}});
     let errors = Schema::build(
         &schema,
-        super::super::SchemaOrigin::Types,
+        super::super::build::SchemaOrigin::Types,
         &Hooks::default(),
         false,
     )
@@ -568,7 +568,7 @@ fn defaults_must_fit_their_own_schema() {
         "h":{"type":"string","x-apiloom-default":null}}});
     let errors = Schema::build(
         &schema,
-        super::super::SchemaOrigin::Types,
+        super::super::build::SchemaOrigin::Types,
         &Hooks::default(),
         false,
     )
@@ -645,7 +645,7 @@ fn a_field_cannot_loosen_what_its_type_says() {
         property["$ref"] = json!("#/$defs/T");
         Schema::build(
             &json!({"type": "object", "properties": {"p": property}, "$defs": {"T": ty}}),
-            super::super::SchemaOrigin::Types,
+            super::super::build::SchemaOrigin::Types,
             &Hooks::default(),
             false,
         )
@@ -727,7 +727,7 @@ fn a_rule_that_no_value_could_break_is_refused() {
         let schema = json!({"type": "object", "properties": {"p": property}});
         let built = Schema::build(
             &schema,
-            super::super::SchemaOrigin::Types,
+            super::super::build::SchemaOrigin::Types,
             &Hooks::default(),
             false,
         );

@@ -18,7 +18,7 @@ pub(super) fn schema_of<T: schemars::JsonSchema>() -> Result<Schema, Vec<String>
     let schema = super::root::schema_of::<T>();
     Schema::build(
         &schema,
-        super::SchemaOrigin::Types,
+        super::build::SchemaOrigin::Types,
         &Hooks::default(),
         false,
     )
@@ -27,7 +27,12 @@ pub(super) fn schema_of<T: schemars::JsonSchema>() -> Result<Schema, Vec<String>
 
 /// The schema of a document with the private keywords of the macros.
 pub(super) fn schema(json: &Value) -> Schema {
-    match Schema::build(json, super::SchemaOrigin::Types, &Hooks::default(), false) {
+    match Schema::build(
+        json,
+        super::build::SchemaOrigin::Types,
+        &Hooks::default(),
+        false,
+    ) {
         Ok(schema) => schema,
         Err(errors) => panic!("{json} is not structural: {errors}"),
     }

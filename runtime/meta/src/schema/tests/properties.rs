@@ -191,7 +191,7 @@ pub(super) fn any_schema() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn no_schema_makes_the_engine_panic(json in any_schema(), document in any_json()) {
-        for source in [super::super::SchemaOrigin::Types, super::super::SchemaOrigin::Document] {
+        for source in [super::super::build::SchemaOrigin::Types, super::super::build::SchemaOrigin::Document] {
             let Ok(schema) = Schema::build(&json, source, &Hooks::default(), false) else { continue };
             let mut value = document.clone();
             let _ = super::decoded(&schema, &document);

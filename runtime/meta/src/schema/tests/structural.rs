@@ -49,7 +49,7 @@ fn a_set_holds_scalars_and_a_list_map_has_scalar_keys() {
         let json = json!({"type": "object", "properties": {"p": property}});
         Schema::build(
             &json,
-            super::super::SchemaOrigin::Types,
+            super::super::build::SchemaOrigin::Types,
             &Hooks::default(),
             false,
         )
@@ -84,7 +84,7 @@ proptest! {
     #[test]
     fn every_schema_is_printed_in_structural_form(property in any_schema()) {
         let json = json!({"type": "object", "properties": {"p": property}});
-        if let Ok(schema) = Schema::build(&json, super::super::SchemaOrigin::Types, &Hooks::default(), false) {
+        if let Ok(schema) = Schema::build(&json, super::super::build::SchemaOrigin::Types, &Hooks::default(), false) {
             let printed = openapi(&schema);
             prop_assert_eq!(breaches(&printed), Vec::<String>::new(), "{:#}", printed);
         }

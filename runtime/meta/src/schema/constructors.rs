@@ -1,0 +1,107 @@
+//! Makes schemas of types and of documents.
+
+use serde_json::Value;
+
+use super::build::{self, Builder, SchemaOrigin};
+use super::node::{Node, Types};
+use super::{Schema, SchemaErrors, attach, root};
+use crate::api_type::ApiType;
+use crate::hooks::Hooks;
+
+impl Schema {
+    /// The structural schema of a root type (a `Resource`), with the schema of `ObjectMeta` for `metadata`, and with
+    /// `apiVersion` and `kind`.
+    ///
+    /// # Errors
+    /// If schemars' output cannot be expressed as a structural schema; each line names the field.
+    pub fn for_resource<T: schemars::JsonSchema + ApiType>() -> Result<Self, SchemaErrors> {
+        let mut schema = root::schema_of::<T>();
+        if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.remove("metadata");
+        }
+        Self::build(&schema, SchemaOrigin::Types, &T::hooks(), true)
+    }
+
+    /// The structural schema of any type.
+    ///
+    /// # Errors
+    /// As [`Schema::for_resource`].
+    pub fn for_type<T: schemars::JsonSchema + ApiType>() -> Result<Self, SchemaErrors> {
+        Self::build(
+            &root::schema_of::<T>(),
+            SchemaOrigin::Types,
+            &T::hooks(),
+            false,
+        )
+    }
+
+    /// The schema of a JSON document with the syntax of a CRD's `openAPIV3Schema`, including `default`.
+    ///
+    /// # Errors
+    /// As [`Schema::for_resource`].
+    pub fn from_json(schema: &Value, hooks: &Hooks) -> Result<Self, SchemaErrors> {
+        Self::build(schema, SchemaOrigin::Document, hooks, false)
+    }
+
+    /// The schema of a kind without a Rust type, with the syntax of a CRD's `openAPIV3Schema`. `apiVersion`, `kind`
+    /// and `metadata` are added, or replaced.
+    ///
+    /// # Errors
+    /// As [`Schema::for_resource`].
+    pub fn of_resource(schema: &Value) -> Result<Self, SchemaErrors> {
+        Self::build(schema, SchemaOrigin::Document, &Hooks::default(), true)
+    }
+
+    /// A schema that refuses every document and prunes nothing, for a kind whose own cannot be made.
+    pub fn unusable() -> Self {
+        let mut root = Node {
+            preserve_unknown: true,
+            not: Some(Box::default()),
+            ..Node::of(Types::OBJECT)
+        };
+        root::add_type_and_metadata(&mut root, build::object_meta());
+        root.index();
+        Self {
+            root,
+            has_singles: false,
+        }
+    }
+
+    pub(super) fn build(
+        schema: &Value,
+        source: SchemaOrigin,
+        hooks: &Hooks,
+        is_resource: bool,
+    ) -> Result<Self, SchemaErrors> {
+        let mut builder = Builder::new(schema, source);
+        let mut root = builder.node(schema, "");
+        if root.type_name.is_none() {
+            root.type_name = root.title.clone();
+        }
+        if is_resource {
+            if root.types.single() != Some("object") {
+                builder.error("", "a kind must be a struct with named fields");
+            }
+            root::add_type_and_metadata(&mut root, build::object_meta());
+        }
+        builder.attach(&mut root, hooks, "");
+        root.index();
+        attach::check_defaults(&root, "", &mut builder.problems.lines);
+        if builder.problems.lines.is_empty() {
+            let has_singles = has_singles(&root);
+            Ok(Self { root, has_singles })
+        } else {
+            Err(SchemaErrors(builder.problems.lines))
+        }
+    }
+}
+
+/// Whether there is a number of format `float` here or below.
+fn has_singles(node: &Node) -> bool {
+    let properties = node.properties.iter().map(|property| &*property.node);
+    let others = [node.items.as_deref(), node.additional.as_deref()];
+    node.format.as_deref() == Some("float")
+        || properties
+            .chain(others.into_iter().flatten())
+            .any(has_singles)
+}
