@@ -9,7 +9,9 @@ mod replica;
 
 use std::time::Duration;
 
+use apiloom_tests::wardle::{FLUNDERS, flunder};
 use apiloom_tests::{Client, RestartableServer, Server};
+use futures_util::future::join_all;
 use load::{Dice, Load, converges};
 use replica::{LEASE, LOST, Replica};
 use tokio::time::{Instant, sleep, timeout};
@@ -79,6 +81,19 @@ async fn objects_converge_after_kills_of_the_server_and_of_controllers() {
     replicas.into_iter().for_each(Replica::stop);
 }
 
+/// Creates so many Flunders at a time that the leader is in the middle of its work when this returns.
+async fn burst(client: &Client, created: &mut usize) {
+    const OBJECTS: usize = 200;
+    let creates = (*created..*created + OBJECTS).map(|number| async move {
+        let answer = client
+            .post(FLUNDERS, &flunder(&format!("burst-{number}")))
+            .await;
+        assert_eq!(answer.code, 201, "{}", answer.text());
+    });
+    join_all(creates).await;
+    *created += OBJECTS;
+}
+
 /// A line of the server's log: who sent a write, to what, and whether it was executed.
 struct Write<'a> {
     identity: &'a str,
@@ -110,11 +125,10 @@ async fn trap_42_a_leader_that_was_frozen_never_writes_beside_the_next_one() {
     let client = server.client();
     let mut replicas = ["a", "b"].map(|name| Replica::start(name, server.kubeconfig()));
     let load = Load::start(server.kubeconfig());
-    let mut rounds = 0;
+    let (mut rounds, mut created) = (0, 0);
     while rounds < ROUNDS {
         let holder = leader(&client, |holder| !holder.is_empty(), || {}).await;
-        // In the middle of its work.
-        sleep(Duration::from_millis(500)).await;
+        burst(&client, &mut created).await;
         let frozen = usize::from(replicas[1].identity() == holder);
         replicas[frozen].freeze();
         // On a busy machine it may have lost the lease before.
