@@ -159,6 +159,7 @@ impl<'a> Generation<'a> {
         match &self.package.server {
             ServerPackage::Known(server) => Settings {
                 clients: self.package.clients,
+                kube: self.package.kube,
                 ..Settings::new(&server.bin, &server.dir)
             },
             ServerPackage::None { crate_path } => Settings::without_server(crate_path),

@@ -6,8 +6,8 @@ use crate::model::Model;
 use crate::render::{RenderError, Renderer};
 pub use crate::settings::{CONTRACT, Settings};
 use crate::view::{
-    ApiServiceView, ClientsetView, InstallView, ListView, MainView, ModView, ProtoView, RbacView,
-    RegistryView,
+    ApiServiceView, ClientsetView, InstallView, KubeView, ListView, MainView, ModView, ProtoView,
+    RbacView, RegistryView,
 };
 use apiloom_meta::kind::ProtoFile;
 
@@ -32,7 +32,7 @@ pub fn generate(model: &Model, settings: &Settings) -> Result<Files, RenderError
     let mut files = BTreeMap::from([
         (
             "src/generated/mod.rs".to_owned(),
-            renderer.rust("mod.rs.tera", &ModView::new(model, settings.clients))?,
+            renderer.rust("mod.rs.tera", &ModView::new(model, settings))?,
         ),
         (
             "src/generated/registry.rs".to_owned(),
@@ -55,6 +55,12 @@ pub fn generate(model: &Model, settings: &Settings) -> Result<Files, RenderError
         files.insert(
             "src/generated/clientset.rs".to_owned(),
             renderer.rust("clientset.rs.tera", &ClientsetView::new(model))?,
+        );
+    }
+    if settings.kube {
+        files.insert(
+            "src/generated/kube.rs".to_owned(),
+            renderer.rust("kube.rs.tera", &KubeView::new(model))?,
         );
     }
     let services = ApiServiceView::new(model, settings);

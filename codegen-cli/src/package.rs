@@ -34,6 +34,8 @@ pub(crate) struct Package {
     pub(crate) openapi_v2: bool,
     /// Whether clients and informers are generated: with `clients = true`.
     pub(crate) clients: bool,
+    /// Whether types for kube-rs are generated: with `kube = true`.
+    pub(crate) kube: bool,
     /// The folder of cargo's output.
     pub(crate) target_dir: PathBuf,
     /// The folder of apiloom, if the package depends on it by path.
@@ -129,6 +131,7 @@ impl Package {
             server,
             openapi_v2: flag(package, "openapi-v2")?,
             clients: flag(package, "clients")?,
+            kube: kube_flag(package, &manifest)?,
             name: package.name.to_string(),
             crate_name: library.name.replace('-', "_"),
             root: relative_to(library.src_path.as_std_path(), &dir),
@@ -353,6 +356,22 @@ fn flag(package: &CargoPackage, key: &str) -> Result<bool, Complaint> {
             .as_bool()
             .ok_or_else(|| format!("package.metadata.apiloom.{key} must be `true` or `false`")),
     }
+}
+
+/// Whether types for kube-rs are generated. They are behind a cargo feature of the package, which brings kube-rs.
+fn kube_flag(package: &CargoPackage, manifest: &Path) -> Result<bool, Complaint> {
+    let is_on = flag(package, "kube")?;
+    let has_dependency = dependencies(package).any(|dependency| extern_name(dependency) == "kube");
+    if !is_on || (has_dependency && package.features.contains_key("kube")) {
+        return Ok(is_on);
+    }
+    Err(format!(
+        "package `{}` has `kube = true` in [package.metadata.apiloom], and no cargo feature `kube` with the dependency\n  \
+         help: add `kube = {{ version = \"5\", default-features = false, optional = true }}` to [dependencies] and \
+         `kube = [\"dep:kube\"]` to [features] in {}",
+        package.name,
+        manifest.display()
+    ))
 }
 
 /// Whether the package has a server: unless `server = false`.

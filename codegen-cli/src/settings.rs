@@ -18,6 +18,8 @@ pub struct Settings {
     pub list_from: Option<String>,
     /// Whether clients and informers are generated.
     pub clients: bool,
+    /// Whether types for kube-rs are generated.
+    pub kube: bool,
 }
 
 impl Settings {
@@ -30,6 +32,7 @@ impl Settings {
             server_dir: server_dir.into(),
             list_from: None,
             clients: false,
+            kube: false,
         }
     }
 

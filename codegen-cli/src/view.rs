@@ -1,6 +1,7 @@
 //! The views: the data of each template, as final text with every name and condition decided.
 
 mod clientset;
+mod kube;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,6 +10,7 @@ use serde::Serialize;
 use apiloom_meta::kind::ProtoFile;
 
 pub(crate) use self::clientset::ClientsetView;
+pub(crate) use self::kube::KubeView;
 use crate::model::{Group, Model, Subresource};
 use crate::settings::Settings;
 
@@ -72,6 +74,8 @@ pub(crate) struct ModView {
     pub(crate) package: String,
     /// Whether there are clients.
     pub(crate) clients: bool,
+    /// Whether there are types for kube-rs.
+    pub(crate) kube: bool,
 }
 
 /// `main.rs`.
@@ -209,10 +213,11 @@ impl ListView {
 }
 
 impl ModView {
-    pub(crate) fn new(model: &Model, clients: bool) -> ModView {
+    pub(crate) fn new(model: &Model, settings: &Settings) -> ModView {
         ModView {
             package: model.package.clone(),
-            clients,
+            clients: settings.clients,
+            kube: settings.kube,
         }
     }
 }

@@ -10,6 +10,7 @@ pub const TEMPLATES: &[(&str, &str)] = &[
     ),
     ("clientset.rs.tera", include_str!("../clientset.rs.tera")),
     ("install.rs.tera", include_str!("../install.rs.tera")),
+    ("kube.rs.tera", include_str!("../kube.rs.tera")),
     ("list.rs.tera", include_str!("../list.rs.tera")),
     ("main.rs.tera", include_str!("../main.rs.tera")),
     (

@@ -629,3 +629,33 @@ fn wrong_paths_end_with_one() {
     check("space", "space/member");
     check("broken", "cargo cannot read");
 }
+
+#[test]
+fn types_for_kube_rs_need_a_feature_with_the_crate() {
+    let package = Package::of("solo");
+    let kube = "\n[package.metadata.apiloom]\nkube = true\n\n[workspace]";
+    package.edit("Cargo.toml", "\n[workspace]", kube);
+    let answer = package.generate(&[]);
+    assert_eq!(answer.code, 1, "{answer:?}");
+    for part in [
+        "no cargo feature `kube` with the dependency",
+        "`kube = [\"dep:kube\"]` to [features] in ",
+    ] {
+        assert!(answer.err.contains(part), "{part}: {}", answer.err);
+    }
+    let dependency = "[dependencies]\nkube = { version = \"5\", optional = true }\n";
+    package.edit("Cargo.toml", "[dependencies]\n", dependency);
+    let answer = package.generate(&[]);
+    assert_eq!((answer.code, answer.err.as_str()), (0, ""));
+    let generated = |file: &str| {
+        let text = fs::read_to_string(package.path(&format!("src/generated/{file}")));
+        text.expect("the file")
+    };
+    insta::assert_snapshot!("types_for_kube_rs", generated("kube.rs"));
+    let modules = generated("mod.rs");
+    assert!(
+        modules.contains("#[cfg(feature = \"kube\")]\n#[rustfmt::skip]\npub mod kube;"),
+        "{modules}"
+    );
+    check_freshness(&package, 0, &[]);
+}

@@ -9,8 +9,8 @@ use super::*;
 use crate::generate::Settings;
 use crate::model::{Group, Kind, Model, Release, Subresource};
 use crate::view::{
-    ApiServiceView, ClientsetView, InstallView, ListView, MainView, ModView, ProtoView, RbacView,
-    RegistryView,
+    ApiServiceView, ClientsetView, InstallView, KubeView, ListView, MainView, ModView, ProtoView,
+    RbacView, RegistryView,
 };
 
 fn full() -> (Model, Settings) {
@@ -50,7 +50,12 @@ fn full() -> (Model, Settings) {
         configure: true,
         groups: vec![group(""), group("example.com")],
     };
-    (model, Settings::new("routes-server", "server"))
+    let settings = Settings {
+        clients: true,
+        kube: true,
+        ..Settings::new("routes-server", "server")
+    };
+    (model, settings)
 }
 
 fn minimal() -> (Model, Settings) {
@@ -104,7 +109,8 @@ fn views((model, settings): &(Model, Settings)) -> BTreeMap<&'static str, Value>
             json(ProtoView::new(&proto_file(!model.groups.is_empty()))),
         ),
         ("clientset.rs.tera", json(ClientsetView::new(model))),
-        ("mod.rs.tera", json(ModView::new(model, true))),
+        ("kube.rs.tera", json(KubeView::new(model))),
+        ("mod.rs.tera", json(ModView::new(model, settings))),
         ("rbac.yaml.tera", json(RbacView::new(model))),
         ("registry.rs.tera", json(RegistryView::new(model))),
     ])

@@ -53,31 +53,44 @@ pub(crate) struct InformerMethod {
 
 impl ClientsetView {
     pub(crate) fn new(model: &Model) -> ClientsetView {
-        let mut versions = Vec::new();
-        for group in &model.groups {
-            for version in &group.versions {
-                let kinds = group.kinds.iter();
-                let has_client =
-                    |kind: &&Kind| kind.has_client && kind.served && !kind.verbs.is_empty();
-                let kinds: Vec<&Kind> = kinds
-                    .filter(|kind| kind.version == *version)
-                    .filter(has_client)
-                    .collect();
-                if !kinds.is_empty() {
-                    versions.push(VersionClients::new(model, group, version, &kinds));
-                }
-            }
-        }
+        let versions = versions_with_kinds(model)
+            .map(|(group, version, kinds)| VersionClients::new(model, group, version, &kinds));
         ClientsetView {
             package: model.package.clone(),
-            versions,
+            versions: versions.collect(),
         }
     }
 }
 
+/// The versions of all groups with the kinds that have clients; those without any are left out.
+pub(super) fn versions_with_kinds(
+    model: &Model,
+) -> impl Iterator<Item = (&Group, &str, Vec<&Kind>)> {
+    let versions = model.groups.iter().flat_map(|group| {
+        let versions = group.versions.iter();
+        versions.map(move |version| (group, version))
+    });
+    let with_kinds = versions.map(|(group, version)| {
+        let has_client = |kind: &&Kind| kind.has_client && kind.served && !kind.verbs.is_empty();
+        let kinds = group.kinds.iter();
+        let kinds = kinds.filter(|kind| kind.version == *version);
+        (
+            group,
+            &**version,
+            kinds.filter(has_client).collect::<Vec<_>>(),
+        )
+    });
+    with_kinds.filter(|(_, _, kinds)| !kinds.is_empty())
+}
+
+/// The name of a group and version in methods: `wardle_v1alpha1`.
+pub(super) fn version_method(model: &Model, group: &Group, version: &str) -> String {
+    format!("{}_{}", group_name(model, group), snake_case(version))
+}
+
 impl VersionClients {
     fn new(model: &Model, group: &Group, version: &str, kinds: &[&Kind]) -> VersionClients {
-        let method = format!("{}_{}", group_name(model, group), snake_case(version));
+        let method = version_method(model, group, version);
         let clients = camel_case(&method);
         let follows = |kind: &&&Kind| {
             ["list", "watch"]

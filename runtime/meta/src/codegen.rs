@@ -9,6 +9,7 @@ mod const_text;
 mod convert;
 mod hooks;
 mod keywords;
+mod kube;
 mod protobuf;
 mod record;
 mod struct_schema;
@@ -51,12 +52,14 @@ pub use hooks::{
     HooksFn, Probe, ProbeForeign, ReturnsErrors, Tree, computed_default, has_form, typed_check,
 };
 pub use keywords::{Bound, BoundOther, Keyword, apply_keywords, keyword_value};
+pub use kube::{deserialize_with_metadata, serialize_with_metadata};
 pub use protobuf::{ProbeForeignProtobuf, protobuf_message, protobuf_problem, protobuf_type};
 pub use record::{
     FieldVisitor, Record, deserialize_record, read_required, read_value, serialize_record,
 };
 pub use struct_schema::{FieldSchema, Presence, StructSchema, struct_schema};
 
+pub use crate::__kube_view as kube_view;
 pub use crate::testing::check_conversion;
 
 /// A path of JSON names without the empty names of flattened fields.

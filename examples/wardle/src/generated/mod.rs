@@ -4,6 +4,9 @@
 pub mod clientset;
 #[rustfmt::skip]
 mod install;
+#[cfg(feature = "kube")]
+#[rustfmt::skip]
+pub mod kube;
 #[rustfmt::skip]
 pub mod registry;
 pub use install::install;

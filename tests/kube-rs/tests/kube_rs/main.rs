@@ -1,11 +1,12 @@
 //! kube-rs against wardle-server over TLS: typed and dynamic objects, patches, discovery, and the ways of watching, over
-//! restarts of the server.
+//! restarts of the server; and the types that apiloom generates for it.
 
 #![allow(
     clippy::unwrap_used,
     reason = "a test that cannot go on panics, and says where"
 )]
 
+mod generated;
 mod objects;
 mod watching;
 
