@@ -7,6 +7,7 @@ mod election;
 mod events;
 mod finalizer;
 mod guard;
+mod keys;
 mod owner;
 mod queue;
 mod reconcile;

@@ -81,6 +81,7 @@ impl Known {
             }
             Event::Deleted { last, .. } => assert!(versions.remove(last.name()).is_some()),
             Event::Synced => self.is_synced = true,
+            Event::Lagged { .. } => panic!("events are combined"),
             Event::Resync { .. } => panic!("no resync was asked for"),
         }
     }

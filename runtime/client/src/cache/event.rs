@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::object::CacheObject;
 use super::store::{Change, Observed};
+use super::subscriber::{Lag, SubscriberMetrics};
 
 /// A change of a cache, as a subscriber sees it. When it is delivered, the lister already shows it, or a later state.
 #[derive(Debug)]
@@ -36,6 +37,12 @@ pub enum Event<T> {
     },
     /// All initial objects were delivered. Sent once.
     Synced,
+    /// The subscriber asked for every event and was too slow: some were combined with later ones of the same object. Sent
+    /// before the next event.
+    Lagged {
+        /// The number of events that are missing.
+        skipped: u64,
+    },
 }
 
 impl<T> Clone for Event<T> {
@@ -57,28 +64,31 @@ impl<T> Clone for Event<T> {
                 observed: *observed,
             },
             Self::Synced => Self::Synced,
+            Self::Lagged { skipped } => Self::Lagged { skipped: *skipped },
         }
     }
 }
 
 impl<T> Event<T> {
-    /// The object that the event is about, in its last state; `None` for [`Event::Synced`].
+    /// The object that the event is about, in its last state; `None` for [`Event::Synced`] and [`Event::Lagged`].
     pub fn object(&self) -> Option<&Arc<T>> {
         match self {
             Self::Added { object, .. } | Self::Resync { object } => Some(object),
             Self::Updated { new, .. } => Some(new),
             Self::Deleted { last, .. } => Some(last),
-            Self::Synced => None,
+            Self::Synced | Self::Lagged { .. } => None,
         }
     }
 }
 
 /// Reads all changes of a store, in their order. It is called with the hub locked, so it must not wait.
 pub(super) trait Listener<T>: Send {
-    /// Changes were made; `is_initial` if they are the first complete state.
-    fn on_changes(&mut self, changes: &[Change<T>], is_initial: bool);
+    /// Changes were made; `is_initial` if they are the first complete state. The result is a lag of the reader to report.
+    fn on_changes(&mut self, changes: &[Change<T>], is_initial: bool) -> Option<Lag>;
     /// No changes follow.
     fn close(&mut self);
+    /// What waits for the reader, if it has a queue.
+    fn metrics(&self) -> Option<SubscriberMetrics>;
 }
 
 /// The events of one object that wait for a subscriber.
@@ -176,6 +186,14 @@ impl<T: CacheObject> Pending<T> {
             Some(Self::Updated { .. } | Self::Resync { .. }) | None => {
                 Some(Self::Deleted { last, observed })
             }
+        }
+    }
+
+    /// The number of events that it is.
+    pub(super) fn event_count(&self) -> u64 {
+        match self {
+            Self::Replaced { .. } => 2,
+            _ => 1,
         }
     }
 

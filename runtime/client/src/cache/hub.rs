@@ -14,7 +14,8 @@ use super::lister::Lister;
 use super::object::CacheObject;
 use super::resource_version::ResourceVersion;
 use super::source::{SourceError, Undecodable};
-use super::store::{Delta, Relist, Store};
+use super::store::{Change, Delta, Relist, Store};
+use super::subscriber::{Lag, SubscriberMetrics};
 
 /// How a cache is doing.
 #[derive(Clone, Debug)]
@@ -44,6 +45,9 @@ pub enum CacheError {
     /// An object is not in the cache. Reported once for each of its states.
     #[error(transparent)]
     Object(Undecodable),
+    /// A subscriber that wants every event does not keep up. Reported once for each time that it falls behind.
+    #[error(transparent)]
+    Lagging(Lag),
 }
 
 /// A function that is told of problems.
@@ -53,6 +57,18 @@ struct Inner<T> {
     store: Store<T>,
     listeners: Vec<(u64, Box<dyn Listener<T>>)>,
     next_listener: u64,
+    /// Whether no changes follow.
+    is_closed: bool,
+}
+
+impl<T> Inner<T> {
+    /// Tells all listeners of changes; the result are those that do not keep up.
+    fn announce(&mut self, changes: &[Change<T>], is_initial: bool) -> Vec<Lag> {
+        let listeners = self.listeners.iter_mut();
+        listeners
+            .filter_map(|(_, listener)| listener.on_changes(changes, is_initial))
+            .collect()
+    }
 }
 
 /// A store and its listeners.
@@ -81,6 +97,7 @@ impl<T: CacheObject> Hub<T> {
                 store,
                 listeners: Vec::new(),
                 next_listener: 0,
+                is_closed: false,
             }),
             lister,
             state: watch::Sender::new(CacheState::Syncing),
@@ -106,7 +123,10 @@ impl<T: CacheObject> Hub<T> {
         listener: impl FnOnce(Vec<Arc<T>>, bool) -> Box<dyn Listener<T>>,
     ) -> u64 {
         let mut inner = self.inner.lock();
-        let listener = listener(self.lister.list(), self.lister.is_synced());
+        let mut listener = listener(self.lister.list(), self.lister.is_synced());
+        if inner.is_closed {
+            listener.close();
+        }
         let number = inner.next_listener;
         inner.next_listener += 1;
         inner.listeners.push((number, listener));
@@ -124,9 +144,11 @@ impl<T: CacheObject> Hub<T> {
         let _inner = self.inner.lock();
         announce(self.lister.list());
     }
-    /// Tells all listeners that no changes follow.
+    /// Tells all listeners, also those that join later, that no changes follow.
     pub(super) fn close(&self) {
-        for (_, listener) in &mut self.inner.lock().listeners {
+        let mut inner = self.inner.lock();
+        inner.is_closed = true;
+        for (_, listener) in &mut inner.listeners {
             listener.close();
         }
     }
@@ -138,23 +160,37 @@ impl<T: CacheObject> Hub<T> {
         let mut inner = self.inner.lock();
         let is_initial = !self.lister.is_synced();
         let changes = inner.store.finish_relist(relist, version);
-        for (_, listener) in &mut inner.listeners {
-            listener.on_changes(&changes, is_initial);
-        }
+        let lags = inner.announce(&changes, is_initial);
         // Objects that left are dropped without the lock.
         drop(inner);
         drop(changes);
+        self.report_lags(lags);
     }
     pub(super) fn apply(&self, deltas: Vec<Delta<T>>, version: Option<ResourceVersion>) {
         let mut inner = self.inner.lock();
         let changes = inner.store.apply(deltas, version);
+        let mut lags = Vec::new();
         if !changes.is_empty() {
-            for (_, listener) in &mut inner.listeners {
-                listener.on_changes(&changes, false);
-            }
+            lags = inner.announce(&changes, false);
         }
         drop(inner);
         drop(changes);
+        self.report_lags(lags);
+    }
+
+    fn report_lags(&self, lags: Vec<Lag>) {
+        for lag in lags {
+            tracing::warn!(cache = self.name, "{lag}");
+            self.report(&CacheError::Lagging(lag));
+        }
+    }
+    /// The metrics of the subscribers, in the order in which they joined.
+    pub(super) fn subscribers(&self) -> Vec<SubscriberMetrics> {
+        let inner = self.inner.lock();
+        let listeners = inner.listeners.iter();
+        listeners
+            .filter_map(|(_, listener)| listener.metrics())
+            .collect()
     }
 
     pub(super) fn state(&self) -> watch::Receiver<CacheState> {

@@ -1,6 +1,8 @@
 //! `Informer`: a reflector, its store, and the subscribers that share them.
 
 #[cfg(test)]
+mod policies;
+#[cfg(test)]
 mod tests;
 
 use std::fmt;
@@ -19,6 +21,7 @@ use super::lister::Lister;
 use super::object::CacheObject;
 use super::reflector::{Reflector, ServerTraits, Settings, Transform};
 use super::source::{ListWatch, SourceError};
+use super::subscriber::SubscriberMetrics;
 use super::subscription::{Handler, Subscription};
 
 /// How long [`Informer::shutdown`] waits for calls of handlers, before it cancels them.
@@ -120,6 +123,7 @@ impl<T: CacheObject> InformerBuilder<T> {
                     reflector: Some(reflector),
                     running: None,
                     handlers: Vec::new(),
+                    has_ended: false,
                 }),
                 ending: AsyncMutex::new(Ending::default()),
             }),
@@ -132,6 +136,8 @@ struct Tasks<T> {
     reflector: Option<Reflector<T>>,
     running: Option<JoinHandle<()>>,
     handlers: Vec<JoinHandle<()>>,
+    /// Whether no handler is started any more.
+    has_ended: bool,
 }
 
 /// The tasks that a shutdown waits for.
@@ -231,14 +237,14 @@ impl<T: CacheObject> Informer<T> {
 
     /// Subscribes to the events: first the objects that are there. It can be called at any time.
     pub fn subscribe(&self) -> Subscription<T> {
-        let subscription = Subscription::new(Arc::clone(&self.shared.hub));
-        if self.phase() == Phase::Stopped {
-            self.shared.hub.close();
-        }
-        subscription
+        Subscription::new(Arc::clone(&self.shared.hub))
+    }
+    /// The metrics of the subscribers and handlers, in the order in which they joined.
+    pub fn subscribers(&self) -> Vec<SubscriberMetrics> {
+        self.shared.hub.subscribers()
     }
     /// Calls a function for each event, in a task of its own, as [`Informer::subscribe`] delivers them. The next call
-    /// begins when the one before has ended; a call that panics is logged.
+    /// begins when the one before has ended; a call that panics is logged. After a shutdown it is never called.
     ///
     /// # Panics
     /// Outside of a Tokio runtime.
@@ -258,8 +264,11 @@ impl<T: CacheObject> Informer<T> {
         F: FnMut(Event<T>) -> Fut + Send + 'static,
         Fut: Future<Output = ()> + Send,
     {
-        let (handler, task) = subscription.spawn(on_event);
         let mut tasks = self.shared.tasks.lock();
+        if tasks.has_ended {
+            return subscription.ended();
+        }
+        let (handler, task) = subscription.spawn(on_event);
         tasks.handlers.retain(|task| !task.is_finished());
         tasks.handlers.push(task);
         handler
@@ -275,6 +284,13 @@ impl<T: CacheObject> Informer<T> {
             tasks.running = Some(tokio::spawn(reflector.run()));
             self.shared.phase.send_replace(Phase::Running);
         }
+    }
+
+    /// Makes changes, as a reflector does.
+    #[cfg(test)]
+    pub(crate) fn apply(&self, deltas: Vec<super::store::Delta<T>>) {
+        let version = super::resource_version::ResourceVersion::new("9");
+        self.shared.hub.apply(deltas, version);
     }
 
     fn phase(&self) -> Phase {
@@ -320,7 +336,7 @@ impl<T: CacheObject> Informer<T> {
         self.shutdown_within(SHUTDOWN_LIMIT).await;
     }
 
-    /// As [`Informer::shutdown`], with another limit for the handlers.
+    /// As [`Informer::shutdown`], with another limit for the handlers. Those that are added meanwhile are waited for, too.
     pub async fn shutdown_within(&self, limit: Duration) {
         let mut ending = self.shared.ending.lock().await;
         let Ending {
@@ -333,7 +349,6 @@ impl<T: CacheObject> Informer<T> {
             if let Some(running) = tasks.running.take() {
                 *reflector = Some(running);
             }
-            handlers.append(&mut tasks.handlers);
         }
         self.shared.phase.send_replace(Phase::Stopped);
         if let Some(task) = reflector {
@@ -343,10 +358,14 @@ impl<T: CacheObject> Informer<T> {
             *reflector = None;
         }
         self.shared.hub.close();
-        // A shutdown that was cancelled may have seen the end of some, which must not be awaited again.
-        handlers.retain(|task| !task.is_finished());
-        if timeout(limit, join_all(handlers.iter_mut())).await.is_err() {
-            handlers.retain(|task| !task.is_finished());
+        let waiting = async {
+            while self.take_handlers(handlers) {
+                join_all(handlers.iter_mut()).await;
+            }
+        };
+        if timeout(limit, waiting).await.is_err() {
+            self.shared.tasks.lock().has_ended = true;
+            self.take_handlers(handlers);
             let (cache, late) = (self.name(), handlers.len());
             tracing::warn!(cache, late, "handlers are cancelled");
             for task in handlers.iter() {
@@ -355,5 +374,16 @@ impl<T: CacheObject> Informer<T> {
             join_all(handlers.iter_mut()).await;
         }
         handlers.clear();
+    }
+
+    /// Adds the handlers that were started since the last call to those that have not ended. If there are none, none is
+    /// started any more, and the result is false.
+    fn take_handlers(&self, handlers: &mut Vec<JoinHandle<()>>) -> bool {
+        let mut tasks = self.shared.tasks.lock();
+        handlers.append(&mut tasks.handlers);
+        // A wait that was cancelled may have seen the end of some, which must not be awaited again.
+        handlers.retain(|task| !task.is_finished());
+        tasks.has_ended |= handlers.is_empty();
+        !handlers.is_empty()
     }
 }

@@ -8,6 +8,7 @@ mod factory;
 mod hub;
 mod index;
 mod informer;
+mod keys;
 mod lister;
 mod object;
 mod queue;
@@ -17,15 +18,19 @@ mod resource_version;
 mod source;
 mod store;
 mod strip;
+mod subscriber;
 mod subscription;
 #[cfg(test)]
 mod test_object;
+#[cfg(test)]
+pub(crate) mod test_support;
 
 pub use event::Event;
 pub use factory::{InformerFactory, SyncErrors};
 pub use hub::{CacheError, CacheState};
 pub use index::{ByLabel, ByNamespace, ByOwner, Index, LabelKey};
 pub use informer::{Informer, InformerBuilder, SyncError};
+pub use keys::{KeyEvent, KeySubscription};
 pub use lister::{Lister, NamespaceLister, WaitError};
 pub use object::{CacheObject, ObjectKey};
 pub use reflector::ServerTraits;
@@ -37,4 +42,5 @@ pub use source::{
 };
 pub use store::{Change, Delta, Observed, Store};
 pub use strip::Strip;
+pub use subscriber::{Lag, SubscriberMetrics};
 pub use subscription::{Handler, Subscription};

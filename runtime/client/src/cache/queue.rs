@@ -1,41 +1,81 @@
-//! The events that wait for one subscriber, combined by object: a slow subscriber skips states, and needs memory for the
-//! objects that changed, not for the changes.
+//! The events that wait for one subscriber. By default they are combined by object: a slow subscriber skips states, and
+//! needs memory for the objects that changed, not for the changes. One that wants every event keeps a number of them
+//! as they are before it does the same.
+//!
+//! Invariant: of the events of one object only the newest is combined with the next change; those before it are sealed,
+//! and are delivered as they are.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::event::{Event, Listener, Pending, object_of};
 use super::object::{CacheObject, ObjectKey};
 use super::store::Change;
+use super::subscriber::{Lag, SubscriberMetrics};
+
+/// How long an event may wait before the lag of a subscriber that wants every event is reported.
+const LAG_LIMIT: Duration = Duration::from_secs(30);
 
 /// What is delivered next.
-enum Entry {
+enum Entry<T> {
+    /// The pending event of this object.
     Object(ObjectKey),
+    Sealed(Pending<T>),
     Synced,
+}
+
+/// What a subscriber wants who does not want events combined.
+#[derive(Clone, Copy)]
+struct EveryEvent {
+    /// Most events that are not combined.
+    bound: usize,
+    lag_limit: Duration,
+    /// Whether the present lag was reported.
+    is_reported: bool,
 }
 
 /// The pending events. An object keeps its place until its events are delivered.
 struct Contents<T> {
     pending: HashMap<ObjectKey, (u64, Pending<T>)>,
-    order: BTreeMap<u64, Entry>,
+    /// By place, each with the time since when it waits.
+    order: BTreeMap<u64, (Instant, Entry<T>)>,
     next: u64,
     is_closed: bool,
+    every_event: Option<EveryEvent>,
+    /// Events that were lost by combining since a subscriber that wants every event was told of it.
+    skipped: u64,
+    name: String,
+    delivered: u64,
+    combined: u64,
 }
 
 impl<T: CacheObject> Contents<T> {
-    fn push_entry(&mut self, entry: Entry) -> u64 {
+    fn push_entry(&mut self, entry: Entry<T>) -> u64 {
         let place = self.next;
         self.next += 1;
-        self.order.insert(place, entry);
+        self.order.insert(place, (Instant::now(), entry));
         place
     }
     fn push(&mut self, change: &Change<T>, is_initial: bool) {
         let key = ObjectKey::of(&**object_of(change));
+        if self.has_room() {
+            self.seal(&key);
+        }
         let (place, pending) = self.pending.remove(&key).unzip();
-        match Pending::merge(pending, change, is_initial) {
+        let before = pending.as_ref().map_or(0, Pending::event_count);
+        let merged = Pending::merge(pending, change, is_initial);
+        let after = merged.as_ref().map_or(0, Pending::event_count);
+        let lost = before + 1 - after;
+        self.combined += lost;
+        if self.every_event.is_some() {
+            self.skipped += lost;
+        }
+        match merged {
             Some(pending) => self.put(key, place, pending),
             None => {
                 if let Some(place) = place {
@@ -44,23 +84,72 @@ impl<T: CacheObject> Contents<T> {
             }
         }
     }
+    /// Whether one more event can be kept as it is.
+    fn has_room(&self) -> bool {
+        let bound = self.every_event.map_or(0, |every| every.bound);
+        self.order.len() < bound
+    }
+    /// Keeps the pending event of an object as it is; the next one gets a place of its own.
+    fn seal(&mut self, key: &ObjectKey) {
+        let Some((place, pending)) = self.pending.remove(key) else {
+            return;
+        };
+        if let Some((_, entry)) = self.order.get_mut(&place) {
+            *entry = Entry::Sealed(pending);
+        }
+    }
     fn put(&mut self, key: ObjectKey, place: Option<u64>, pending: Pending<T>) {
         let place = place.unwrap_or_else(|| self.push_entry(Entry::Object(key.clone())));
         self.pending.insert(key, (place, pending));
     }
     fn pop(&mut self) -> Option<Event<T>> {
-        let (place, entry) = self.order.pop_first()?;
-        let Entry::Object(key) = entry else {
-            return Some(Event::Synced);
-        };
-        let (_, pending) = self.pending.remove(&key)?;
-        let (event, rest) = pending.split();
-        if let Some(rest) = rest {
-            // Delivered next.
-            self.order.insert(place, Entry::Object(key.clone()));
-            self.pending.insert(key, (place, rest));
+        if self.skipped > 0 {
+            let skipped = std::mem::take(&mut self.skipped);
+            return Some(Event::Lagged { skipped });
         }
+        let (place, (since, entry)) = self.order.pop_first()?;
+        let (event, rest) = match entry {
+            Entry::Synced => return Some(Event::Synced),
+            // What remains is delivered next.
+            Entry::Sealed(pending) => {
+                let (event, rest) = pending.split();
+                (event, rest.map(Entry::Sealed))
+            }
+            Entry::Object(key) => {
+                let (_, pending) = self.pending.remove(&key)?;
+                let (event, rest) = pending.split();
+                let rest = rest.map(|rest| {
+                    self.pending.insert(key.clone(), (place, rest));
+                    Entry::Object(key)
+                });
+                (event, rest)
+            }
+        };
+        if let Some(rest) = rest {
+            self.order.insert(place, (since, rest));
+        }
+        self.delivered += 1;
         Some(event)
+    }
+    /// Since when the oldest event waits.
+    fn oldest(&self) -> Option<Instant> {
+        let (_, (since, _)) = self.order.first_key_value()?;
+        Some(*since)
+    }
+    /// The lag, if it should be reported now: once for each time that events wait for too long.
+    fn lag(&mut self) -> Option<Lag> {
+        let oldest = self.oldest();
+        let waiting = self.order.len();
+        let every = self.every_event.as_mut()?;
+        let oldest = oldest.map(|since| since.elapsed()).unwrap_or_default();
+        let is_late = oldest > every.lag_limit;
+        let is_new = is_late && !every.is_reported;
+        every.is_reported = is_late;
+        is_new.then(|| Lag {
+            subscriber: self.name.clone(),
+            waiting,
+            oldest,
+        })
     }
 }
 
@@ -78,6 +167,11 @@ impl<T: CacheObject> Queue<T> {
             order: BTreeMap::new(),
             next: 0,
             is_closed: false,
+            every_event: None,
+            skipped: 0,
+            name: String::new(),
+            delivered: 0,
+            combined: 0,
         };
         for object in objects {
             contents.push(&Change::Added(object), true);
@@ -90,6 +184,22 @@ impl<T: CacheObject> Queue<T> {
             changed: Notify::new(),
         }
     }
+    pub(super) fn set_name(&self, name: String) {
+        self.contents.lock().name = name;
+    }
+    /// Keeps so many events as they are, from now on.
+    pub(super) fn keep_every_event(&self, bound: usize) {
+        self.contents.lock().every_event = Some(EveryEvent {
+            bound,
+            lag_limit: LAG_LIMIT,
+            is_reported: false,
+        });
+    }
+    pub(super) fn set_lag_limit(&self, limit: Duration) {
+        if let Some(every) = &mut self.contents.lock().every_event {
+            every.lag_limit = limit;
+        }
+    }
     /// The next event.
     pub(super) fn pop(&self) -> Option<Event<T>> {
         self.contents.lock().pop()
@@ -97,6 +207,19 @@ impl<T: CacheObject> Queue<T> {
     /// Number of objects with pending events.
     pub(super) fn len(&self) -> usize {
         self.contents.lock().pending.len()
+    }
+    pub(super) fn metrics(&self) -> SubscriberMetrics {
+        let contents = self.contents.lock();
+        SubscriberMetrics {
+            name: contents.name.clone(),
+            waiting: contents.order.len(),
+            oldest: contents
+                .oldest()
+                .map(|since| since.elapsed())
+                .unwrap_or_default(),
+            delivered: contents.delivered,
+            combined: contents.combined,
+        }
     }
     /// Announces objects again that have no other event pending.
     pub(super) fn resync(&self, objects: Vec<Arc<T>>) {
@@ -124,6 +247,7 @@ impl<T: CacheObject> Queue<T> {
         contents.is_closed = true;
         contents.pending.clear();
         contents.order.clear();
+        contents.skipped = 0;
         drop(contents);
         self.changed.notify_one();
     }
@@ -133,11 +257,12 @@ impl<T: CacheObject> Queue<T> {
 }
 
 impl<T: CacheObject> Listener<T> for Arc<Queue<T>> {
-    fn on_changes(&mut self, changes: &[Change<T>], is_initial: bool) {
+    fn on_changes(&mut self, changes: &[Change<T>], is_initial: bool) -> Option<Lag> {
         let mut contents = self.contents.lock();
         if contents.is_closed {
-            return;
+            return None;
         }
+        let lag = contents.lag();
         for change in changes {
             contents.push(change, is_initial);
         }
@@ -146,8 +271,12 @@ impl<T: CacheObject> Listener<T> for Arc<Queue<T>> {
         }
         drop(contents);
         self.changed.notify_one();
+        lag
     }
     fn close(&mut self) {
         Queue::close(self);
+    }
+    fn metrics(&self) -> Option<SubscriberMetrics> {
+        Some(Queue::metrics(self))
     }
 }

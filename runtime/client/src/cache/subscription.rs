@@ -12,8 +12,10 @@ use tokio::time::{Instant, sleep_until};
 
 use super::event::Event;
 use super::hub::Hub;
+use super::keys::KeySubscription;
 use super::object::CacheObject;
 use super::queue::Queue;
+use super::subscriber::SubscriberMetrics;
 
 /// The events of a cache, read by one subscriber. It begins with the objects that are there. A slow one delays no other:
 /// what it has not read is combined by object. Dropping it ends the subscription.
@@ -46,6 +48,37 @@ impl<T: CacheObject> Subscription<T> {
             resync: None,
             synced: watch::Sender::new(false),
         }
+    }
+
+    /// Sets the name for metrics and reports.
+    #[must_use]
+    pub fn named(self, name: impl Into<String>) -> Self {
+        self.queue.set_name(name.into());
+        self
+    }
+
+    /// Keeps up to this number of events as they are, from now on. Only when more wait are later changes of an object
+    /// combined, and the subscriber gets [`Event::Lagged`]: it never stops the cache or another subscriber, and its
+    /// memory is limited by this number and the number of objects.
+    ///
+    /// A change that arrives when the oldest event has waited for 30 s is reported as
+    /// [`CacheError::Lagging`](super::CacheError::Lagging).
+    #[must_use]
+    pub fn every_event(self, bound: usize) -> Self {
+        self.queue.keep_every_event(bound);
+        self
+    }
+
+    /// How long an event may wait before it is reported, after [`Subscription::every_event`]. Default: 30 s.
+    #[must_use]
+    pub fn report_lag_after(self, limit: Duration) -> Self {
+        self.queue.set_lag_limit(limit);
+        self
+    }
+
+    /// Only the keys of the objects that change, from now on: the objects that are there come again.
+    pub fn keys_only(self) -> KeySubscription<T> {
+        KeySubscription::new(Arc::clone(&self.hub))
     }
 
     /// Announces every object again after each period of this length; by default never. A period of zero is none.
@@ -99,6 +132,20 @@ impl<T: CacheObject> Subscription<T> {
         self.queue.len()
     }
 
+    /// What waits, and for how long.
+    pub fn metrics(&self) -> SubscriberMetrics {
+        self.queue.metrics()
+    }
+
+    /// A handler that is never called.
+    pub(super) fn ended(&self) -> Handler<T> {
+        self.queue.discard();
+        Handler {
+            queue: Arc::clone(&self.queue),
+            synced: watch::channel(false).1,
+        }
+    }
+
     /// Calls a function for each event, in a task of its own; the next call begins when the one before has ended. A call
     /// that panics is logged, and the next one follows.
     pub(super) fn spawn<F, Fut>(mut self, mut on_event: F) -> (Handler<T>, JoinHandle<()>)
@@ -144,5 +191,9 @@ impl<T: CacheObject> Handler<T> {
     /// Number of objects with events that wait for a call.
     pub fn backlog(&self) -> usize {
         self.queue.len()
+    }
+    /// What waits for a call, and for how long.
+    pub fn metrics(&self) -> SubscriberMetrics {
+        self.queue.metrics()
     }
 }

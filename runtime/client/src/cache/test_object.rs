@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use super::{CacheObject, Delta, Index};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Pod {
+pub(crate) struct Pod {
     pub(super) namespace: String,
-    pub(super) name: String,
+    pub(crate) name: String,
     pub(super) uid: String,
-    pub(super) version: String,
+    pub(crate) version: String,
     pub(super) labels: BTreeMap<String, String>,
     pub(super) owners: Vec<String>,
     pub(super) nodes: Vec<u8>,
 }
 
 /// A pod in the namespace `default`, whose uid is its name.
-pub(super) fn pod(name: &str, version: u64) -> Pod {
+pub(crate) fn pod(name: &str, version: u64) -> Pod {
     Pod {
         namespace: "default".to_owned(),
         name: name.to_owned(),
@@ -31,7 +31,7 @@ impl Pod {
         self.uid = uid.to_owned();
         self
     }
-    pub(super) fn put(self) -> Delta<Self> {
+    pub(crate) fn put(self) -> Delta<Self> {
         Delta::Put(self)
     }
 }

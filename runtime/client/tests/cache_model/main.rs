@@ -169,6 +169,7 @@ impl Follower {
                 assert!(!self.is_synced, "synced twice");
                 self.is_synced = true;
             }
+            Event::Lagged { .. } => panic!("events are combined"),
         }
     }
 

@@ -16,13 +16,13 @@ use crate::cache::store::{Delta, Observed};
 use crate::cache::test_object::{Pod, pod};
 
 /// An informer whose server follows a script, with streaming lists.
-fn informer(answers: &[&str]) -> (Informer<Pod>, Arc<Script>) {
+pub(super) fn informer(answers: &[&str]) -> (Informer<Pod>, Arc<Script>) {
     let script = Script::new(answers.iter().map(|answer| (*answer).to_owned()));
     let informer = Informer::builder(Arc::clone(&script)).name("pods").build();
     (informer, script)
 }
 
-fn text(event: &Event<Pod>) -> String {
+pub(super) fn text(event: &Event<Pod>) -> String {
     match event {
         Event::Added { object, initial } => {
             let mark = if *initial { "*" } else { "" };
@@ -35,11 +35,12 @@ fn text(event: &Event<Pod>) -> String {
             format!("-{}@{}{mark}", last.name, last.version)
         }
         Event::Synced => "synced".to_owned(),
+        Event::Lagged { skipped } => format!("lagged{skipped}"),
     }
 }
 
 /// The events that are there now.
-fn ready(subscription: &mut Subscription<Pod>) -> String {
+pub(super) fn ready(subscription: &mut Subscription<Pod>) -> String {
     let mut texts = Vec::new();
     while let Some(Some(event)) = subscription.next().now_or_never() {
         texts.push(text(&event));
@@ -47,12 +48,12 @@ fn ready(subscription: &mut Subscription<Pod>) -> String {
     texts.join(" ")
 }
 
-fn apply(informer: &Informer<Pod>, deltas: Vec<Delta<Pod>>) {
-    informer.shared.hub.apply(deltas, ResourceVersion::new("9"));
+pub(super) fn apply(informer: &Informer<Pod>, deltas: Vec<Delta<Pod>>) {
+    informer.apply(deltas);
 }
 
 /// A complete state, as a list that was read.
-fn replace(informer: &Informer<Pod>, pods: Vec<Pod>) {
+pub(super) fn replace(informer: &Informer<Pod>, pods: Vec<Pod>) {
     let hub = &informer.shared.hub;
     let mut relist = hub.begin_relist();
     for pod in pods {
@@ -213,6 +214,7 @@ fn follow(known: &mut BTreeMap<String, Pod>, event: Event<Pod>) {
         }
         Event::Resync { object } => assert_eq!(known.get(&object.name), Some(&*object)),
         Event::Synced => {}
+        Event::Lagged { .. } => panic!("events are combined"),
     }
 }
 
@@ -499,4 +501,54 @@ async fn trap_36_the_life_of_an_informer_has_defined_results() {
         "the cache of pods has no complete state after 5s: 403"
     );
     assert!(matches!(refused.state(), CacheState::Degraded { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn trap_35_handlers_that_are_added_during_a_shutdown_end_with_it() {
+    let (informer, _) = informer(&["+a@1 end@5"]);
+    let calls = Arc::new(AtomicUsize::new(0));
+    let added = Arc::new(Mutex::new(Vec::new()));
+    // The first one adds two more when the shutdown waits for it: one that ends, and one that does not.
+    let _first = informer.on_event({
+        let (informer, calls, added) = (informer.clone(), Arc::clone(&calls), Arc::clone(&added));
+        move |_| {
+            let (informer, calls, added) =
+                (informer.clone(), Arc::clone(&calls), Arc::clone(&added));
+            async move {
+                tokio::time::sleep(Duration::from_secs(3)).await;
+                let counting = informer.on_event({
+                    move |_| {
+                        let calls = Arc::clone(&calls);
+                        async move {
+                            tokio::time::sleep(Duration::from_secs(3)).await;
+                            calls.fetch_add(1, Ordering::SeqCst);
+                        }
+                    }
+                });
+                let stuck = informer.on_event(|_| pending());
+                let mut added = added.lock();
+                added.extend([counting, stuck]);
+            }
+        }
+    });
+    informer.start();
+    informer
+        .wait_for_sync(Duration::from_secs(1))
+        .await
+        .expect("synced");
+    informer.shutdown().await;
+    let before = calls.load(Ordering::SeqCst);
+    assert!(before >= 2, "{before} calls of the handler that was added");
+    // The handlers keep the informer alive, and are not the tasks.
+    assert_eq!(Handle::current().metrics().num_alive_tasks(), 0);
+
+    // After the shutdown a handler is never called, and says so.
+    let late = Arc::clone(&calls);
+    let mut handler = informer.on_event(move |_| {
+        late.fetch_add(100, Ordering::SeqCst);
+        async {}
+    });
+    assert!(!handler.synced().await);
+    assert_eq!(calls.load(Ordering::SeqCst), before);
+    added.lock().clear();
 }

@@ -8,13 +8,14 @@ use crate::cache::event::Listener;
 use crate::cache::hub::{CacheError, CacheState};
 use crate::cache::lister::Lister;
 use crate::cache::store::{Change, Observed};
+use crate::cache::subscriber::{Lag, SubscriberMetrics};
 use crate::cache::test_object::Pod;
 
 /// Writes changes as text.
 struct Log(Arc<Mutex<Vec<String>>>);
 
 impl Listener<Pod> for Log {
-    fn on_changes(&mut self, changes: &[Change<Pod>], is_initial: bool) {
+    fn on_changes(&mut self, changes: &[Change<Pod>], is_initial: bool) -> Option<Lag> {
         let mut log = self.0.lock();
         for change in changes {
             log.push(match change {
@@ -29,8 +30,12 @@ impl Listener<Pod> for Log {
         if is_initial {
             log.push("synced".to_owned());
         }
+        None
     }
     fn close(&mut self) {}
+    fn metrics(&self) -> Option<SubscriberMetrics> {
+        None
+    }
 }
 
 /// A reflector that runs against a script.

@@ -178,6 +178,11 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
             .await;
     }
 
+    /// Waits until the queue drains or is shut down.
+    pub(in super::super) async fn closed(&self) {
+        self.wait_until(|state| !state.is_open()).await;
+    }
+
     async fn wait_until(&self, condition: impl Fn(&State<K>) -> bool) {
         loop {
             let finished = self.shared.finished.notified();
