@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use apiloom_client::TransportError;
 use futures_util::future::pending;
-use futures_util::stream::{Stream, StreamExt, unfold};
+use futures_util::stream::{BoxStream, Stream, StreamExt, iter, unfold};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use super::world::{World, chance, status};
+use super::world::{Fault, World, chance, status};
 
 /// A line of a watch, or how it ends.
 #[derive(Debug)]
@@ -82,17 +82,23 @@ impl Feed {
     fn fault(&self) -> Option<Line> {
         let world = &self.world;
         if chance!(world, 1 in 25) {
+            Fault::WatchBroken.count();
             return Some(Line::Break);
         }
         if chance!(world, 1 in 25) {
+            Fault::ExpiredInStream.count();
             let object = status(410, "Expired", json!({}));
             return Some(event("ERROR", object));
         }
         if chance!(world, 1 in 40) {
+            Fault::Internal.count();
             let object = status(500, "InternalError", json!({}));
             return Some(event("ERROR", object));
         }
-        chance!(world, 1 in 100).then_some(Line::Silence)
+        chance!(world, 1 in 100).then(|| {
+            Fault::Silence.count();
+            Line::Silence
+        })
     }
 
     async fn next(mut self) -> Option<(Line, Self)> {
@@ -109,6 +115,7 @@ impl Feed {
                 if chance!(self.world, 1 in 60) {
                     let Line::Event(line) = line else { continue };
                     self.is_over = true;
+                    Fault::HalfLine.count();
                     return Some((Line::Half(line), self));
                 }
                 return Some((line, self));
@@ -172,11 +179,13 @@ pub(crate) fn lines(
     unfold(feed, Feed::next)
 }
 
+type Piece = Result<Vec<u8>, TransportError>;
+
 /// The bytes of lines, in pieces that end anywhere.
 pub(crate) fn bytes(
     world: Arc<World>,
     lines: impl Stream<Item = Line> + Send + 'static,
-) -> impl Stream<Item = Result<Vec<u8>, TransportError>> + Send {
+) -> impl Stream<Item = Piece> + Send {
     let pieces = lines.then(move |line| {
         let world = Arc::clone(&world);
         async move {
@@ -187,20 +196,38 @@ pub(crate) fn bytes(
                     let mut text = line.to_string().into_bytes();
                     let length = usize::try_from(world.pick(1..text.len() as u64));
                     text.truncate(length.expect("a length"));
-                    vec![Ok(text), broken()]
+                    iter([Ok(text), broken()]).boxed()
                 }
-                Line::Break => vec![broken()],
+                Line::Break => iter([broken()]).boxed(),
                 Line::Silence => pending().await,
             }
         }
     });
-    pieces.flat_map(futures_util::stream::iter)
+    pieces.flatten()
 }
 
-fn split(world: &World, bytes: Vec<u8>) -> Vec<Result<Vec<u8>, TransportError>> {
+fn split(world: &Arc<World>, bytes: Vec<u8>) -> BoxStream<'static, Piece> {
+    if chance!(world, 1 in 40) {
+        Fault::SlowBytes.count();
+        return slow(Arc::clone(world), bytes).boxed();
+    }
     if world.pick(0..4) != 0 {
-        return vec![Ok(bytes)];
+        return iter([Ok(bytes)]).boxed();
     }
     let size = usize::try_from(world.pick(1..40)).expect("a size");
-    bytes.chunks(size).map(|piece| Ok(piece.to_vec())).collect()
+    let pieces: Vec<Piece> = bytes.chunks(size).map(|piece| Ok(piece.to_vec())).collect();
+    iter(pieces).boxed()
+}
+
+/// Some pieces with pauses between them, of several seconds in all.
+pub(crate) fn slow(world: Arc<World>, bytes: Vec<u8>) -> impl Stream<Item = Piece> + Send {
+    let size = bytes.len() / usize::try_from(world.pick(2..8)).expect("a number") + 1;
+    let pieces: Vec<Piece> = bytes.chunks(size).map(|piece| Ok(piece.to_vec())).collect();
+    iter(pieces).then(move |piece| {
+        let world = Arc::clone(&world);
+        async move {
+            world.pause(3_000).await;
+            piece
+        }
+    })
 }

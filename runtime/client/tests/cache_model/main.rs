@@ -17,7 +17,7 @@ use apiloom_client::{ApiObject, ApiResource, Client, HasMetadata, Kind};
 use apiloom_meta::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
-use world::{Connection, State, World};
+use world::{Connection, Fault, State, World};
 
 /// Number of schedules of a usual run.
 const SCHEDULES: u64 = 2000;
@@ -133,6 +133,8 @@ impl Observer {
 /// Reads events and checks that each follows from those before.
 struct Follower {
     subscription: Subscription<Config>,
+    /// Whether it may miss events although it asked for all.
+    may_lag: bool,
     known: Objects,
     is_synced: bool,
 }
@@ -141,8 +143,20 @@ impl Follower {
     fn new(informer: &Informer<Config>) -> Self {
         Self {
             subscription: informer.subscribe(),
+            may_lag: false,
             known: Objects::new(),
             is_synced: false,
+        }
+    }
+
+    /// One that wants every event, and gets so many.
+    fn of_every_event(informer: &Informer<Config>, bound: usize) -> Self {
+        let follower = Self::new(informer);
+        Self {
+            subscription: follower.subscription.every_event(bound),
+            // There are fewer changes in a schedule.
+            may_lag: bound < 10_000,
+            ..follower
         }
     }
 
@@ -169,7 +183,7 @@ impl Follower {
                 assert!(!self.is_synced, "synced twice");
                 self.is_synced = true;
             }
-            Event::Lagged { .. } => panic!("events are combined"),
+            Event::Lagged { skipped } => assert!(self.may_lag && skipped > 0, "{skipped} skipped"),
         }
     }
 
@@ -203,16 +217,19 @@ async fn schedule(seed: u64) {
     let factory = InformerFactory::new(&Client::new(Connection(Arc::clone(&world))));
     let informer = factory.namespace("ns").informer::<Config>();
     let first = tokio::spawn(Follower::new(&informer).run(Arc::clone(&world), 0));
+    let bound = [4, 10_000][usize::from(world.pick(0..2) == 0)];
+    let every = Follower::of_every_event(&informer, bound);
+    let every = tokio::spawn(every.run(Arc::clone(&world), 60_000));
     informer.start();
     let changing = tokio::spawn(change(Arc::clone(&world)));
 
     let lister = informer.lister();
     let mut observer = Observer::default();
-    let mut late = Vec::new();
+    let mut late = vec![every];
     while !changing.is_finished() {
         world.pause(5_000).await;
         observer.check(&world, &lister);
-        if late.len() < 3 && world.pick(0..40) == 0 {
+        if late.len() < 4 && world.pick(0..40) == 0 {
             let follower = Follower::new(&informer);
             late.push(tokio::spawn(follower.run(Arc::clone(&world), 30_000)));
         }
@@ -289,4 +306,11 @@ fn caches_follow_a_server_with_faults() {
             });
         }
     });
+    let faults = Fault::ALL.map(|fault| (fault, fault.occurred()));
+    println!("faults: {faults:?}");
+    // A run with few schedules may not have all of them.
+    let enough = if count < SCHEDULES { 0 } else { 100 };
+    for (fault, occurred) in faults {
+        assert!(occurred >= enough, "{fault:?} occurred {occurred} times");
+    }
 }

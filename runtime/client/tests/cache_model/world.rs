@@ -33,6 +33,7 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn json(&self) -> Value {
         let value = if self.is_bad {
+            Fault::Undecodable.count();
             json!("no number")
         } else {
             json!(self.value)
@@ -77,6 +78,88 @@ impl Data {
             }
         }
         objects
+    }
+}
+
+/// How often each fault occurred, in all schedules.
+static FAULTS: Mutex<BTreeMap<Fault, u64>> = Mutex::new(BTreeMap::new());
+
+/// What can go wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fault {
+    /// No connection, or none any more.
+    Refused,
+    /// The connection breaks within a list.
+    ListBroken,
+    /// The connection breaks between two events.
+    WatchBroken,
+    /// It breaks within an event.
+    HalfLine,
+    /// A watch stays open and sends nothing more.
+    Silence,
+    /// A request gets no response.
+    NoResponse,
+    /// Bytes of an event, or of a list, come one piece after the other, with pauses.
+    SlowBytes,
+    /// 410 for a list, or for its first page.
+    ExpiredList,
+    /// 410 between two pages.
+    ExpiredPage,
+    /// 410 for a watch.
+    ExpiredWatch,
+    /// 410 within a watch.
+    ExpiredInStream,
+    /// The objects of a page are in another order than their keys.
+    ReorderedPage,
+    /// 504: the version is not known yet.
+    TooLarge,
+    /// 429.
+    TooMany,
+    /// 500, for a request or within a watch.
+    Internal,
+    /// 502 of a proxy, with HTML.
+    Html,
+    /// A server that is stopped and started again.
+    Restart,
+    /// An object that cannot be decoded.
+    Undecodable,
+    /// A list in several pages.
+    Pages,
+    /// A server without streaming lists, and one that ignores them.
+    NoStreams,
+}
+
+impl Fault {
+    pub(crate) const ALL: [Self; 20] = [
+        Self::Refused,
+        Self::ListBroken,
+        Self::WatchBroken,
+        Self::HalfLine,
+        Self::Silence,
+        Self::NoResponse,
+        Self::SlowBytes,
+        Self::ExpiredList,
+        Self::ExpiredPage,
+        Self::ExpiredWatch,
+        Self::ExpiredInStream,
+        Self::ReorderedPage,
+        Self::TooLarge,
+        Self::TooMany,
+        Self::Internal,
+        Self::Html,
+        Self::Restart,
+        Self::Undecodable,
+        Self::Pages,
+        Self::NoStreams,
+    ];
+
+    /// Counts one.
+    pub(crate) fn count(self) {
+        *FAULTS.lock().entry(self).or_default() += 1;
+    }
+    /// How often it occurred.
+    pub(crate) fn occurred(self) -> u64 {
+        FAULTS.lock().get(&self).copied().unwrap_or_default()
     }
 }
 
@@ -201,6 +284,7 @@ impl World {
     /// Breaks all connections, and refuses new ones for a while.
     pub(crate) fn restart(&self) {
         let down = Duration::from_millis(self.pick(0..20_000));
+        Fault::Restart.count();
         self.data.lock().down_until = Some(Instant::now() + down);
         self.restarts.send_modify(|restarts| *restarts += 1);
     }
@@ -221,13 +305,16 @@ impl World {
             .down_until
             .is_some_and(|until| until > Instant::now());
         if is_down || chance!(self, 1 in 15) {
+            Fault::Refused.count();
             return Err(TransportError::new("connection refused"));
         }
         self.pause(300).await;
         if chance!(self, 1 in 100) {
+            Fault::NoResponse.count();
             return pending().await;
         }
         if chance!(self, 1 in 30) {
+            Fault::TooMany.count();
             return Ok(failure(
                 429,
                 "TooManyRequests",
@@ -235,9 +322,11 @@ impl World {
             ));
         }
         if chance!(self, 1 in 40) {
+            Fault::Internal.count();
             return Ok(failure(500, "InternalError", json!({})));
         }
         if chance!(self, 1 in 40) {
+            Fault::Html.count();
             return Ok(response(
                 502,
                 "text/html",
@@ -257,11 +346,17 @@ impl World {
         let timeout =
             Duration::from_secs(number("timeoutSeconds").expect("watches have a timeout"));
         let streams = parameters.get("sendInitialEvents") == Some(&"true");
+        if streams && self.streaming != Streaming::Supported {
+            Fault::NoStreams.count();
+        }
         if streams && self.streaming == Streaming::Refused {
             return Ok(failure(422, "Invalid", json!({})));
         }
         let streams = streams && self.streaming == Streaming::Supported;
         if let Some(refusal) = self.refuse(version) {
+            if refusal.0 == 410 {
+                Fault::ExpiredWatch.count();
+            }
             if streams || self.pick(0..2) == 0 {
                 let line =
                     json!({"type": "ERROR", "object": status(refusal.0, refusal.1, refusal.2)});
@@ -287,6 +382,7 @@ impl World {
             return Some((410, "Expired", json!({})));
         }
         chance!(self, 1 in 20).then(|| {
+            Fault::TooLarge.count();
             let causes =
                 json!({"causes": [{"reason": "ResourceVersionTooLarge"}], "retryAfterSeconds": 1});
             (504, "Timeout", causes)
@@ -294,7 +390,7 @@ impl World {
     }
 
     fn list(
-        &self,
+        self: &Arc<Self>,
         version: Option<u64>,
         limit: Option<u64>,
         token: Option<String>,
@@ -306,6 +402,9 @@ impl World {
             if let Some((code, reason, details)) =
                 is_refused.filter(|_| !too_old || self.pick(0..2) == 0)
             {
+                if code == 410 {
+                    Fault::ExpiredList.count();
+                }
                 return Ok(failure(code, reason, details));
             }
         }
@@ -326,6 +425,7 @@ impl World {
             }
         };
         if token.is_some() && (at < data.compacted || chance!(self, 1 in 10)) {
+            Fault::ExpiredPage.count();
             return Ok(failure(410, "Expired", json!({})));
         }
         let objects = data.at(at);
@@ -338,10 +438,16 @@ impl World {
         let mut metadata = json!({"resourceVersion": at.to_string()});
         if let Some(next) = rest.next() {
             metadata["continue"] = json!(format!("{at}:{}", next.name));
+            Fault::Pages.count();
         }
+        let in_order = page.clone();
         self.random.lock().shuffle(&mut page);
+        if page != in_order {
+            Fault::ReorderedPage.count();
+        }
         let text = json!({"metadata": metadata, "items": page}).to_string();
         if chance!(self, 1 in 30) {
+            Fault::ListBroken.count();
             // The connection breaks within the body.
             let half = text[..text.len() / 2].to_owned();
             let frames = [
@@ -351,6 +457,13 @@ impl World {
             return Ok(Response::new(Body::new(StreamBody::new(stream::iter(
                 frames,
             )))));
+        }
+        if chance!(self, 1 in 20) {
+            Fault::SlowBytes.count();
+            let world = Arc::clone(self);
+            let frames = feed::slow(world, text.into_bytes());
+            let frames = frames.map(|piece| piece.map(|bytes| Frame::data(Bytes::from(bytes))));
+            return Ok(Response::new(Body::new(StreamBody::new(frames))));
         }
         Ok(response(200, "application/json", text))
     }
