@@ -25,9 +25,7 @@ pub use events::{
 pub use finalizer::Finalized;
 pub use guard::{CacheVersion, WriteRecorder};
 pub use owner::{OwnerError, controller_key, controller_of, is_controlled_by, set_controller};
-pub use queue::{
-    Backoff, DurationHistogram, Priority, QueueMetrics, WorkItem, WorkQueue, WorkQueueConfig,
-};
+pub use queue::{Backoff, Priority, QueueMetrics, WorkItem, WorkQueue, WorkQueueConfig};
 pub use reconcile::{
     Action, Context, Controller, ControllerMetrics, Enqueue, ReconcileError, Request,
     RunningController,

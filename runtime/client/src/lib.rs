@@ -40,6 +40,7 @@ pub mod controller;
 pub mod discovery;
 pub mod dynamic;
 pub mod error;
+pub mod metrics;
 pub mod object;
 pub mod signals;
 pub mod transport;

@@ -18,7 +18,10 @@ use super::informer::{Informer, InformerBuilder, SyncError};
 use super::reflector::ServerTraits;
 use super::resource_source::ResourceSource;
 use super::strip::Strip;
-use crate::client::{AllNamespaces, ApiResource, Client, Cluster, Kind, Namespaced, Scope};
+use crate::client::{
+    AllNamespaces, ApiObject, ApiResource, Client, Cluster, Kind, Namespaced, ResourceClient, Scope,
+};
+use crate::metrics::Registry;
 
 /// What makes two informers the same.
 #[derive(PartialEq, Eq, Hash)]
@@ -37,9 +40,10 @@ trait AnyInformer: Any + Send + Sync {
     fn start(&self);
     fn wait_for_sync(&self, limit: Duration) -> BoxFuture<'_, Result<(), SyncError>>;
     fn shutdown(&self) -> BoxFuture<'_, ()>;
+    fn register_metrics(&self, registry: &Registry);
 }
 
-impl<K: Kind> AnyInformer for Informer<K> {
+impl<K: ApiObject> AnyInformer for Informer<K> {
     fn start(&self) {
         Informer::start(self);
     }
@@ -49,9 +53,12 @@ impl<K: Kind> AnyInformer for Informer<K> {
     fn shutdown(&self) -> BoxFuture<'_, ()> {
         Informer::shutdown(self).boxed()
     }
+    fn register_metrics(&self, registry: &Registry) {
+        Informer::register_metrics(self, registry);
+    }
 }
 
-fn downcast<K: Kind>(informer: &Arc<dyn AnyInformer>) -> Option<Informer<K>> {
+fn downcast<K: ApiObject>(informer: &Arc<dyn AnyInformer>) -> Option<Informer<K>> {
     let informer: &dyn Any = &**informer;
     informer.downcast_ref::<Informer<K>>().cloned()
 }
@@ -186,11 +193,23 @@ impl InformerFactory {
         scope: S,
         configure: impl FnOnce(InformerBuilder<K>) -> InformerBuilder<K>,
     ) -> Informer<K> {
-        let resource = K::api_resource();
+        let client = self
+            .shared
+            .client
+            .resource::<K, S>(K::api_resource(), scope);
+        self.make_of(&client, configure)
+    }
+
+    /// The informer of what a client reads.
+    pub(super) fn make_of<K: ApiObject + verbs::List + verbs::Watch, S: Scope>(
+        &self,
+        client: &ResourceClient<K, S>,
+        configure: impl FnOnce(InformerBuilder<K>) -> InformerBuilder<K>,
+    ) -> Informer<K> {
         let identity = Identity {
             object: TypeId::of::<K>(),
-            resource: resource.clone(),
-            namespace: scope.namespace().map(str::to_owned),
+            resource: client.resource().clone(),
+            namespace: client.scope().namespace().map(str::to_owned),
             labels: self.labels.clone(),
             fields: self.fields.clone(),
             strip: self.strip,
@@ -198,8 +217,8 @@ impl InformerFactory {
         if let Some(informer) = self.known(&identity) {
             return informer;
         }
-        let name = resource.group_resource().to_string();
-        let source = ResourceSource::new(&self.shared.client.resource::<K, S>(resource, scope))
+        let name = client.resource().group_resource().to_string();
+        let source = ResourceSource::new(client)
             .labels(&self.labels)
             .fields(&self.fields)
             .strip(self.strip);
@@ -214,7 +233,15 @@ impl InformerFactory {
         downcast(known).unwrap_or(informer)
     }
 
-    fn known<K: Kind>(&self, identity: &Identity) -> Option<Informer<K>> {
+    pub(super) fn client(&self) -> &Client {
+        &self.shared.client
+    }
+    /// The namespace that it is limited to.
+    pub(super) fn only_namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
+    fn known<K: ApiObject>(&self, identity: &Identity) -> Option<Informer<K>> {
         downcast(self.shared.informers.lock().get(identity)?)
     }
 
@@ -246,6 +273,12 @@ impl InformerFactory {
             return Ok(());
         }
         Err(SyncErrors(errors))
+    }
+    /// Adds the metrics of all informers that were made so far to a registry.
+    pub fn register_metrics(&self, registry: &Registry) {
+        for informer in self.informers() {
+            informer.register_metrics(registry);
+        }
     }
     /// Shuts all informers down; see [`Informer::shutdown`].
     pub async fn shutdown(&self) {

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -11,11 +11,13 @@ use tokio::time::Instant;
 
 use super::event::Listener;
 use super::lister::Lister;
+use super::metrics::{Counts, InformerMetrics};
 use super::object::CacheObject;
 use super::resource_version::ResourceVersion;
 use super::source::{SourceError, Undecodable};
 use super::store::{Change, Delta, Relist, Store};
-use super::subscriber::{Lag, SubscriberMetrics};
+use super::subscriber::Lag;
+use crate::metrics::{Collect, Samples};
 
 /// How a cache is doing.
 #[derive(Clone, Debug)]
@@ -79,6 +81,7 @@ pub(super) struct Hub<T> {
     lister: Lister<T>,
     state: watch::Sender<CacheState>,
     on_error: Mutex<Option<OnError>>,
+    counts: Counts,
 }
 
 impl<T> fmt::Debug for Hub<T> {
@@ -102,6 +105,7 @@ impl<T: CacheObject> Hub<T> {
             lister,
             state: watch::Sender::new(CacheState::Syncing),
             on_error: Mutex::new(None),
+            counts: Counts::default(),
         })
     }
 
@@ -169,6 +173,7 @@ impl<T: CacheObject> Hub<T> {
     pub(super) fn apply(&self, deltas: Vec<Delta<T>>, version: Option<ResourceVersion>) {
         let mut inner = self.inner.lock();
         let changes = inner.store.apply(deltas, version);
+        self.counts.set_updated();
         let mut lags = Vec::new();
         if !changes.is_empty() {
             lags = inner.announce(&changes, false);
@@ -184,13 +189,18 @@ impl<T: CacheObject> Hub<T> {
             self.report(&CacheError::Lagging(lag));
         }
     }
-    /// The metrics of the subscribers, in the order in which they joined.
-    pub(super) fn subscribers(&self) -> Vec<SubscriberMetrics> {
+    pub(super) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+    pub(super) fn metrics(&self) -> InformerMetrics {
         let inner = self.inner.lock();
         let listeners = inner.listeners.iter();
-        listeners
-            .filter_map(|(_, listener)| listener.metrics())
-            .collect()
+        let subscribers = listeners.filter_map(|(_, listener)| listener.metrics());
+        InformerMetrics {
+            objects: self.lister.len(),
+            subscribers: subscribers.collect(),
+            ..self.counts.get()
+        }
     }
 
     pub(super) fn state(&self) -> watch::Receiver<CacheState> {
@@ -210,6 +220,7 @@ impl<T: CacheObject> Hub<T> {
     /// A request failed.
     pub(super) fn set_degraded(&self, error: SourceError) {
         tracing::warn!(cache = self.name, %error, "a list or watch failed and is repeated");
+        self.counts.count_failure();
         self.state.send_modify(|state| {
             let since = match state {
                 CacheState::Degraded { since, .. } => *since,
@@ -229,5 +240,19 @@ impl<T: CacheObject> Hub<T> {
         if catch_unwind(AssertUnwindSafe(|| on_error(error))).is_err() {
             tracing::error!(cache = self.name, %error, "the error function of a cache panicked");
         }
+    }
+}
+
+/// Reports the metrics of an informer without keeping it.
+pub(super) struct Collector<T>(pub(super) Weak<Hub<T>>);
+
+impl<T: CacheObject> Collect for Collector<T> {
+    fn collect(&self, samples: &mut Samples) {
+        if let Some(hub) = self.0.upgrade() {
+            hub.metrics().collect(samples, hub.name());
+        }
+    }
+    fn is_gone(&self) -> bool {
+        self.0.strong_count() == 0
     }
 }

@@ -16,13 +16,15 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::event::Event;
-use super::hub::{CacheError, CacheState, Hub};
+use super::hub::{CacheError, CacheState, Collector, Hub};
 use super::lister::Lister;
+use super::metrics::InformerMetrics;
 use super::object::CacheObject;
-use super::reflector::{Reflector, ServerTraits, Settings, Transform};
+use super::reflector::{Reflector, Saved, ServerTraits, Settings, Transform};
+use super::resource_version::ResourceVersion;
 use super::source::{ListWatch, SourceError};
-use super::subscriber::SubscriberMetrics;
 use super::subscription::{Handler, Subscription};
+use crate::metrics::Registry;
 
 /// How long [`Informer::shutdown`] waits for calls of handlers, before it cancels them.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(30);
@@ -69,6 +71,7 @@ pub struct InformerBuilder<T> {
     settings: Settings,
     transform: Option<Transform<T>>,
     on_error: Option<super::hub::OnError>,
+    saved: Option<Saved<T>>,
 }
 
 impl<T: CacheObject> InformerBuilder<T> {
@@ -107,14 +110,35 @@ impl<T: CacheObject> InformerBuilder<T> {
         self.on_error = Some(Arc::new(on_error));
         self
     }
+    /// Begins with a state that an earlier cache had ([`Lister::snapshot`]), instead of reading all objects: the first
+    /// request is a watch from its version. If the server does not know that any more, the state is read, and subscribers
+    /// see what is different.
+    ///
+    /// The objects must be all that the source selected, as they were cached: they are not transformed again. The cache
+    /// counts as synced once it is started; [`Informer::state`] shows when the server has answered.
+    #[must_use]
+    pub fn resume_from(
+        mut self,
+        objects: impl IntoIterator<Item = T>,
+        version: ResourceVersion,
+    ) -> Self {
+        self.saved = Some(Saved {
+            objects: objects.into_iter().collect(),
+            version,
+        });
+        self
+    }
     /// The informer; it reads nothing before it is started.
     pub fn build(self) -> Informer<T> {
         let hub = Hub::new(&self.name);
         if let Some(on_error) = self.on_error {
             hub.set_on_error(on_error);
         }
-        let reflector =
+        let mut reflector =
             Reflector::new(self.source, Arc::clone(&hub), self.transform, self.settings);
+        if let Some(saved) = self.saved {
+            reflector.begin_with(saved);
+        }
         Informer {
             shared: Arc::new(Shared {
                 hub,
@@ -215,6 +239,7 @@ impl<T: CacheObject> Informer<T> {
             settings: Settings::default(),
             transform: None,
             on_error: None,
+            saved: None,
         }
     }
 
@@ -239,9 +264,13 @@ impl<T: CacheObject> Informer<T> {
     pub fn subscribe(&self) -> Subscription<T> {
         Subscription::new(Arc::clone(&self.shared.hub))
     }
-    /// The metrics of the subscribers and handlers, in the order in which they joined.
-    pub fn subscribers(&self) -> Vec<SubscriberMetrics> {
-        self.shared.hub.subscribers()
+    /// The metrics of the cache and its subscribers.
+    pub fn metrics(&self) -> InformerMetrics {
+        self.shared.hub.metrics()
+    }
+    /// Adds the metrics to a registry, with the name of the informer, as long as it exists.
+    pub fn register_metrics(&self, registry: &Registry) {
+        registry.register(Collector(Arc::downgrade(&self.shared.hub)));
     }
     /// Calls a function for each event, in a task of its own, as [`Informer::subscribe`] delivers them. The next call
     /// begins when the one before has ended; a call that panics is logged. After a shutdown it is never called.
@@ -289,7 +318,7 @@ impl<T: CacheObject> Informer<T> {
     /// Makes changes, as a reflector does.
     #[cfg(test)]
     pub(crate) fn apply(&self, deltas: Vec<super::store::Delta<T>>) {
-        let version = super::resource_version::ResourceVersion::new("9");
+        let version = ResourceVersion::new("9");
         self.shared.hub.apply(deltas, version);
     }
 

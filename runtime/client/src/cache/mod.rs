@@ -10,6 +10,7 @@ mod index;
 mod informer;
 mod keys;
 mod lister;
+mod metrics;
 mod object;
 mod queue;
 mod reflector;
@@ -24,6 +25,7 @@ mod subscription;
 mod test_object;
 #[cfg(test)]
 pub(crate) mod test_support;
+mod untyped;
 
 pub use event::Event;
 pub use factory::{InformerFactory, SyncErrors};
@@ -32,6 +34,7 @@ pub use index::{ByLabel, ByNamespace, ByOwner, Index, LabelKey};
 pub use informer::{Informer, InformerBuilder, SyncError};
 pub use keys::{KeyEvent, KeySubscription};
 pub use lister::{Lister, NamespaceLister, WaitError};
+pub use metrics::InformerMetrics;
 pub use object::{CacheObject, ObjectKey};
 pub use reflector::ServerTraits;
 pub use resource_source::ResourceSource;
@@ -44,3 +47,4 @@ pub use store::{Change, Delta, Observed, Store};
 pub use strip::Strip;
 pub use subscriber::{Lag, SubscriberMetrics};
 pub use subscription::{Handler, Subscription};
+pub use untyped::{DynamicInformer, MetadataInformer};

@@ -128,6 +128,12 @@ impl Position {
     }
 }
 
+/// A state that an earlier cache had.
+pub(super) struct Saved<T> {
+    pub(super) objects: Vec<T>,
+    pub(super) version: ResourceVersion,
+}
+
 /// Keeps the store of a hub equal to the objects of a server.
 pub(super) struct Reflector<T> {
     source: Arc<dyn ListWatch<T>>,
@@ -138,6 +144,8 @@ pub(super) struct Reflector<T> {
     backoff: Backoff,
     random: fastrand::Rng,
     position: Position,
+    /// What the cache begins with.
+    saved: Option<Saved<T>>,
     /// Whether this resource has no streaming lists for this user, for instance since it cannot be watched.
     has_no_streams: bool,
     stream_failures: u32,
@@ -163,6 +171,7 @@ impl<T: CacheObject> Reflector<T> {
             backoff: Backoff::new(random.u64(..)),
             random,
             position: Position::default(),
+            saved: None,
             has_no_streams: false,
             stream_failures: 0,
             list_failures: 0,
@@ -172,6 +181,9 @@ impl<T: CacheObject> Reflector<T> {
 
     /// Reads the state and follows its changes, for ever; it ends when the future is dropped.
     pub(super) async fn run(mut self) {
+        if let Some(saved) = self.saved.take() {
+            self.resume(saved).await;
+        }
         loop {
             match self.sync().await {
                 Ok(stream) => {
@@ -181,6 +193,22 @@ impl<T: CacheObject> Reflector<T> {
                 Err(error) => self.fail(error).await,
             }
         }
+    }
+
+    /// Begins with a state that was saved.
+    pub(super) fn begin_with(&mut self, saved: Saved<T>) {
+        self.saved = Some(saved);
+    }
+
+    /// Shows a state that was saved, and follows its changes until it must be read again.
+    async fn resume(&mut self, saved: Saved<T>) {
+        let mut relist = self.begin_list();
+        for object in saved.objects {
+            relist.put(object);
+        }
+        self.position.set(saved.version.as_str());
+        self.hub.finish_relist(relist, Some(saved.version));
+        self.follow(None).await;
     }
 
     /// Reads the whole state. The result is the watch that continues it, if there is one already.

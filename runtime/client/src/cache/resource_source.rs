@@ -106,6 +106,22 @@ fn parameter(version: String) -> Option<String> {
     Some(version).filter(|version| !version.is_empty())
 }
 
+impl<K: ApiObject, S: Scope, const STRIP: u8> Typed<K, S, STRIP> {
+    /// The error of a request.
+    fn error(&self, error: Error) -> SourceError {
+        let is_refused = error.code() == Some(406) && self.client.is_metadata();
+        let mut error = source_error(error);
+        if is_refused {
+            let (resource, refusal) = (self.client.resource().group_resource(), &error.message);
+            error.message = format!(
+                "the server does not send the metadata of {resource} alone (406: {refusal}); a dynamic or typed \
+                 informer reads whole objects"
+            );
+        }
+        error
+    }
+}
+
 impl<K: ApiObject, S: Scope, const STRIP: u8> ListWatch<K> for Typed<K, S, STRIP> {
     fn list(&self, request: ListRequest) -> BoxFuture<'_, Result<ListPage<K>, SourceError>> {
         let options = ListOptions {
@@ -118,7 +134,7 @@ impl<K: ApiObject, S: Scope, const STRIP: u8> ListWatch<K> for Typed<K, S, STRIP
         let list = self.client.list().options(&options);
         let list = list.keep_undecodable().without_retry();
         async move {
-            let list = list.await.map_err(source_error)?;
+            let list = list.await.map_err(|error| self.error(error))?;
             let resource_version = list.resource_version().to_owned();
             let continue_token = list.continue_token().map(str::to_owned);
             let objects = list.items.into_iter();
@@ -146,7 +162,7 @@ impl<K: ApiObject, S: Scope, const STRIP: u8> ListWatch<K> for Typed<K, S, STRIP
         };
         let watch = self.client.watch().options(&options);
         async move {
-            let stream = watch.await.map_err(source_error)?;
+            let stream = watch.await.map_err(|error| self.error(error))?;
             // A server that does not end a watch in time gets another request, which is no failure.
             let stream = stream.take_while(|item| ready(!matches!(item, Err(Error::Timeout(_)))));
             let stream = stream.map(|item| item.map(watch_item).map_err(source_error));

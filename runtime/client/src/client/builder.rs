@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use super::retry::RetryRules;
 use crate::error::Error;
+use crate::metrics::RequestMetrics;
 use crate::transport::Transport;
 
 /// The user agent unless another one is set; servers take the part before the slash as the field manager.
@@ -47,6 +48,7 @@ pub(super) struct Settings {
     pub(super) timeout: Duration,
     pub(super) max_response_bytes: usize,
     pub(super) max_watch_line_bytes: usize,
+    pub(super) metrics: Option<RequestMetrics>,
 }
 
 /// Makes a [`Client`] with other settings than the defaults.
@@ -161,6 +163,7 @@ impl Default for Settings {
             timeout: Duration::from_secs(90),
             max_response_bytes: 1 << 30,
             max_watch_line_bytes: 32 << 20,
+            metrics: None,
         }
     }
 }
@@ -231,6 +234,12 @@ impl ClientBuilder {
     /// The longest event of a watch that is read, in bytes. Default 32 MiB: API servers limit objects to a few.
     pub fn max_watch_line_bytes(mut self, bytes: usize) -> Self {
         self.inner.settings.max_watch_line_bytes = bytes;
+        self
+    }
+
+    /// Counts all requests here. Default: they are not counted.
+    pub fn metrics(mut self, metrics: &RequestMetrics) -> Self {
+        self.inner.settings.metrics = Some(metrics.clone());
         self
     }
 

@@ -7,9 +7,11 @@ use std::time::Duration;
 use apiloom_meta::gvk::GroupResource;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+use tokio::time::error::Elapsed;
 
 use super::builder::Client;
 use super::failure::{self, MAX_FAILURE_BYTES};
@@ -200,8 +202,8 @@ impl RawRequest {
         let timeout = self.timeout.unwrap_or(settings.timeout);
         let mut retries = 0;
         loop {
-            let attempt = tokio::time::timeout(timeout, self.attempt(reading));
-            let error = match attempt.await {
+            let result = self.counted_attempt(reading, timeout).await;
+            let error = match result {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(error)) => error,
                 Err(_) => Error::Timeout(timeout),
@@ -216,16 +218,37 @@ impl RawRequest {
         }
     }
 
-    /// Sends the request once. A refusal is an error.
-    async fn attempt(&self, reading: Reading) -> Result<(Response<Body>, Bytes), Error> {
+    /// Sends the request once, for a limited time, and counts it if the client has metrics.
+    async fn counted_attempt(
+        &self,
+        reading: Reading,
+        timeout: Duration,
+    ) -> Result<Result<(Response<Body>, Bytes), Error>, Elapsed> {
+        let mut code = None;
+        let Some(metrics) = &self.client.settings().metrics else {
+            return tokio::time::timeout(timeout, self.attempt(reading, &mut code)).await;
+        };
+        let began = Instant::now();
+        let result = tokio::time::timeout(timeout, self.attempt(reading, &mut code)).await;
+        metrics.record(&self.method, code, began.elapsed());
+        result
+    }
+
+    /// Sends the request once. A refusal is an error. `code` gets the status of the response, if there is one.
+    async fn attempt(
+        &self,
+        reading: Reading,
+        code: &mut Option<StatusCode>,
+    ) -> Result<(Response<Body>, Bytes), Error> {
         let settings = self.client.settings();
         let request = self.to_http()?;
         let response = self.client.transport().call(request).await?;
+        *code = Some(response.status());
         for warning in failure::warnings(response.headers()) {
             (settings.warnings)(&warning);
         }
         let code = response.status();
-        if !code.is_success() && code != http::StatusCode::SWITCHING_PROTOCOLS {
+        if !code.is_success() && code != StatusCode::SWITCHING_PROTOCOLS {
             let (parts, body) = response.into_parts();
             // A failure whose text breaks off, or is too long, is still this failure.
             let text = body.collect(MAX_FAILURE_BYTES).await.unwrap_or_default();

@@ -156,6 +156,11 @@ impl<K, S> ResourceClient<K, S> {
         &self.scope
     }
 
+    /// Whether it shows metadata alone.
+    pub(crate) fn is_metadata(&self) -> bool {
+        self.is_metadata
+    }
+
     /// The metadata of the same objects, decoded as `M`.
     pub(crate) fn of_metadata<M>(&self) -> ResourceClient<M, S>
     where

@@ -568,3 +568,37 @@ async fn warnings_and_settings_reach_their_places() {
             .is_err()
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn every_attempt_of_a_request_is_counted() {
+    let script = Script::new()
+        .then(|| {
+            let response = http::Response::builder().status(429);
+            let response = response.header("retry-after", "1");
+            Ok(response.body(crate::transport::Body::empty()).unwrap())
+        })
+        .answer(200, r#"{"metadata":{"name":"a"},"spec":{"litres":1}}"#)
+        .fail(TransportError::new("connection reset"))
+        .pieces(&[], End::Open);
+    let requests = crate::metrics::RequestMetrics::new("api.example.com");
+    let registry = crate::metrics::Registry::new();
+    registry.register(requests.clone());
+    let client = Client::builder(script).metrics(&requests).build().unwrap();
+    let pots = client.namespaced::<Pot>("kitchen");
+    pots.get("a").await.unwrap();
+    pots.create(&Pot::default()).await.unwrap_err();
+    let _watch = pots.watch().await.unwrap();
+    let text = registry.text();
+    let labels = r#"host="api.example.com",method"#;
+    for line in [
+        format!("rest_client_requests_total{{code=\"429\",{labels}=\"GET\"}} 1"),
+        format!("rest_client_requests_total{{code=\"200\",{labels}=\"GET\"}} 2"),
+        format!("rest_client_requests_total{{code=\"<error>\",{labels}=\"POST\"}} 1"),
+        r#"rest_client_request_duration_seconds_bucket{host="api.example.com",verb="GET",le="0.005"} 3"#
+            .to_owned(),
+        r#"rest_client_request_duration_seconds_count{host="api.example.com",verb="POST"} 1"#
+            .to_owned(),
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+}

@@ -8,7 +8,7 @@ mod state;
 mod time;
 
 pub use backoff::Backoff;
-pub use metrics::{DurationHistogram, QueueMetrics};
+pub use metrics::QueueMetrics;
 pub use priority::Priority;
 pub use shared::{WorkItem, WorkQueue};
 pub use state::WorkQueueConfig;

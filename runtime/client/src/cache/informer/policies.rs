@@ -86,7 +86,7 @@ async fn events_over_the_bound_are_combined_and_counted() {
     );
 }
 
-/// A subscriber that never reads needs memory for its bound and the objects, whatever is written.
+/// A subscriber that never reads needs memory for its bound and the objects, and no more.
 #[tokio::test]
 async fn trap_26_a_subscriber_that_wants_every_event_has_a_bounded_backlog() {
     let (informer, _) = informer(&[]);
@@ -98,7 +98,7 @@ async fn trap_26_a_subscriber_that_wants_every_event_has_a_bounded_backlog() {
         assert!(every.metrics().waiting <= 50 + 20);
         assert!(ready(&mut other).ends_with(&version.to_string()));
     }
-    let metrics = informer.subscribers();
+    let metrics = informer.metrics().subscribers;
     assert_eq!(metrics.len(), 2);
     assert_eq!(metrics[0].name, "slow");
     assert_eq!(metrics[0].waiting, every.metrics().waiting);
@@ -158,7 +158,7 @@ async fn keys_are_delivered_once_while_they_wait() {
     assert_eq!(keys(&mut subscription), "a* b synced new");
     apply(&informer, vec![Delta::Delete(pod("a", 6))]);
     assert_eq!(keys(&mut subscription), "a");
-    assert_eq!(informer.subscribers()[0].delivered, 4);
+    assert_eq!(informer.metrics().subscribers[0].delivered, 4);
     informer.shutdown().await;
     assert_eq!(subscription.next().await, None);
     // After a shutdown the keys of what is there can still be read.

@@ -10,7 +10,6 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::cache::ResourceVersion;
 use crate::cache::reflector::script::Script;
 use crate::cache::store::{Delta, Observed};
 use crate::cache::test_object::{Pod, pod};
@@ -551,4 +550,97 @@ async fn trap_35_handlers_that_are_added_during_a_shutdown_end_with_it() {
     assert!(!handler.synced().await);
     assert_eq!(calls.load(Ordering::SeqCst), before);
     added.lock().clear();
+}
+
+#[tokio::test(start_paused = true)]
+async fn metrics_tell_what_an_informer_does() {
+    let (informer, _) = informer(&[
+        "+a@1 +b@2 end@5 wait=2 ~a@6 wait=2 eof",
+        "wait=2 410",
+        "+a@6 end@9 wait=30 b@10",
+    ]);
+    assert_eq!(informer.metrics().update_age, None);
+    let _named = informer.subscribe().named("audit \"log\"");
+    let _other = informer.subscribe();
+    let registry = Registry::new();
+    informer.register_metrics(&registry);
+    informer.start();
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let metrics = informer.metrics();
+    assert_eq!(
+        (
+            metrics.objects,
+            metrics.lists,
+            metrics.watches,
+            metrics.failures
+        ),
+        (1, 2, 3, 0)
+    );
+    let age = metrics.update_age.expect("it is synced").as_secs_f64();
+    assert!((13.5..14.5).contains(&age), "{age}");
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    // A bookmark is a sign of life.
+    let age = informer.metrics().update_age.expect("it is synced");
+    assert!(age < Duration::from_secs(7), "{age:?}");
+    let text = registry.text();
+    for line in [
+        "apiloom_informer_objects{name=\"pods\"} 1",
+        "apiloom_informer_lists_total{name=\"pods\"} 2",
+        "apiloom_informer_watches_total{name=\"pods\"} 3",
+        "apiloom_informer_failures_total{name=\"pods\"} 0",
+        "apiloom_informer_subscriber_waiting{name=\"pods\",subscriber=\"audit \\\"log\\\"\"} 2",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    informer.shutdown().await;
+    drop((informer, _named, _other));
+    assert_eq!(registry.text(), "", "nothing is kept");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_informer_resumes_from_a_saved_state() {
+    let resumed = |answers: &[&str]| {
+        let script = Script::new(answers.iter().map(|answer| (*answer).to_owned()));
+        let version = ResourceVersion::new("5").expect("a version");
+        let objects = [pod("a", 1), pod("b", 2)];
+        let informer = Informer::builder(Arc::clone(&script)).resume_from(objects, version);
+        (informer.build(), script)
+    };
+    let texts = |script: &Script| script.texts();
+
+    let (informer, script) = resumed(&["wait=1 ~a@6 wait=2 -b@7"]);
+    let mut subscription = informer.subscribe();
+    informer.start();
+    informer
+        .wait_for_sync(Duration::from_secs(1))
+        .await
+        .expect("the saved state is complete");
+    assert_eq!(ready(&mut subscription), "+a@1* +b@2* synced");
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(ready(&mut subscription), "~a@1>6 -b@7");
+    assert_eq!(texts(&script), ["watch rv=5"]);
+    assert!(matches!(informer.state(), CacheState::Live { .. }));
+    assert_eq!(informer.metrics().lists, 0);
+
+    // The version is too old: subscribers see the differences.
+    let (informer, script) = resumed(&["410", "+a@1 +c@8 end@9"]);
+    let mut subscription = informer.subscribe();
+    informer.start();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(ready(&mut subscription), "+a@1* synced +c@8");
+    assert_eq!(texts(&script), ["watch rv=5", "stream rv=5"]);
+
+    // Or of another history: it is not known yet, and is given up.
+    let (informer, script) = resumed(&["large", "+a@1 end@3"]);
+    informer.start();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(texts(&script), ["watch rv=5", "stream rv="]);
+    assert_eq!(informer.lister().len(), 1);
+
+    // The server is not there: the saved state can be read.
+    let (informer, _) = resumed(&["break", "break", "break"]);
+    informer.start();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(informer.lister().len(), 2);
+    assert!(matches!(informer.state(), CacheState::Degraded { .. }));
 }

@@ -108,6 +108,7 @@ impl<T: CacheObject> Reflector<T> {
     }
 
     pub(super) fn finish_list(&mut self, relist: Relist<T>, version: &str) {
+        self.hub.counts().count_list();
         self.decoder.finish_list();
         self.position.set(version);
         self.hub

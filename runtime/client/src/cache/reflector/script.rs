@@ -46,6 +46,15 @@ impl Script {
         })
     }
 
+    /// The requests so far.
+    pub(in crate::cache) fn texts(&self) -> Vec<String> {
+        let requests = self.requests.lock();
+        requests
+            .iter()
+            .map(|request| request.text.clone())
+            .collect()
+    }
+
     fn next(&self, text: String, timeout: Duration) -> Option<String> {
         let at = self.start.elapsed();
         self.requests.lock().push(Request { at, text, timeout });

@@ -31,6 +31,7 @@ impl<T: CacheObject> Reflector<T> {
         request.resource_version = self.position.of_stream();
         request.initial_events = true;
         let mut stream = response(self.source.watch(request)).await?;
+        self.hub.counts().count_watch();
         // What was collected before a failure is dropped with this.
         let mut relist = self.begin_list();
         let start = Instant::now();

@@ -105,6 +105,7 @@ impl<T: CacheObject> Reflector<T> {
         let idle_limit = request.timeout + IDLE_MARGIN;
         let is_initial = request.resource_version.is_empty();
         let stream = response(self.source.watch(request)).await?;
+        self.hub.counts().count_watch();
         Ok(Watch {
             stream,
             start: Instant::now(),

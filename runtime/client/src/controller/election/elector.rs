@@ -3,8 +3,10 @@
 use std::fmt;
 use std::future::Future;
 use std::hash::{BuildHasher as _, DefaultHasher, Hash as _, Hasher as _, RandomState};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tracing::{debug, info, warn};
@@ -16,6 +18,7 @@ use super::leadership::{Ending, Leadership, WriteGuard};
 use super::lease::{Lease, LeaseSpec};
 use super::observed::Observed;
 use super::store::{LeaseError, LeaseStore};
+use crate::metrics::{Collect, Registry, Samples};
 
 /// The lease could not be renewed in time, or another process has it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +50,8 @@ pub struct LeaderElector {
     observed: Option<Observed>,
     holder: watch::Sender<Option<String>>,
     attempts: u64,
+    /// Open while this process leads.
+    leading: Arc<Mutex<Option<WriteGuard>>>,
 }
 
 /// How an attempt to get or to renew the lease ended.
@@ -91,6 +96,7 @@ impl LeaderElector {
             observed: None,
             holder: watch::Sender::new(None),
             attempts: 0,
+            leading: Arc::default(),
         })
     }
 
@@ -105,6 +111,15 @@ impl LeaderElector {
     /// The holder of the lease as this candidate last saw it, also while it waits.
     pub fn holder(&self) -> watch::Receiver<Option<String>> {
         self.holder.subscribe()
+    }
+
+    /// Adds `leader_election_master_status` to a registry, with the label `name`: 1 while this process leads, else 0. It
+    /// stays as long as this candidate exists or runs.
+    pub fn register_metrics(&self, registry: &Registry, name: impl Into<String>) {
+        registry.register(Collector {
+            leading: Arc::downgrade(&self.leading),
+            name: name.into(),
+        });
     }
 
     /// Waits for the lease, and calls `lead` while it has it. The lease is renewed until the future of `lead` is ready,
@@ -138,6 +153,7 @@ impl LeaderElector {
         let observed = self.observed.as_ref();
         let term = observed.and_then(|observed| observed.lease().spec.lease_transitions);
         let guard = WriteGuard::new(self.clocks.clone(), self.config.renew_deadline, renewed);
+        *self.leading.lock() = Some(guard.clone());
         let leadership = Leadership {
             guard,
             cancel: cancel.child(),
@@ -355,6 +371,31 @@ impl LeaderElector {
         let written = self.store.update(lease).await?;
         self.observe(written);
         Ok(())
+    }
+}
+
+/// Reports whether a candidate leads, without keeping it.
+struct Collector {
+    leading: Weak<Mutex<Option<WriteGuard>>>,
+    name: String,
+}
+
+impl Collect for Collector {
+    fn collect(&self, samples: &mut Samples) {
+        let Some(leading) = self.leading.upgrade() else {
+            return;
+        };
+        let leading = leading.lock();
+        let leads = leading.as_ref().is_some_and(|guard| guard.check().is_ok());
+        samples.gauge(
+            "leader_election_master_status",
+            "Whether this process leads.",
+            &[("name", &self.name)],
+            f64::from(u8::from(leads)),
+        );
+    }
+    fn is_gone(&self) -> bool {
+        self.leading.strong_count() == 0
     }
 }
 

@@ -174,6 +174,28 @@ async fn a_leader_renews_and_gives_the_lease_up_when_its_work_is_done() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_metric_says_whether_this_process_leads() {
+    let (server, registry) = (Server::default(), crate::metrics::Registry::new());
+    let line = |value| format!("leader_election_master_status{{name=\"flunders\"}} {value}");
+    let shows = |value| registry.text().lines().any(|found| found == line(value));
+    let other = lead(elector(&server, "other")).await;
+    let candidate = elector(&server, "a");
+    candidate.register_metrics(&registry, "flunders");
+    let next = tokio::spawn(lead(candidate));
+    sleep(60 * SECOND).await;
+    assert!(shows(0), "{}", registry.text());
+    stop(other.1).await;
+    let (_, run) = next.await.unwrap();
+    assert!(shows(1), "{}", registry.text());
+    // Renewals fail: it is over when the deadline has passed, before the work has ended.
+    server.set_down(true);
+    sleep(ElectionConfig::default().renew_deadline + SECOND).await;
+    assert!(!shows(1), "{}", registry.text());
+    assert!(run.stop().await.is_err());
+    assert_eq!(registry.text(), "");
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_lease_is_renewed_while_the_work_ends() {
     let (server, cancel) = (Server::default(), Cancel::new());
     let run = elector(&server, "a").run(&cancel, async |leadership| {

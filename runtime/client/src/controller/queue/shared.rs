@@ -4,7 +4,7 @@
 
 use std::fmt;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -14,6 +14,7 @@ use super::metrics::QueueMetrics;
 use super::priority::Priority;
 use super::state::{Next, Outcome, State, Taken, WorkQueueConfig};
 use super::time::later;
+use crate::metrics::{Collect, Registry, Samples};
 
 /// A queue of keys for workers. Clones share it.
 ///
@@ -198,6 +199,35 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
     /// The metrics of the queue.
     pub fn metrics(&self) -> QueueMetrics {
         self.shared.lock().metrics(Instant::now())
+    }
+
+    /// Adds the metrics of the queue to a registry, with the label `name`, as long as the queue exists.
+    pub fn register_metrics(&self, registry: &Registry, name: impl Into<String>)
+    where
+        K: Send + Sync + 'static,
+    {
+        registry.register(Collector {
+            shared: Arc::downgrade(&self.shared),
+            name: name.into(),
+        });
+    }
+}
+
+/// Reports the metrics of a queue without keeping it.
+struct Collector<K> {
+    shared: Weak<Shared<K>>,
+    name: String,
+}
+
+impl<K: Clone + Eq + Hash + Send + Sync + 'static> Collect for Collector<K> {
+    fn collect(&self, samples: &mut Samples) {
+        if let Some(shared) = self.shared.upgrade() {
+            let metrics = shared.lock().metrics(Instant::now());
+            metrics.collect(samples, &self.name);
+        }
+    }
+    fn is_gone(&self) -> bool {
+        self.shared.strong_count() == 0
     }
 }
 

@@ -10,9 +10,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::backoff::{Backoff, Failures};
-use super::metrics::{DurationHistogram, QueueMetrics};
+use super::metrics::QueueMetrics;
 use super::priority::Priority;
 use super::time::later;
+use crate::metrics::DurationHistogram;
 
 /// The settings of a work queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, advance, sleep, timeout};
 
 use super::{Backoff, Priority, QueueMetrics, WorkQueue, WorkQueueConfig};
+use crate::metrics::Registry;
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
@@ -362,9 +363,11 @@ async fn metrics_have_the_names_and_the_meaning_of_client_go() {
     assert_eq!(metrics.work_duration.count(), 1);
     assert_eq!(metrics.work_duration.sum(), 2 * SECOND);
     assert_eq!(metrics.queue_duration.sum(), SECOND);
-    let mut text = String::new();
-    metrics.write(&mut text, "flunder").unwrap();
+    let registry = Registry::new();
+    queue.register_metrics(&registry, "flunder");
+    let text = registry.text();
     for line in [
+        "# TYPE workqueue_depth gauge",
         "workqueue_depth{name=\"flunder\"} 3",
         "workqueue_adds_total{name=\"flunder\"} 4",
         "workqueue_retries_total{name=\"flunder\"} 1",
@@ -378,4 +381,6 @@ async fn metrics_have_the_names_and_the_meaning_of_client_go() {
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
+    drop(queue);
+    assert_eq!(registry.text(), "");
 }

@@ -1,10 +1,9 @@
 //! The metrics of a controller, with the names of controller-runtime.
 
-use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::super::queue::DurationHistogram;
+use crate::metrics::{DurationHistogram, Samples};
 
 /// How a call of a reconcile function ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,42 +39,57 @@ pub struct ControllerMetrics {
 }
 
 impl ControllerMetrics {
-    /// Writes the metrics in Prometheus' text format, with the label `controller`, which must not have quotes,
-    /// backslashes or line ends.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the writer does; a `String` never does.
-    pub fn write(&self, out: &mut impl fmt::Write, name: &str) -> fmt::Result {
-        let labels = format!("controller=\"{name}\"");
-        let metric = "controller_runtime_reconcile_total";
-        writeln!(out, "# TYPE {metric} counter")?;
+    /// Reports the metrics, with the label `controller`.
+    pub fn collect(&self, samples: &mut Samples, name: &str) {
+        let labels = [("controller", name)];
         for (result, value) in [
             ("success", self.successes),
             ("requeue_after", self.requeues),
             ("error", self.errors),
         ] {
-            writeln!(out, "{metric}{{{labels},result=\"{result}\"}} {value}")?;
+            samples.counter(
+                "controller_runtime_reconcile_total",
+                "Calls of reconcile functions, by result.",
+                &[("controller", name), ("result", result)],
+                value,
+            );
         }
-        let counters = [("errors", self.errors), ("panics", self.panics)];
-        for (what, value) in counters {
-            let metric = format!("controller_runtime_reconcile_{what}_total");
-            writeln!(out, "# TYPE {metric} counter\n{metric}{{{labels}}} {value}")?;
-        }
-        let metric = "controller_runtime_terminal_reconcile_errors_total";
-        let value = self.terminal_errors;
-        writeln!(out, "# TYPE {metric} counter\n{metric}{{{labels}}} {value}")?;
-        let gauges = [
-            ("active_workers", self.active),
-            ("max_concurrent_reconciles", self.workers),
-        ];
-        for (what, value) in gauges {
-            let metric = format!("controller_runtime_{what}");
-            writeln!(out, "# TYPE {metric} gauge\n{metric}{{{labels}}} {value}")?;
-        }
-        let metric = "controller_runtime_reconcile_time_seconds";
-        writeln!(out, "# TYPE {metric} histogram")?;
-        self.duration.write(out, metric, &labels)
+        samples.counter(
+            "controller_runtime_reconcile_errors_total",
+            "Calls that failed, panicked or took too long.",
+            &labels,
+            self.errors,
+        );
+        samples.counter(
+            "controller_runtime_reconcile_panics_total",
+            "Calls that panicked.",
+            &labels,
+            self.panics,
+        );
+        samples.counter(
+            "controller_runtime_terminal_reconcile_errors_total",
+            "Calls that failed and are not repeated.",
+            &labels,
+            self.terminal_errors,
+        );
+        samples.gauge(
+            "controller_runtime_active_workers",
+            "Calls that go on.",
+            &labels,
+            self.active as f64,
+        );
+        samples.gauge(
+            "controller_runtime_max_concurrent_reconciles",
+            "The number of workers.",
+            &labels,
+            self.workers as f64,
+        );
+        samples.histogram(
+            "controller_runtime_reconcile_time_seconds",
+            "How long calls took.",
+            &labels,
+            &self.duration,
+        );
     }
 }
 

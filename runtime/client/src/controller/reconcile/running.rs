@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::hash::Hash;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -13,6 +13,7 @@ use super::super::queue::WorkQueue;
 use super::super::source::EventSubscription;
 use super::metrics::ControllerMetrics;
 use super::worker::Worker;
+use crate::metrics::{Collect, Registry, Samples};
 
 /// A key that becomes ready within this time keeps a controller from being idle: retries of a few failures do, the
 /// periodic work of most controllers does not.
@@ -109,6 +110,13 @@ where
         self.worker.metrics.get()
     }
 
+    /// Adds the metrics of the calls and of the queue to a registry, with the name of the controller, as long as it runs.
+    pub fn register_metrics(&self, registry: &Registry) {
+        let name = &self.worker.name;
+        self.queue().register_metrics(registry, name);
+        registry.register(Collector(Arc::downgrade(&self.worker)));
+    }
+
     /// Stops: ends the subscriptions, drops the keys that wait, tells the calls to end, and waits for them. Those that
     /// go on for the grace period are dropped. Afterwards no handler and no call runs, and no task is left.
     pub async fn shutdown(mut self) {
@@ -125,6 +133,20 @@ where
                 error!(controller = %self.worker.name, "a worker panicked: {failure}");
             }
         }
+    }
+}
+
+/// Reports the metrics of a controller without keeping it.
+struct Collector<K: Clone + Eq + Hash>(Weak<Worker<K>>);
+
+impl<K: Clone + Eq + Hash + Send + Sync + 'static> Collect for Collector<K> {
+    fn collect(&self, samples: &mut Samples) {
+        if let Some(worker) = self.0.upgrade() {
+            worker.metrics.get().collect(samples, &worker.name);
+        }
+    }
+    fn is_gone(&self) -> bool {
+        self.0.strong_count() == 0
     }
 }
 

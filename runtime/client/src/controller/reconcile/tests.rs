@@ -211,8 +211,9 @@ async fn errors_and_panics_back_off_and_terminal_errors_do_not() {
     assert_eq!(counts, (2, 7, 1));
     assert_eq!((metrics.panics, metrics.active, metrics.workers), (3, 0, 1));
     assert_eq!(metrics.duration.count(), 9);
-    let mut text = String::new();
-    metrics.write(&mut text, "test").unwrap();
+    let registry = crate::metrics::Registry::new();
+    running.register_metrics(&registry);
+    let text = registry.text();
     for line in [
         "controller_runtime_reconcile_total{controller=\"test\",result=\"success\"} 2",
         "controller_runtime_reconcile_errors_total{controller=\"test\"} 7",
@@ -220,10 +221,12 @@ async fn errors_and_panics_back_off_and_terminal_errors_do_not() {
         "controller_runtime_terminal_reconcile_errors_total{controller=\"test\"} 1",
         "controller_runtime_max_concurrent_reconciles{controller=\"test\"} 1",
         "controller_runtime_reconcile_time_seconds_count{controller=\"test\"} 9",
+        "workqueue_retries_total{name=\"test\"} 6",
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
     running.shutdown().await;
+    assert_eq!(registry.text(), "");
 }
 
 #[tokio::test(start_paused = true)]
