@@ -61,7 +61,7 @@ impl Context {
     /// ```no_run
     /// # use apiloom_client::{Client, Error, Kind, verbs};
     /// # use apiloom_client::controller::Context;
-    /// # async fn example<Flunder: Kind + verbs::All>(context: &Context, client: &Client, flunder: Flunder) -> Result<(), Error> {
+    /// # async fn example<Flunder: Kind + apiloom_client::NamespacedKind + verbs::All>(context: &Context, client: &Client, flunder: Flunder) -> Result<(), Error> {
     /// let flunders = context.client(client).namespaced::<Flunder>("default");
     /// flunders.update(&flunder).await?;
     /// # Ok(())
