@@ -18,3 +18,7 @@ pub mod auth {}
 #[cfg(feature = "server")]
 #[doc = include_str!("docs/built_in.md")]
 pub mod built_in {}
+
+#[cfg(feature = "client")]
+#[doc = include_str!("docs/controller.md")]
+pub mod controller {}
