@@ -159,6 +159,7 @@ impl<'a> Scan<'a> {
             Ok(first) => first,
             Err(end) => return Some(Found { end, ..found }),
         };
+        let mut last: *const SetNode = std::ptr::null();
         loop {
             let (key, value) = self.key(at)?;
             let node = match &key {
@@ -174,6 +175,12 @@ impl<'a> Scan<'a> {
             let end = match node {
                 None => value_end(self.json.as_bytes(), value)?,
                 Some(node) => {
+                    // The nodes are in one sorted list. A key that comes again, of which the last one counts, must not be
+                    // counted twice.
+                    if std::ptr::from_ref(node) <= last {
+                        return None;
+                    }
+                    last = node;
                     let below = self.count(value, &node.below)?;
                     // A field without any below it is a member; one with others says so by a dot.
                     let is_member = below.has_dot || below.end == value + 2;

@@ -67,6 +67,28 @@ fn items_and_names_with_escapes_are_compared() {
 }
 
 #[test]
+fn a_key_that_comes_twice_is_not_two_members() {
+    let labels = |names: &[&str]| {
+        let names: serde_json::Map<_, _> = names
+            .iter()
+            .map(|name| (format!("f:{name}"), json!({})))
+            .collect();
+        set(json!({"f:spec": {"f:labels": names}}))
+    };
+    for owned in [
+        r#"{"f:spec":{"f:labels":{"f:a":{},"f:a":{}}}}"#,
+        r#"{"f:spec":{"f:labels":{"f:a":{},"f:\u0061":{}}}}"#,
+        r#"{"f:spec":{"f:labels":{"f:a":{}},"f:labels":{"f:a":{}}}}"#,
+        r#"{"f:spec":{"f:labels":{"f:a":{},"f:b":{}},"f:labels":{"f:a":{}}}}"#,
+        r#"{"f:spec":{"f:labels":{"f:b":{}}},"f:spec":{"f:labels":{"f:a":{}}}}"#,
+    ] {
+        assert!(!has_all(owned, &labels(&["a", "b"])), "{owned}");
+    }
+    let owned = r#"{"f:spec":{"f:labels":{"f:a":{},"f:b":{},"f:c":{},"f:c":{}}}}"#;
+    assert!(has_all(owned, &labels(&["a", "b"])));
+}
+
+#[test]
 fn fields_of_an_earlier_schema_are_read() {
     let change = || json!({"f:spec": {"f:size": {}}});
     for owned in [
