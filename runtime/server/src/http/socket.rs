@@ -1,5 +1,7 @@
 //! WebSocket connections of subresources with `connect`: the upgrade, and messages in both directions.
 
+mod progress;
+
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -17,13 +19,15 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::error::Elapsed;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
-use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
+use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
+use self::progress::{LastArrival, Observed};
 use super::extended_connect::{self, UpgradeGuard};
 use super::{Body, ShutdownSignal, full, websocket};
 
@@ -42,7 +46,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Interval of pings, as of HTTP/2 connections.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Time without any message of a client, not even a pong, after which it is gone. Four pings, because a client that reads
+/// Time without a byte of a client, not even of a pong, after which it is gone. Four pings, because a client that reads
 /// slowly gets a ping after everything that was sent before.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -265,8 +269,9 @@ impl ConnectSocket {
 /// The connection of a [`ConnectSocket`], which reads and writes in a task of its own, so that pings are sent and answered
 /// while the handler does other work.
 struct SocketConnection<S> {
-    stream: SplitStream<WebSocketStream<S>>,
-    sink: SplitSink<WebSocketStream<S>, Message>,
+    stream: SplitStream<WebSocketStream<Observed<S>>>,
+    sink: SplitSink<WebSocketStream<Observed<S>>, Message>,
+    last_arrival: LastArrival,
     received: mpsc::Sender<SocketMessage>,
     outgoing: mpsc::Receiver<Outgoing>,
 }
@@ -281,6 +286,7 @@ where
         .write_buffer_size(0)
         .max_message_size(Some(MAX_RECEIVED_BYTES))
         .max_frame_size(Some(MAX_RECEIVED_BYTES));
+    let (connection, last_arrival) = Observed::new(connection);
     let socket = WebSocketStream::from_raw_socket(connection, Role::Server, Some(config)).await;
     let (sink, stream) = socket.split();
     let (received_sender, received) = mpsc::channel(1);
@@ -293,6 +299,7 @@ where
     let connection = SocketConnection {
         stream,
         sink,
+        last_arrival,
         received: received_sender,
         outgoing,
     };
@@ -308,7 +315,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketConnection<S> {
         let code = tokio::select! {
             biased;
             () = stopping.wait() => CloseCode::Away,
-            () = receive_messages(&mut stream, self.received) => CloseCode::Normal,
+            () = receive_messages(&mut stream, &self.last_arrival, self.received) => CloseCode::Normal,
             () = send_messages(&mut sink, self.outgoing) => CloseCode::Normal,
         };
         drop(ended);
@@ -332,11 +339,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketConnection<S> {
 /// Receives messages until the client closes, is silent, or the connection fails. Reads no further while the handler does
 /// not receive.
 async fn receive_messages<S: AsyncRead + AsyncWrite + Unpin>(
-    stream: &mut SplitStream<WebSocketStream<S>>,
+    stream: &mut SplitStream<WebSocketStream<Observed<S>>>,
+    last_arrival: &LastArrival,
     received: mpsc::Sender<SocketMessage>,
 ) {
     loop {
-        let message = match tokio::time::timeout(SILENCE_TIMEOUT, stream.next()).await {
+        let message = match next_message(stream, last_arrival).await {
             Ok(Some(Ok(Message::Text(text)))) => SocketMessage::Text(text.to_string()),
             Ok(Some(Ok(Message::Binary(bytes)))) => SocketMessage::Binary(bytes),
             // Pings are answered by reading on.
@@ -354,9 +362,26 @@ async fn receive_messages<S: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
+/// The next message; an error after a time in which not a single byte arrived. A client cannot answer pings while it sends
+/// the frame of a large message.
+async fn next_message<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: &mut SplitStream<WebSocketStream<Observed<S>>>,
+    last_arrival: &LastArrival,
+) -> Result<Option<Result<Message, tungstenite::Error>>, Elapsed> {
+    let begun = Instant::now();
+    let mut next = stream.next();
+    loop {
+        let deadline = begun.max(last_arrival.get()) + SILENCE_TIMEOUT;
+        match tokio::time::timeout_at(deadline, &mut next).await {
+            Err(_) if last_arrival.get() + SILENCE_TIMEOUT > deadline => {}
+            result => return result,
+        }
+    }
+}
+
 /// Sends messages, and pings, until the socket is dropped, the client accepts nothing, or the connection fails.
 async fn send_messages<S: AsyncRead + AsyncWrite + Unpin>(
-    sink: &mut SplitSink<WebSocketStream<S>, Message>,
+    sink: &mut SplitSink<WebSocketStream<Observed<S>>, Message>,
     mut outgoing: mpsc::Receiver<Outgoing>,
 ) {
     // Sends the response to the upgrade.

@@ -61,6 +61,42 @@ async fn a_client_that_answers_no_ping_is_gone() {
     assert!(begun.elapsed() <= SILENCE_TIMEOUT + CLOSE_TIMEOUT + SECOND);
 }
 
+/// A frame of binary data with this number of bytes, as a client sends it.
+fn client_frame(length: u32) -> Vec<u8> {
+    let mut frame = vec![0x82, 0x80 | 127];
+    frame.extend_from_slice(&u64::from(length).to_be_bytes());
+    // The mask, which changes nothing.
+    frame.extend_from_slice(&[0; 4]);
+    frame.resize(frame.len() + length as usize, b'x');
+    frame
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_frame_is_received_whole() {
+    let (mut client, ours) = tokio::io::duplex(PIPE_BYTES);
+    let (mut socket, connection) = open(ours, "").await;
+    let (ended, _has_ended) = oneshot::channel();
+    tokio::spawn(connection.run(ShutdownSignal::default(), ended));
+    let (begun, length) = (Instant::now(), 60);
+    tokio::spawn(async move {
+        for byte in client_frame(length) {
+            client.write_all(&[byte]).await.unwrap();
+            tokio::time::sleep(10 * SECOND).await;
+        }
+        // Then it stops within a frame.
+        client.write_all(&client_frame(length)[..20]).await.unwrap();
+        std::future::pending::<()>().await;
+    });
+    let message = socket.receive().await;
+    let expected = Bytes::from(vec![b'x'; length as usize]);
+    assert_eq!(message, Some(SocketMessage::Binary(expected)));
+    let received = begun.elapsed();
+    assert!(received > 4 * SILENCE_TIMEOUT, "{received:?}");
+    assert_eq!(socket.receive().await, None);
+    let silent = begun.elapsed() - received;
+    assert!(silent <= SILENCE_TIMEOUT + 11 * SECOND, "{silent:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_quiet_client_that_answers_pings_is_kept() {
     let (mut client, _connection, _handler) = serving(
