@@ -83,7 +83,8 @@ pub struct ConnectRequest<K> {
     /// escaped or not, are refused.
     pub path: String,
     /// The headers, without credentials, neither those of the user nor those of a front proxy (`X-Remote-*`), and without
-    /// those about the connection, such as `Transfer-Encoding`, `Upgrade` and what `Connection` names.
+    /// those about the connection, such as `Transfer-Encoding`, `Upgrade` and what `Connection` names. Headers whose names have
+    /// an underscore are left out: many servers take it for a dash.
     ///
     /// The last address in `X-Forwarded-For` is that of the client, which the server adds. All other headers are as the client
     /// sent them: other `X-Forwarded-*` and addresses before the last are true only behind a proxy that sets them.
@@ -379,9 +380,10 @@ fn headers_for_handler(headers: &HeaderMap, peer: Option<IpAddr>) -> HeaderMap {
             && value
                 .to_str()
                 .map_or(true, |text| text.contains(BEARER_PROTOCOL));
-        // Many servers take an underscore for a dash.
-        let is_of_front_proxy = name.as_str().replace('_', "-").starts_with("x-remote-");
-        if !is_of_front_proxy && name != PROXY_AUTHORIZATION && !is_token {
+        // Many servers take an underscore for a dash, and with it a header of the client for one that a proxy has set.
+        let has_underscore = name.as_str().contains('_');
+        let is_of_front_proxy = name.as_str().starts_with("x-remote-");
+        if !has_underscore && !is_of_front_proxy && name != PROXY_AUTHORIZATION && !is_token {
             rest.append(name, value.clone());
         }
     }
@@ -479,6 +481,10 @@ mod tests {
             ("accept", "*/*"),
             ("x-remote-user", "admin"),
             ("x_remote_group", "system:masters"),
+            ("x_forwarded_for", "10.0.0.1"),
+            ("x-forwarded_for", "10.0.0.1"),
+            ("impersonate_user", "admin"),
+            ("transfer_encoding", "chunked"),
             ("proxy-authorization", "Basic eDp5"),
             (
                 "sec-websocket-protocol",
