@@ -50,9 +50,9 @@ pub struct DecodeError {
     pub kind: String,
     /// Namespace and name of the object, as far as they could be read: `default/a`. Else empty.
     pub name: String,
-    /// The problem.
+    /// The problem, without the values that are wrong.
     pub reason: String,
-    /// The beginning of the text, or its part around the problem.
+    /// The beginning of the text, or its part around the problem. Of JSON without the texts of values, which may be secret.
     pub excerpt: String,
 }
 

@@ -6,6 +6,7 @@ mod controllers;
 mod generated;
 mod informers;
 mod over_tls;
+mod stream_limit;
 mod verbs;
 
 use apiloom::server::{Backend, Builder, Config, InProcess, Server};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use apiloom_meta::gvk::GroupResource;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
+use super::path::check_path;
 use super::retry::RetryRules;
 use crate::error::Error;
 use crate::metrics::RequestMetrics;
@@ -173,9 +174,10 @@ impl ClientBuilder {
     pub fn base_path(mut self, path: &str) -> Self {
         self.inner.settings.base_path = path.trim_end_matches('/').to_owned();
         let path = &self.inner.settings.base_path;
-        if !path.is_empty() && !path.starts_with('/') {
-            let problem = format!("the base path {path:?} does not begin with a slash");
-            self.error.get_or_insert(Error::Request(problem));
+        if !path.is_empty()
+            && let Err(error) = check_path(path, "")
+        {
+            self.error.get_or_insert(error);
         }
         self
     }

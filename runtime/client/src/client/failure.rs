@@ -4,13 +4,11 @@ use apiloom_meta::{Status, StatusCause, StatusDetails};
 use http::{HeaderMap, StatusCode, header};
 use serde::Deserialize;
 
+use super::excerpt;
 use crate::error::Error;
 
 /// Most bytes of a failure that are read: texts of proxies can be long.
 pub(super) const MAX_FAILURE_BYTES: usize = 1 << 20;
-
-/// Most bytes of a body that is not a Status which are shown.
-const MAX_EXCERPT: usize = 512;
 
 /// The error of a response with this code.
 pub(super) fn failure(code: StatusCode, headers: &HeaderMap, body: &[u8], is_post: bool) -> Error {
@@ -109,7 +107,7 @@ fn made_up(code: StatusCode, body: &[u8], is_post: bool) -> Status {
         ),
         _ => ("", "the server responded with an unexpected code"),
     };
-    let text = excerpt(body);
+    let text = excerpt::text(body);
     let cause = StatusCause {
         reason: "UnexpectedServerResponse".to_owned(),
         message: text.clone(),
@@ -130,18 +128,6 @@ fn made_up(code: StatusCode, body: &[u8], is_post: bool) -> Status {
         causes: Vec::from_iter((!text.is_empty()).then_some(cause)),
         ..StatusDetails::default()
     })
-}
-
-/// The beginning of a text, without control characters.
-pub(super) fn excerpt(body: &[u8]) -> String {
-    let begin = &body[..body.len().min(MAX_EXCERPT)];
-    let text = String::from_utf8_lossy(begin);
-    let printable = text.chars().map(|character| match character {
-        '\n' | '\t' | '\r' => ' ',
-        control if control.is_control() => char::REPLACEMENT_CHARACTER,
-        other => other,
-    });
-    printable.collect::<String>().trim().to_owned()
 }
 
 /// The texts of `Warning` headers: `299 - "text"`.

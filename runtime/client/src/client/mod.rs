@@ -3,6 +3,7 @@
 mod builder;
 mod delete;
 mod encoding;
+mod excerpt;
 mod failure;
 mod list;
 mod object;

@@ -68,6 +68,32 @@ pub(super) fn push_segment(path: &mut String, what: &str, segment: &str) -> Resu
     Err(Error::Request(format!("the {what} {segment:?} {problem}")))
 }
 
+/// Checks a path and a query that a caller wrote.
+pub(super) fn check_path(path: &str, query: &str) -> Result<(), Error> {
+    let is_plain = |text: &str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii_graphic() && byte != b'#')
+    };
+    let problem = if !path.starts_with('/') {
+        "does not begin with a slash"
+    } else if !is_plain(path) || !is_plain(query) {
+        "has a character that must be encoded"
+    } else if path.contains("//") {
+        "has an empty segment"
+    } else if path.split('/').any(is_dots) {
+        "has a segment of dots"
+    } else {
+        return Ok(());
+    };
+    Err(Error::Request(format!("the path {path:?} {problem}")))
+}
+
+/// Whether a segment, encoded or not, is one that leads to another folder.
+fn is_dots(segment: &str) -> bool {
+    let decoded = segment.to_ascii_lowercase().replace("%2e", ".");
+    decoded == "." || decoded == ".."
+}
+
 /// Appends a parameter to a query.
 pub(super) fn push_parameter(query: &mut String, name: &str, value: &str) {
     if !query.is_empty() {
@@ -117,6 +143,40 @@ mod tests {
         }
         let error = object(&pods, Some(""), "a").unwrap_err();
         assert_eq!(error.to_string(), "the namespace \"\" is empty");
+    }
+
+    #[test]
+    fn a_path_of_a_caller_cannot_mean_another_one() {
+        for good in [
+            "/",
+            "/version",
+            "/apis/",
+            "/api/v1/nodes/a/proxy/x%2Fy",
+            "/a..b/...",
+            "/a:b@c",
+        ] {
+            assert!(check_path(good, "").is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "version",
+            "http://other/x",
+            "//other/x",
+            "/a//b",
+            "/a/../b",
+            "/a/%2e%2E/b",
+            "/.",
+            "/a/.%2e",
+            "/a b",
+            "/a\r\nx: y",
+            "/a#b",
+            "/ä",
+            "/a\u{0}",
+        ] {
+            assert!(check_path(bad, "").is_err(), "{bad:?}");
+        }
+        assert!(check_path("/a", "x=../..//").is_ok());
+        assert!(check_path("/a", "x= HTTP/1.1\r\n").is_err());
     }
 
     #[test]

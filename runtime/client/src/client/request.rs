@@ -14,9 +14,10 @@ use tokio::time::Instant;
 use tokio::time::error::Elapsed;
 
 use super::builder::Client;
+use super::excerpt;
 use super::failure::{self, MAX_FAILURE_BYTES};
 use super::object::ApiResource;
-use super::path::push_parameter;
+use super::path::{check_path, push_parameter};
 use crate::error::{DecodeError, Error};
 use crate::transport::{Body, CollectError};
 
@@ -58,8 +59,17 @@ impl fmt::Debug for RawRequest {
 
 impl Client {
     /// A request to a path of the server, such as `/version`, with this client's settings.
+    ///
+    /// The path may have a query. One that could mean another path to a proxy or to the server is refused when the request is
+    /// sent: with a segment that is empty or dots, a space, or a character that URLs do not have.
     pub fn request(&self, method: Method, path: impl Into<String>) -> RawRequest {
-        RawRequest::new(self.clone(), method, Ok(path.into()))
+        let mut path = path.into();
+        let query = path.find('?').map(|at| path.split_off(at)[1..].to_owned());
+        let query = query.unwrap_or_default();
+        let checked = check_path(&path, &query).map(|()| path);
+        let mut request = RawRequest::new(self.clone(), method, checked);
+        request.query = query;
+        request
     }
 }
 
@@ -352,13 +362,12 @@ pub(super) fn decode_error(
     kind: &str,
 ) -> DecodeError {
     let at = offset(bytes, error.line(), error.column());
-    let start = at.saturating_sub(60);
     DecodeError {
         path: path.to_owned(),
         kind: kind.to_owned(),
         name: String::new(),
-        reason: error.to_string(),
-        excerpt: failure::excerpt(&bytes[start.min(bytes.len())..(at + 60).min(bytes.len())]),
+        reason: excerpt::reason(&error.to_string()),
+        excerpt: excerpt::of(bytes, at),
     }
 }
 

@@ -24,6 +24,9 @@ const FILES_ARE_GOOD_FOR: Duration = Duration::from_secs(60);
 /// every request.
 const SHORTEST: Duration = Duration::from_secs(1);
 
+/// Longest time for which a plugin that failed again and again is not run.
+const LONGEST: Duration = Duration::from_secs(60);
+
 /// A transport whose TLS options can be changed.
 pub(super) trait RenewsTls: Transport {
     /// Makes new connections with these options.
@@ -52,8 +55,18 @@ struct Present {
     tls: TlsOptions,
     read: Option<Instant>,
     exec: Option<ExecStatus>,
+    /// The last run of the plugin, if it failed.
+    failed: Option<Failed>,
     /// Incremented when something changed.
     version: u64,
+}
+
+/// A run of a plugin that failed.
+struct Failed {
+    problem: String,
+    at: Instant,
+    /// How long the plugin is not run again; requests have the same error meanwhile.
+    wait: Duration,
 }
 
 impl Auth {
@@ -68,7 +81,9 @@ impl Auth {
             let value = HeaderValue::try_from(value).map_err(|_| {
                 ConfigError::Malformed(format!("the value of {name} cannot be sent"))
             })?;
-            impersonation.append(HeaderName::from_static(name), value);
+            let name = HeaderName::try_from(name)
+                .map_err(|_| ConfigError::Malformed(format!("{name} cannot be sent")))?;
+            impersonation.append(name, value);
         }
         let authorization = match (&credentials.token, &credentials.basic) {
             (Some(token), _) => Some(bearer(token).map_err(ConfigError::Malformed)?),
@@ -90,6 +105,7 @@ impl Auth {
                 tls,
                 read: None,
                 exec: None,
+                failed: None,
                 version: 0,
             }),
         })
@@ -163,8 +179,21 @@ impl Auth {
         }
         let mut status = None;
         if let Some(exec) = &self.credentials.exec {
+            if let Some(failed) = &present.failed
+                && failed.at.elapsed() < failed.wait
+            {
+                return Err(TransportError::unsent(&*failed.problem));
+            }
             let printed = exec::run(exec, &self.url, &tls).await;
-            let printed = printed.map_err(TransportError::unsent)?;
+            let printed = printed.map_err(|problem| {
+                let last = present.failed.take();
+                let wait = last.map_or(SHORTEST, |last| (last.wait * 2).min(LONGEST));
+                let at = Instant::now();
+                let error = TransportError::unsent(&*problem);
+                present.failed = Some(Failed { problem, at, wait });
+                error
+            })?;
+            present.failed = None;
             if let Some(token) = &printed.token {
                 authorization = Some(bearer(token).map_err(TransportError::unsent)?);
             }
@@ -273,7 +302,15 @@ impl<T: RenewsTls> Inner<T> {
             return Ok(response);
         }
         // Nothing was done for a user who is unknown: the request is sent again if there are other credentials by now.
-        let (authorization, next) = self.auth.header(&self.transport, Some(version)).await?;
+        let renewed = self.auth.header(&self.transport, Some(version)).await;
+        let (authorization, next) = match renewed {
+            Ok(renewed) => renewed,
+            // The server's answer says more than that there are no other credentials.
+            Err(error) => {
+                tracing::warn!("credentials that the server refuses cannot be renewed: {error}");
+                return Ok(response);
+            }
+        };
         if next == version {
             return Ok(response);
         }

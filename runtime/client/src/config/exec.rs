@@ -47,6 +47,9 @@ pub(super) async fn run(exec: &Exec, url: &str, tls: &TlsOptions) -> Result<Exec
             "the plugin {name} has the apiVersion {version:?}, which is not supported"
         ));
     }
+    if exec.command.as_os_str().is_empty() {
+        return Err("the plugin of the user has no command".to_owned());
+    }
     if exec.interactive_mode == "Always" {
         return Err(format!(
             "the plugin {name} needs a terminal (interactiveMode: Always)"

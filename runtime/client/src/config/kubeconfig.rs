@@ -1,15 +1,18 @@
 //! Kubeconfig files: their form, and how several become one.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
 use super::error::ConfigError;
+use crate::transport::without_userinfo;
 
 /// The content of one or several kubeconfig files.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Kubeconfig {
+    #[serde(deserialize_with = "or_empty")]
     pub(super) current_context: String,
     #[serde(deserialize_with = "or_empty")]
     pub(super) clusters: Vec<NamedCluster>,
@@ -22,63 +25,95 @@ pub struct Kubeconfig {
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct NamedCluster {
     pub(super) name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_empty")]
     pub(super) cluster: Cluster,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct NamedUser {
     pub(super) name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_empty")]
     pub(super) user: User,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct NamedContext {
     pub(super) name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_empty")]
     pub(super) context: Context,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub(super) struct Context {
+    #[serde(deserialize_with = "or_empty")]
     pub(super) cluster: String,
+    #[serde(deserialize_with = "or_empty")]
     pub(super) user: String,
+    #[serde(deserialize_with = "or_empty")]
     pub(super) namespace: String,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub(super) struct Cluster {
+    #[serde(deserialize_with = "or_empty")]
     pub(super) server: String,
+    #[serde(deserialize_with = "unless_empty")]
     pub(super) tls_server_name: Option<String>,
+    #[serde(deserialize_with = "or_empty")]
     pub(super) insecure_skip_tls_verify: bool,
+    #[serde(deserialize_with = "unless_empty")]
     pub(super) certificate_authority: Option<PathBuf>,
+    #[serde(deserialize_with = "unless_empty")]
     pub(super) certificate_authority_data: Option<String>,
+    #[serde(deserialize_with = "unless_empty")]
     pub(super) proxy_url: Option<String>,
+}
+
+/// Without the users and passwords of URLs.
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cluster")
+            .field("server", &without_userinfo(&self.server))
+            .finish_non_exhaustive()
+    }
 }
 
 #[derive(Clone, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub(super) struct User {
+    #[serde(deserialize_with = "unless_empty")]
     pub(super) client_certificate: Option<PathBuf>,
+    #[serde(deserialize_with = "unless_empty")]
     pub(super) client_certificate_data: Option<String>,
+    #[serde(deserialize_with = "unless_empty")]
     pub(super) client_key: Option<PathBuf>,
+    #[serde(deserialize_with = "unless_empty")]
     pub(super) client_key_data: Option<String>,
+    #[serde(deserialize_with = "unless_empty")]
     pub(super) token: Option<String>,
     #[serde(rename = "tokenFile")]
+    #[serde(deserialize_with = "unless_empty")]
     pub(super) token_file: Option<PathBuf>,
+    #[serde(deserialize_with = "unless_empty")]
     pub(super) username: Option<String>,
+    #[serde(deserialize_with = "unless_empty")]
     pub(super) password: Option<String>,
     pub(super) exec: Option<Exec>,
     pub(super) auth_provider: Option<serde_json::Value>,
     #[serde(rename = "as")]
+    #[serde(deserialize_with = "unless_empty")]
     pub(super) impersonated: Option<String>,
     #[serde(rename = "as-uid")]
+    #[serde(deserialize_with = "unless_empty")]
     pub(super) impersonated_uid: Option<String>,
     #[serde(rename = "as-groups")]
+    #[serde(deserialize_with = "or_empty")]
     pub(super) impersonated_groups: Vec<String>,
+    #[serde(rename = "as-user-extra")]
+    #[serde(deserialize_with = "or_empty")]
+    pub(super) impersonated_extra: BTreeMap<String, Vec<String>>,
 }
 
 /// Without the secrets.
@@ -89,32 +124,47 @@ impl std::fmt::Debug for User {
 }
 
 /// A program that prints credentials.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Exec {
+    #[serde(deserialize_with = "or_empty")]
     pub(super) api_version: String,
+    #[serde(deserialize_with = "or_empty")]
     pub(super) command: PathBuf,
     #[serde(deserialize_with = "or_empty")]
     pub(super) args: Vec<String>,
     #[serde(deserialize_with = "or_empty")]
     pub(super) env: Vec<Variable>,
+    #[serde(deserialize_with = "or_empty")]
     pub(super) interactive_mode: String,
+    #[serde(deserialize_with = "or_empty")]
     pub(super) provide_cluster_info: bool,
+    #[serde(deserialize_with = "or_empty")]
     pub(super) install_hint: String,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Variable {
+    #[serde(deserialize_with = "or_empty")]
     pub(super) name: String,
+    #[serde(deserialize_with = "or_empty")]
     pub(super) value: String,
 }
 
-/// A list that may be `null`, as Go writes empty ones.
-fn or_empty<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(
+/// A value that may be `null`, as Go writes and reads empty ones.
+fn or_empty<'de, D: serde::Deserializer<'de>, T: Deserialize<'de> + Default>(
     deserializer: D,
-) -> Result<Vec<T>, D::Error> {
+) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// A text that is not set if it is empty, as in Go.
+fn unless_empty<'de, D: serde::Deserializer<'de>, T: From<String>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    Ok(text.filter(|text| !text.is_empty()).map(T::from))
 }
 
 impl Kubeconfig {

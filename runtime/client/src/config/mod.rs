@@ -7,10 +7,11 @@ mod exec;
 mod kubeconfig;
 mod source;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::client::{Client, ClientBuilder};
-use crate::transport::{HttpTransport, TlsOptions};
+use crate::transport::{HttpTransport, TlsOptions, without_userinfo};
 
 use auth::{Auth, Authenticated};
 pub use error::ConfigError;
@@ -31,7 +32,7 @@ const POD: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Config {
     /// URL of the server; its path comes before that of every request.
     pub url: String,
@@ -40,6 +41,19 @@ pub struct Config {
     tls: TlsOptions,
     authorities: Option<Pem>,
     credentials: Credentials,
+}
+
+/// Without the secrets.
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config")
+            .field("url", &without_userinfo(&self.url))
+            .field("namespace", &self.namespace)
+            .field("tls", &self.tls)
+            .field("authorities", &self.authorities)
+            .field("credentials", &self.credentials)
+            .finish()
+    }
 }
 
 impl Client {

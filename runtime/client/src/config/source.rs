@@ -1,5 +1,6 @@
 //! Credentials and certificates where they come from: a text, a file, a program.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use base64::Engine as _;
@@ -48,7 +49,7 @@ pub(super) struct Credentials {
     pub(super) basic: Option<(String, String)>,
     pub(super) exec: Option<Exec>,
     /// Headers that name another user.
-    pub(super) impersonation: Vec<(&'static str, String)>,
+    pub(super) impersonation: Vec<(String, String)>,
 }
 
 /// Without the secrets.
@@ -92,16 +93,6 @@ impl Credentials {
             let password = user.password.clone().unwrap_or_default();
             (username, password)
         });
-        let impersonated = |name, value: &Option<String>| Some((name, value.clone()?));
-        let mut impersonation: Vec<_> = [
-            impersonated("impersonate-user", &user.impersonated),
-            impersonated("impersonate-uid", &user.impersonated_uid),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        let groups = user.impersonated_groups.iter();
-        impersonation.extend(groups.map(|group| ("impersonate-group", group.clone())));
         Ok(Self {
             certificate: pem(
                 "client-certificate-data",
@@ -109,13 +100,56 @@ impl Credentials {
                 &user.client_certificate,
             )?,
             key: pem("client-key-data", &user.client_key_data, &user.client_key)?,
-            token: user.token.clone().filter(|token| !token.is_empty()),
+            token: user.token.clone(),
             token_file: user.token_file.clone(),
             basic,
             exec: user.exec.clone(),
-            impersonation,
+            impersonation: impersonation(user, name)?,
         })
     }
+}
+
+/// The headers that name another user.
+fn impersonation(user: &User, name: &str) -> Result<Vec<(String, String)>, ConfigError> {
+    let mut headers = Vec::new();
+    let mut add = |header: &str, value: &String| headers.push((header.to_owned(), value.clone()));
+    if let Some(uid) = &user.impersonated_uid {
+        add("impersonate-uid", uid);
+    }
+    for group in &user.impersonated_groups {
+        add("impersonate-group", group);
+    }
+    for (key, values) in &user.impersonated_extra {
+        let header = format!("impersonate-extra-{}", escaped(key));
+        for value in values {
+            add(&header, value);
+        }
+    }
+    match &user.impersonated {
+        Some(impersonated) => add("impersonate-user", impersonated),
+        None if headers.is_empty() => {}
+        // A server would ignore them, and the requests would have the rights of the user itself.
+        None => {
+            return Err(ConfigError::Malformed(format!(
+                "the user {name:?} of the kubeconfig has as-uid, as-groups or as-user-extra without as: name the other user there"
+            )));
+        }
+    }
+    Ok(headers)
+}
+
+/// A key as a part of a header's name; the server decodes it.
+fn escaped(key: &str) -> String {
+    let mut text = String::with_capacity(key.len());
+    for byte in key.bytes() {
+        if byte.is_ascii_alphanumeric() || b"!#$&'*+-.^_`|~".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+    text
 }
 
 /// Data in base64 takes precedence over a file.

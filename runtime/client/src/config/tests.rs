@@ -232,15 +232,66 @@ async fn a_plugin_that_fails_is_an_error_without_its_secrets() {
     assert!(error.contains("install it"), "{error}");
 }
 
+/// How often a plugin was run.
+fn runs(folder: &Path) -> usize {
+    let runs = std::fs::read_to_string(folder.join("runs"));
+    runs.map_or(0, |runs| runs.lines().count())
+}
+
+#[tokio::test]
+async fn a_plugin_that_fails_is_not_run_for_every_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::new(&[]);
+    let client = server.client(Credentials {
+        exec: Some(plugin(folder.path(), "{}")),
+        ..Credentials::default()
+    });
+    let mut errors = Vec::new();
+    for _ in 0..5 {
+        errors.push(get(&client).await.unwrap_err().to_string());
+    }
+    assert_eq!(runs(folder.path()), 1);
+    assert!(errors.iter().all(|error| *error == errors[0]), "{errors:?}");
+    // After a second it is run again, then after two.
+    tokio::time::pause();
+    for (seconds, expected) in [(1, 2), (1, 2), (1, 3), (3, 3), (1, 4)] {
+        tokio::time::advance(std::time::Duration::from_secs(seconds)).await;
+        tokio::time::resume();
+        get(&client).await.unwrap_err();
+        assert_eq!(runs(folder.path()), expected);
+        tokio::time::pause();
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_stays_when_the_plugin_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let exec = plugin(folder.path(), r#"{"token":"t$n"}"#);
+    let server = Server::new(&[200, 401, 401]);
+    let client = server.client(Credentials {
+        exec: Some(exec),
+        ..Credentials::default()
+    });
+    get(&client).await.unwrap();
+    std::fs::remove_file(folder.path().join("plugin")).unwrap();
+    tokio::time::pause();
+    tokio::time::advance(std::time::Duration::from_secs(2)).await;
+    tokio::time::resume();
+    for _ in 0..2 {
+        let error = get(&client).await.unwrap_err();
+        assert!(error.is_unauthorized(), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn impersonation_and_passwords_are_headers() {
     let server = Server::new(&[200]);
     let client = server.client(Credentials {
         basic: Some(("me".to_owned(), "pw".to_owned())),
         impersonation: vec![
-            ("impersonate-user", "jane".to_owned()),
-            ("impersonate-group", "a".to_owned()),
-            ("impersonate-group", "b".to_owned()),
+            ("impersonate-user".to_owned(), "jane".to_owned()),
+            ("impersonate-group".to_owned(), "a".to_owned()),
+            ("impersonate-group".to_owned(), "b".to_owned()),
         ],
         ..Credentials::default()
     });
@@ -328,6 +379,86 @@ fn what_is_wrong_in_a_kubeconfig_is_named() {
         let found = problem(from, to);
         assert!(found.contains(part), "{part}: {found}");
         assert!(!found.contains("secret"), "{found}");
+    }
+}
+
+#[test]
+fn empty_texts_and_null_are_not_set() {
+    let text = "
+current-context: one
+clusters:
+- name: c
+  cluster: {server: 'http://a', certificate-authority: '', certificate-authority-data: '', tls-server-name: '', proxy-url: '', insecure-skip-tls-verify: null}
+users:
+- name: u
+  user: {client-certificate: '', client-key: '', token: '', tokenFile: '', username: '', password: '', as: '', as-uid: '', as-groups: null, as-user-extra: null, exec: null, auth-provider: null}
+- {name: v, user: null}
+contexts:
+- name: one
+  context: {cluster: c, user: u, namespace: ''}
+- name: two
+  context: {cluster: c, user: v, namespace: null}
+";
+    let kubeconfig = Kubeconfig::parse(text, Path::new("/etc")).unwrap();
+    for context in ["one", "two"] {
+        let config = Config::from_kubeconfig(&kubeconfig, Some(context)).unwrap();
+        assert_eq!(config.namespace, "default");
+        let credentials = &config.credentials;
+        assert!(credentials.certificate.is_none() && credentials.key.is_none());
+        assert!(credentials.token.is_none() && credentials.token_file.is_none());
+        assert!(credentials.basic.is_none() && credentials.impersonation.is_empty());
+        assert!(config.authorities.is_none() && config.tls.server_name.is_none());
+        config.client().unwrap().build().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn another_user_has_uid_groups_and_extra() {
+    let user = "{as: jane, as-uid: '7', as-groups: [a, b], as-user-extra: {example.com/Team: [x, y], 'a%b': [z]}}";
+    let text = FILE.replace(
+        "{token: secret, tokenFile: token, exec: {command: bin/plugin}}",
+        user,
+    );
+    let kubeconfig = Kubeconfig::parse(&text, Path::new("/etc")).unwrap();
+    let config = Config::from_kubeconfig(&kubeconfig, None).unwrap();
+    let server = Server::new(&[200]);
+    get(&server.client(config.credentials)).await.unwrap();
+    let sent = server.script.sent();
+    let values = |name: &str| -> Vec<String> {
+        let values = sent[0].headers.get_all(name).iter();
+        values
+            .map(|value| value.to_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(values("impersonate-user"), ["jane"]);
+    assert_eq!(values("impersonate-uid"), ["7"]);
+    assert_eq!(values("impersonate-group"), ["a", "b"]);
+    assert_eq!(values("impersonate-extra-example.com%2fteam"), ["x", "y"]);
+    assert_eq!(values("impersonate-extra-a%25b"), ["z"]);
+    for alone in ["as-uid: '7'", "as-groups: [a]", "as-user-extra: {a: [b]}"] {
+        let text = FILE.replace("token: secret", alone);
+        let kubeconfig = Kubeconfig::parse(&text, Path::new("/etc")).unwrap();
+        let error = Config::from_kubeconfig(&kubeconfig, None).unwrap_err();
+        assert!(error.to_string().contains("without as"), "{error}");
+    }
+}
+
+#[test]
+fn passwords_in_urls_are_not_shown() {
+    let text = FILE.replace("https://a:6443", "https://me:secret@a:6443");
+    let kubeconfig = Kubeconfig::parse(&text, Path::new("/etc")).unwrap();
+    let config = Config::from_kubeconfig(&kubeconfig, None).unwrap();
+    let shown = format!(
+        "{kubeconfig:?} {config:?} {:?}",
+        HttpTransport::builder(&config.url)
+    );
+    assert!(
+        shown.contains("@a:6443") && !shown.contains("secret"),
+        "{shown}"
+    );
+    for url in [&*config.url, "http://me:secret@[::1", "ftp://me:secret@a"] {
+        let error = HttpTransport::builder(url).build().unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("secret"), "{error}");
     }
 }
 

@@ -3,7 +3,7 @@
 use apiloom_meta::gvk::GroupVersion;
 use futures_util::future::join_all;
 use http::Method;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::resources::{DiscoveredResource, Discovery};
 use crate::client::{ApiResource, Client};
@@ -36,54 +36,72 @@ enum Root {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Group {
+    #[serde(deserialize_with = "or_empty")]
     metadata: apiloom_meta::ObjectMeta,
+    #[serde(deserialize_with = "or_empty")]
     versions: Vec<Version>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Version {
+    #[serde(deserialize_with = "or_empty")]
     version: String,
+    #[serde(deserialize_with = "or_empty")]
     freshness: String,
+    #[serde(deserialize_with = "or_empty")]
     resources: Vec<Resource>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Resource {
+    #[serde(deserialize_with = "or_empty")]
     resource: String,
     response_kind: Option<Kind>,
+    #[serde(deserialize_with = "or_empty")]
     scope: String,
+    #[serde(deserialize_with = "or_empty")]
     singular_resource: String,
+    #[serde(deserialize_with = "or_empty")]
     verbs: Vec<String>,
+    #[serde(deserialize_with = "or_empty")]
     short_names: Vec<String>,
+    #[serde(deserialize_with = "or_empty")]
     categories: Vec<String>,
+    #[serde(deserialize_with = "or_empty")]
     subresources: Vec<Subresource>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Kind {
+    #[serde(deserialize_with = "or_empty")]
     kind: String,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Subresource {
+    #[serde(deserialize_with = "or_empty")]
     subresource: String,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct LegacyGroup {
+    #[serde(deserialize_with = "or_empty")]
     name: String,
+    #[serde(deserialize_with = "or_empty")]
     versions: Vec<LegacyVersion>,
+    #[serde(deserialize_with = "or_empty")]
     preferred_version: LegacyVersion,
 }
 
 #[derive(Clone, Default, Deserialize)]
 #[serde(default)]
 struct LegacyVersion {
+    #[serde(deserialize_with = "or_empty")]
     version: String,
 }
 
@@ -96,13 +114,27 @@ struct LegacyResources {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct LegacyResource {
+    #[serde(deserialize_with = "or_empty")]
     name: String,
+    #[serde(deserialize_with = "or_empty")]
     singular_name: String,
+    #[serde(deserialize_with = "or_empty")]
     namespaced: bool,
+    #[serde(deserialize_with = "or_empty")]
     kind: String,
+    #[serde(deserialize_with = "or_empty")]
     verbs: Vec<String>,
+    #[serde(deserialize_with = "or_empty")]
     short_names: Vec<String>,
+    #[serde(deserialize_with = "or_empty")]
     categories: Vec<String>,
+}
+
+/// A value that may be `null`, as servers in Go write empty ones.
+fn or_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 impl Discovery {

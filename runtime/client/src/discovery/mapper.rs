@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Mutex;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::resources::{DiscoveredResource, Discovery};
@@ -18,7 +18,10 @@ const SHORTEST: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Mapper {
     client: Client,
+    /// What was read last, and when.
     known: Mutex<Option<(Arc<Discovery>, Instant)>>,
+    /// Held while discovery is read. Those who find what they look for do not wait for it.
+    reading: tokio::sync::Mutex<()>,
 }
 
 /// A resource that was not found.
@@ -39,6 +42,7 @@ impl Mapper {
         Self {
             client,
             known: Mutex::new(None),
+            reading: tokio::sync::Mutex::new(()),
         }
     }
 
@@ -47,12 +51,24 @@ impl Mapper {
     /// # Errors
     /// If the server does not answer.
     pub async fn discovery(&self) -> Result<Arc<Discovery>, Error> {
-        let mut known = self.known.lock().await;
-        if let Some((discovery, _)) = &*known {
-            return Ok(Arc::clone(discovery));
+        if let Some((discovery, _)) = self.known() {
+            return Ok(discovery);
         }
+        let _reading = self.reading.lock().await;
+        // Callers that waited here use what the first one read.
+        match self.known() {
+            Some((discovery, _)) => Ok(discovery),
+            None => self.read().await,
+        }
+    }
+
+    fn known(&self) -> Option<(Arc<Discovery>, Instant)> {
+        self.known.lock().clone()
+    }
+
+    async fn read(&self) -> Result<Arc<Discovery>, Error> {
         let discovery = Arc::new(Discovery::read(&self.client).await?);
-        *known = Some((Arc::clone(&discovery), Instant::now()));
+        *self.known.lock() = Some((Arc::clone(&discovery), Instant::now()));
         Ok(discovery)
     }
 
@@ -89,16 +105,12 @@ impl Mapper {
         if let Some(found) = find(&*self.discovery().await?) {
             return Ok(Some(found));
         }
-        // Callers that wait here use what the first one reads.
-        let mut known = self.known.lock().await;
-        if let Some((discovery, read)) = &*known
+        let _reading = self.reading.lock().await;
+        if let Some((discovery, read)) = self.known()
             && read.elapsed() < SHORTEST
         {
-            return Ok(find(discovery));
+            return Ok(find(&discovery));
         }
-        let discovery = Arc::new(Discovery::read(&self.client).await?);
-        let found = find(&discovery);
-        *known = Some((discovery, Instant::now()));
-        Ok(found)
+        Ok(find(&*self.read().await?))
     }
 }

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use apiloom_meta::gvk::GroupVersion;
+use futures_util::future::BoxFuture;
 
 use super::*;
 use crate::client::Client;
 use crate::scripted::Script;
+use crate::transport::{Body, Transport, TransportError};
 
 const CORE: &str = r#"{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":""},"versions":[{"version":"v1","freshness":"Current","resources":[
  {"resource":"pods","responseKind":{"group":"","version":"","kind":"Pod"},"scope":"Namespaced","singularResource":"pod","verbs":["get","list"],"shortNames":["po"],"categories":["all"],"subresources":[{"subresource":"log"}]},
@@ -80,6 +82,65 @@ async fn servers_without_aggregated_discovery_are_read_group_by_group() {
     assert_eq!((&*pot.resource.version, pot.is_namespaced), ("v2", true));
     assert_eq!(pot.subresources, ["status"]);
     assert_eq!(discovery.incomplete, [GroupVersion::new("ex.io", "v1")]);
+}
+
+#[tokio::test]
+async fn empty_lists_may_be_null() {
+    let groups = r#"{"kind":"APIGroupDiscoveryList","items":[
+     {"metadata":null,"versions":null},
+     {"metadata":{"name":"ex.io"},"versions":[{"version":"v1","resources":null},
+      {"version":"v2","freshness":null,"resources":[{"resource":"pots","responseKind":{"kind":"Pot"},"scope":"Cluster","singularResource":null,"verbs":null,"shortNames":null,"categories":null,"subresources":null}]}]}]}"#;
+    let script = Script::new().answer(404, "").answer(200, groups);
+    let discovery = Discovery::read(&Client::new(script)).await.unwrap();
+    assert!(discovery.resource("pots").unwrap().verbs.is_empty());
+    let groups = r#"{"kind":"APIGroupList","groups":[{"name":"a","versions":null,"preferredVersion":null},{"name":"ex.io","versions":[{"version":"v1"}]}]}"#;
+    let pots = r#"{"resources":[{"name":"pots","singularName":null,"namespaced":null,"kind":"Pot","verbs":null,"shortNames":null,"categories":null}]}"#;
+    let script = Script::new()
+        .answer(404, "")
+        .answer(200, groups)
+        .answer(200, pots);
+    let discovery = Discovery::read(&Client::new(script)).await.unwrap();
+    assert!(discovery.resource("pots").unwrap().verbs.is_empty());
+    assert_eq!(discovery.incomplete, []);
+}
+
+/// Answers as a script, but waits before it answers.
+struct Waiting {
+    script: Script,
+    may_answer: std::sync::Arc<tokio::sync::Semaphore>,
+}
+
+impl Transport for Waiting {
+    fn call(
+        &self,
+        request: http::Request<Body>,
+    ) -> BoxFuture<'static, Result<http::Response<Body>, TransportError>> {
+        let (answer, may_answer) = (self.script.call(request), self.may_answer.clone());
+        Box::pin(async move {
+            may_answer.acquire().await.unwrap().forget();
+            answer.await
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_known_name_does_not_wait_for_an_unknown_one() {
+    let may_answer = std::sync::Arc::new(tokio::sync::Semaphore::new(2));
+    let mapper = Mapper::new(Client::new(Waiting {
+        script: aggregated(aggregated(Script::new())),
+        may_answer: may_answer.clone(),
+    }));
+    mapper.resource("pods").await.unwrap();
+    tokio::time::advance(Duration::from_secs(10)).await;
+    let unknown = mapper.resource("unknown");
+    tokio::pin!(unknown);
+    // The server does not answer this one.
+    let waits = tokio::time::timeout(Duration::from_secs(1), &mut unknown).await;
+    assert!(waits.is_err());
+    let known = tokio::time::timeout(Duration::from_secs(1), mapper.resource("pods")).await;
+    assert_eq!(known.unwrap().unwrap().resource.plural, "pods");
+    may_answer.add_permits(2);
+    unknown.await.unwrap_err();
 }
 
 #[tokio::test(start_paused = true)]

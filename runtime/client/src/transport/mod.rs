@@ -11,6 +11,8 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use tower_service::Service;
 
+#[cfg(feature = "tls")]
+pub(crate) use self::http::without_userinfo;
 pub use self::http::{HttpTransport, HttpTransportBuilder, HttpTransportError};
 #[cfg(feature = "tls")]
 pub use self::http::{TlsError, TlsOptions};

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
+use super::super::excerpt;
 use super::super::list::{Identity, Undecodable, undecodable};
 use super::super::object::ApiObject;
 use super::super::request::decode_error;
@@ -56,6 +57,8 @@ pub(super) enum LineError {
     Failure(Error),
     /// It is not the JSON of an event at all.
     Malformed(DecodeError),
+    /// It is an event of this type, which this client does not know.
+    Unknown(String),
 }
 
 /// Decodes a line.
@@ -89,13 +92,7 @@ pub(super) fn decode<K: ApiObject>(
                 |status| LineError::Failure(Error::Api(Box::new(status))),
             ));
         }
-        unknown => {
-            let error = <serde_json::Error as serde::de::Error>::custom(format!(
-                "unknown type {unknown:?} of an event"
-            ));
-            let found = undecodable(&error, object, path, kind);
-            return Ok(WatchEvent::Undecodable(Box::new(found)));
-        }
+        unknown => return Err(LineError::Unknown(excerpt::text(unknown.as_bytes()))),
     };
     match serde_json::from_slice::<K>(object) {
         Ok(decoded) => Ok(wrap(decoded)),

@@ -19,6 +19,9 @@ use crate::error::Error;
 pub use event::{Bookmark, WatchEvent};
 pub use stream::WatchStream;
 
+/// The shortest time that a watch without one is open.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+
 /// A watch; awaiting it sends it and gives the stream of events.
 ///
 /// It is sent once: what an error means for the watch is the caller's decision, who knows where to resume.
@@ -85,7 +88,8 @@ impl<K: ApiObject> WatchRequest<K> {
         self
     }
 
-    /// How long the server keeps the watch open, in whole seconds. Default: the server's, half an hour to an hour.
+    /// How long the server keeps the watch open, in whole seconds. Default: a random time of half an hour to an hour, as servers
+    /// choose it themselves.
     ///
     /// A stream that is still open half a minute later ends with a timeout: the connection is dead.
     pub fn timeout(mut self, timeout: Duration) -> Self {
@@ -100,9 +104,13 @@ impl<K: ApiObject> IntoFuture for WatchRequest<K> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
+            // Without a time, a stream over HTTP/1.1 would wait for ever for a server that is gone.
+            let timeout = self.options.timeout;
+            let timeout = timeout.unwrap_or_else(|| DEFAULT_TIMEOUT.mul_f64(1.0 + fastrand::f64()));
             let options = ListOptions {
                 limit: None,
                 continue_token: None,
+                timeout: Some(timeout),
                 ..self.options
             };
             let mut request = options.add_to(self.make.request());
@@ -118,7 +126,7 @@ impl<K: ApiObject> IntoFuture for WatchRequest<K> {
             let path = request.shown_path();
             let most = self.make.client.settings().max_watch_line_bytes;
             let response = request.without_retry().stream().await?;
-            WatchStream::new(response, path, self.make.kind, most, options.timeout)
+            WatchStream::new(response, path, self.make.kind, most, timeout)
         })
     }
 }

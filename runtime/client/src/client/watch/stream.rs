@@ -12,8 +12,8 @@ use http::{Response, header};
 use http_body::Body as _;
 use tokio::time::Sleep;
 
-use super::super::failure;
 use super::super::object::ApiObject;
+use super::super::{excerpt, failure};
 use super::event::{LineError, WatchEvent, decode};
 use super::lines::Lines;
 use crate::error::{DecodeError, Error};
@@ -36,7 +36,9 @@ pub struct WatchStream<K> {
     path: String,
     kind: String,
     /// When the server must have ended the watch.
-    deadline: Option<(Pin<Box<Sleep>>, Duration)>,
+    deadline: Pin<Box<Sleep>>,
+    /// The whole time until then.
+    most: Duration,
     state: State,
     object: PhantomData<fn() -> K>,
 }
@@ -60,7 +62,7 @@ impl<K: ApiObject> WatchStream<K> {
         path: String,
         kind: String,
         max_line_bytes: usize,
-        timeout: Option<Duration>,
+        timeout: Duration,
     ) -> Result<Self, Error> {
         let (parts, body) = response.into_parts();
         let encoding = parts.headers.get(header::CONTENT_ENCODING);
@@ -75,16 +77,14 @@ impl<K: ApiObject> WatchStream<K> {
                 excerpt: String::new(),
             })));
         }
-        let deadline = timeout.map(|timeout| {
-            let most = timeout.saturating_add(MARGIN);
-            (Box::pin(tokio::time::sleep(most)), most)
-        });
+        let most = timeout.saturating_add(MARGIN);
         Ok(Self {
             body,
             lines: Lines::new(max_line_bytes),
             path,
             kind,
-            deadline,
+            deadline: Box::pin(tokio::time::sleep(most)),
+            most,
             state: State::First,
             object: PhantomData,
         })
@@ -92,32 +92,43 @@ impl<K: ApiObject> WatchStream<K> {
 
     /// The next event, from what has arrived.
     fn take_event(&mut self) -> Option<Result<WatchEvent<K>, Error>> {
-        let line = match self.lines.next() {
-            Ok(line) => line?,
-            Err(_) => {
-                self.close();
-                return Some(Err(self.malformed(
-                    "an event is longer than max_watch_line_bytes of the client",
-                )));
-            }
-        };
-        match decode(&line, &self.path, &self.kind) {
-            Ok(event) => {
-                self.state = State::Events;
-                Some(Ok(event))
-            }
-            Err(LineError::Failure(error)) => {
-                self.close();
-                Some(Err(error))
-            }
-            Err(LineError::Malformed(error)) if matches!(self.state, State::First) => {
-                self.begin_other(&line, error);
-                None
-            }
-            Err(LineError::Malformed(error)) => {
-                self.close();
-                Some(Err(Error::Decode(Box::new(error))))
-            }
+        loop {
+            let line = match self.lines.next() {
+                Ok(line) => line?,
+                Err(_) => {
+                    self.close();
+                    return Some(Err(self.malformed(
+                        "an event is longer than max_watch_line_bytes of the client",
+                    )));
+                }
+            };
+            return match decode(&line, &self.path, &self.kind) {
+                Ok(event) => {
+                    self.state = State::Events;
+                    Some(Ok(event))
+                }
+                Err(LineError::Unknown(event_type)) => {
+                    // What it means for its object is unknown too: the object stays as it is.
+                    tracing::warn!(
+                        path = self.path,
+                        "an event of the unknown type {event_type:?} is skipped"
+                    );
+                    self.state = State::Events;
+                    continue;
+                }
+                Err(LineError::Failure(error)) => {
+                    self.close();
+                    Some(Err(error))
+                }
+                Err(LineError::Malformed(error)) if matches!(self.state, State::First) => {
+                    self.begin_other(&line, error);
+                    None
+                }
+                Err(LineError::Malformed(error)) => {
+                    self.close();
+                    Some(Err(Error::Decode(Box::new(error))))
+                }
+            };
         }
     }
 
@@ -149,7 +160,7 @@ impl<K: ApiObject> WatchStream<K> {
             kind: self.kind.clone(),
             name: String::new(),
             reason: reason.to_owned(),
-            excerpt: failure::excerpt(self.lines.rest()),
+            excerpt: excerpt::of(self.lines.rest(), 0),
         }))
     }
 
@@ -193,7 +204,7 @@ impl<K: ApiObject> WatchStream<K> {
                 None => true,
             };
             if is_full {
-                error.excerpt = failure::excerpt(text);
+                error.excerpt = excerpt::of(text, 0);
                 let failure = failure::failure_in_success(text);
                 let error = failure.unwrap_or_else(|| Error::Decode(error.clone()));
                 self.close();
@@ -227,11 +238,8 @@ impl<K: ApiObject> Stream for WatchStream<K> {
                 }
                 Poll::Ready(None) => return Poll::Ready(self.end()),
                 Poll::Pending => {
-                    let Some((deadline, most)) = &mut self.deadline else {
-                        return Poll::Pending;
-                    };
-                    ready!(deadline.as_mut().poll(cx));
-                    let error = Error::Timeout(*most);
+                    ready!(self.deadline.as_mut().poll(cx));
+                    let error = Error::Timeout(self.most);
                     self.close();
                     return Poll::Ready(Some(Err(error)));
                 }

@@ -10,7 +10,8 @@ use crate::error::Error;
 use crate::scripted::{End, Script};
 
 async fn watch(script: Script) -> WatchStream<Pot> {
-    pots(script).watch().from("1").bookmarks().await.unwrap()
+    let request = pots(script).watch().from("1").bookmarks();
+    request.timeout(Duration::from_secs(60)).await.unwrap()
 }
 
 /// The events as short texts, then the error or `end`.
@@ -54,7 +55,7 @@ async fn events_are_decoded_in_order() {
     let sent = &script.sent()[0];
     assert_eq!(
         sent.uri,
-        "/apis/kitchen.example.com/v1/namespaces/ns/pots?resourceVersion=1&watch=1&allowWatchBookmarks=true"
+        "/apis/kitchen.example.com/v1/namespaces/ns/pots?resourceVersion=1&timeoutSeconds=60&watch=1&allowWatchBookmarks=true"
     );
     assert_eq!(sent.headers["accept-encoding"], "identity");
 }
@@ -98,7 +99,7 @@ async fn trap_16_long_lines_are_decoded_up_to_the_limit() {
 }
 
 #[tokio::test]
-async fn trap_5_and_6_bookmarks_need_not_be_valid_objects() {
+async fn trap_05_06_bookmarks_need_not_be_valid_objects() {
     let text = concat!(
         r#"{"type":"BOOKMARK","object":{"kind":"Pot","metadata":{"resourceVersion":"7"}}}"#,
         "\n",
@@ -129,10 +130,42 @@ async fn trap_17_an_undecodable_object_is_an_event_with_its_key() {
     let found = events(Script::new().pieces(&[&text], End::Clean)).await;
     assert_eq!((&*found[0], &*found[3]), ("+a@2", "+c@4"));
     assert!(
-        found[1].starts_with("?ns/b@3 invalid type: string \"many\""),
+        found[1].starts_with("?ns/b@3 invalid type: string \"…\", expected"),
         "{found:?}"
     );
     assert!(found[2].starts_with("?/@ "), "{found:?}");
+}
+
+#[tokio::test]
+async fn events_of_unknown_types_are_skipped() {
+    let text = [
+        pot("RENAMED", "b", "1"),
+        pot("ADDED", "a", "2"),
+        pot("MOVED", "a", "3"),
+        format!("{{\"object\":{{}},\"type\":\"paused now\"}}\n"),
+        pot("MODIFIED", "a", "4"),
+    ]
+    .concat();
+    let found = events(Script::new().pieces(&[&text], End::Clean)).await;
+    assert_eq!(found, ["+a@2", "~a@4"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_without_a_timeout_ends_too() {
+    for _ in 0..20 {
+        let began = tokio::time::Instant::now();
+        let script = Script::new().pieces(&[], End::Open);
+        let mut stream = pots(script.clone()).watch().await.unwrap();
+        let uri = script.sent()[0].uri.clone();
+        let (_, asked) = uri.split_once("timeoutSeconds=").unwrap();
+        let (asked, _) = asked.split_once('&').unwrap();
+        let asked: u64 = asked.parse().unwrap();
+        assert!((1800..=3600).contains(&asked), "{uri}");
+        let error = stream.next().await.unwrap().unwrap_err();
+        assert!(matches!(error, Error::Timeout(_)));
+        let over = began.elapsed().as_secs() - asked;
+        assert!((29..=31).contains(&over), "{over}");
+    }
 }
 
 #[tokio::test]

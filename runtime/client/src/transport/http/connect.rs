@@ -5,11 +5,14 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::sync::oneshot;
 
 use super::connection::Sender;
 use super::origin::Origin;
+use super::server_settings::{ServerSettings, SettingsReader};
 use crate::transport::TransportError;
 
 /// A peer that answers no ping of HTTP/2 for these times is gone: as client-go, 30 seconds without a byte and 15 for the
@@ -19,6 +22,15 @@ const PING_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How long one address of several may take before the next one is tried.
 const ADDRESS_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The system asks for a sign of life of a peer that is silent for so long, and again until it gives up after some minutes:
+/// HTTP/1.1 has no pings, and an open stream may have nothing to say.
+fn keep_alive(stream: &TcpStream) -> io::Result<()> {
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, PING_INTERVAL)?;
+    sockopt::set_tcp_keepintvl(stream, PING_TIMEOUT)?;
+    Ok(())
+}
 
 /// The bytes of a connection, encrypted or not.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send {}
@@ -45,6 +57,7 @@ pub(super) async fn tcp(origin: &Origin) -> io::Result<TcpStream> {
             Ok(stream) => {
                 // Requests are written in one piece: to wait for more would only delay them.
                 stream.set_nodelay(true)?;
+                keep_alive(&stream)?;
                 return Ok(stream);
             }
             Err(error) => last = io::Error::new(error.kind(), format!("{address}: {error}")),
@@ -60,10 +73,21 @@ const STREAM_WINDOW: u32 = 1 << 20;
 /// others.
 const CONNECTION_WINDOW: u32 = 250 * STREAM_WINDOW;
 
+/// A new connection.
+pub(super) struct Connected {
+    pub(super) sender: Sender,
+    /// Tells what the server allows; without a value for HTTP/1.1, and if the connection ends before.
+    pub(super) settings: oneshot::Receiver<ServerSettings>,
+}
+
 /// Begins HTTP/2 or HTTP/1.1; the connection runs in a task of its own.
-pub(super) async fn handshake(stream: BoxStream, is_http2: bool) -> Result<Sender, TransportError> {
-    let io = TokioIo::new(stream);
+pub(super) async fn handshake(
+    stream: BoxStream,
+    is_http2: bool,
+) -> Result<Connected, TransportError> {
     if is_http2 {
+        let (stream, settings) = SettingsReader::new(stream);
+        let io = TokioIo::new(stream);
         let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
         builder
             .timer(TokioTimer::new())
@@ -81,8 +105,10 @@ pub(super) async fn handshake(stream: BoxStream, is_http2: bool) -> Result<Sende
                 tracing::debug!(%error, "a connection of HTTP/2 broke off");
             }
         });
-        return Ok(Sender::Http2(sender));
+        let sender = Sender::Http2(sender);
+        return Ok(Connected { sender, settings });
     }
+    let io = TokioIo::new(stream);
     let (sender, connection) = hyper::client::conn::http1::handshake(io)
         .await
         .map_err(TransportError::unsent)?;
@@ -91,5 +117,24 @@ pub(super) async fn handshake(stream: BoxStream, is_http2: bool) -> Result<Sende
             tracing::debug!(%error, "a connection of HTTP/1.1 broke off");
         }
     });
-    Ok(Sender::Http1(sender))
+    let (_, settings) = oneshot::channel();
+    Ok(Connected {
+        sender: Sender::Http1(sender),
+        settings,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_system_looks_for_silent_peers() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let stream = tcp(&Origin::parse(&url).unwrap()).await.unwrap();
+        assert!(sockopt::socket_keepalive(&stream).unwrap());
+        assert_eq!(sockopt::tcp_keepidle(&stream).unwrap(), PING_INTERVAL);
+        assert_eq!(sockopt::tcp_keepintvl(&stream).unwrap(), PING_TIMEOUT);
+    }
 }

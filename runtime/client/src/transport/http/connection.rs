@@ -2,11 +2,10 @@
 
 use std::error::Error as _;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
@@ -29,11 +28,29 @@ pub(super) struct Lease {
 pub(super) type GiveBack = Box<dyn FnOnce(http1::SendRequest<Body>) + Send>;
 
 /// What happens when the response of a request has ended.
+#[derive(Default)]
 pub(super) struct LeaseEnd {
     /// `None` for HTTP/2, and for a connection that is not used again.
     pub(super) give_back: Option<GiveBack>,
-    /// Held as long as a stream of HTTP/2 is in use: the pool counts the references.
-    pub(super) _stream: Option<Arc<()>>,
+    /// Held as long as a stream of HTTP/2 is in use.
+    pub(super) _stream: Option<StreamEnd>,
+}
+
+/// Held as long as a stream of HTTP/2 is in use. When it is dropped, another one has room.
+pub(super) struct StreamEnd(Option<Box<dyn FnOnce() + Send>>);
+
+impl StreamEnd {
+    pub(super) fn new(end: impl FnOnce() + Send + 'static) -> Self {
+        Self(Some(Box::new(end)))
+    }
+}
+
+impl Drop for StreamEnd {
+    fn drop(&mut self) {
+        if let Some(end) = self.0.take() {
+            end();
+        }
+    }
 }
 
 /// The result of sending a request once.
@@ -51,6 +68,7 @@ impl Lease {
 
     pub(super) async fn send(self, request: Request<Body>) -> Attempt {
         let Self { sender, end } = self;
+        let is_connect = request.method() == Method::CONNECT;
         let (sent, sender) = match sender {
             Sender::Http1(mut sender) => {
                 let sent = sender.try_send_request(request).await;
@@ -60,7 +78,7 @@ impl Lease {
             Sender::Http2(mut sender) => (sender.try_send_request(request).await, None),
         };
         match sent {
-            Ok(response) => Attempt::Response(response_of(response, sender, end)),
+            Ok(response) => Attempt::Response(response_of(response, sender, end, is_connect)),
             Err(mut error) => {
                 let was_taken = error.take_message().is_none();
                 let error = error.into_error();
@@ -93,16 +111,19 @@ fn response_of(
     response: Response<Incoming>,
     sender: Option<http1::SendRequest<Body>>,
     end: LeaseEnd,
+    is_connect: bool,
 ) -> Response<Body> {
     // A connection that was switched to another protocol takes no more requests.
     let sender = sender.filter(|_| response.status() != StatusCode::SWITCHING_PROTOCOLS);
+    // A stream that was switched is in use as long as there is its empty body.
+    let is_tunnel = is_connect && response.status() == StatusCode::OK;
     response.map(|body| {
         let mut body = LeasedBody {
             body,
             sender,
             end: Some(end),
         };
-        if body.body.is_end_stream() {
+        if body.body.is_end_stream() && !is_tunnel {
             body.finish();
         }
         Body::new(body)

@@ -9,6 +9,7 @@ mod connection;
 mod gzip;
 mod origin;
 mod pool;
+mod server_settings;
 mod settings;
 #[cfg(feature = "tls")]
 mod tls;
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::{HeaderValue, Request, Response, Version, header};
+use http::{HeaderValue, Method, Request, Response, Version, header};
 use http_body::Body as _;
 
 use self::connection::{Attempt, Lease};
@@ -27,6 +28,8 @@ use self::origin::Origin;
 use self::pool::Pool;
 use self::settings::Settings;
 use super::{Body, Transport, TransportError};
+
+pub(crate) use self::origin::without_userinfo;
 
 #[cfg(feature = "tls")]
 pub use tls::{TlsError, TlsOptions};
@@ -114,7 +117,9 @@ impl HttpTransport {
 
     async fn send(self, request: Request<Body>) -> Result<Response<Body>, TransportError> {
         let (parts, body) = request.into_parts();
-        let is_upgrade = parts.headers.contains_key(header::UPGRADE);
+        let upgrade = parts.headers.get(header::UPGRADE);
+        let is_upgrade = upgrade.is_some();
+        let is_websocket = upgrade.is_some_and(|to| to == "websocket");
         #[cfg(feature = "gzip")]
         let (parts, decodes) = {
             let mut parts = parts;
@@ -132,10 +137,12 @@ impl HttpTransport {
             Sendable::Once(Some(body))
         };
         for _ in 0..MAX_ATTEMPTS {
-            let lease = if is_upgrade {
-                self.inner.pool.connect_for_upgrade().await?
-            } else {
-                self.inner.pool.lease().await?
+            let pool = &self.inner.pool;
+            let stream = is_websocket.then(|| pool.existing_for_websocket());
+            let lease = match stream.flatten() {
+                Some(stream) => stream,
+                None if is_upgrade => pool.connect_for_upgrade().await?,
+                None => pool.lease().await?,
             };
             let Some(body) = body.take() else {
                 break;
@@ -145,6 +152,9 @@ impl HttpTransport {
             *request.headers_mut() = parts.headers.clone();
             *request.extensions_mut() = parts.extensions.clone();
             self.address(&mut request, &parts.uri, &lease)?;
+            if is_websocket && lease.is_http2() {
+                to_extended_connect(&mut request);
+            }
             match lease.send(request).await {
                 Attempt::Response(response) => {
                     #[cfg(feature = "gzip")]
@@ -182,6 +192,20 @@ impl HttpTransport {
             .parse()
             .map_err(|error| TransportError::unsent(format!("{uri:?} is no URI: {error}")))?;
         Ok(())
+    }
+}
+
+/// Makes a CONNECT of the GET that asks for a WebSocket, as HTTP/2 has it (RFC 8441).
+fn to_extended_connect(request: &mut Request<Body>) {
+    *request.method_mut() = Method::CONNECT;
+    let extensions = request.extensions_mut();
+    extensions.insert(hyper::ext::Protocol::from_static("websocket"));
+    for name in [
+        header::CONNECTION,
+        header::UPGRADE,
+        header::SEC_WEBSOCKET_KEY,
+    ] {
+        request.headers_mut().remove(name);
     }
 }
 
@@ -226,7 +250,7 @@ impl HttpTransportBuilder {
     }
 
     /// Most requests at a time on one connection of HTTP/2; more get further connections. Watches count until they end.
-    /// Default 100, which servers allow as a rule.
+    /// A server that allows fewer gets fewer. Default 100, which servers allow as a rule.
     pub fn max_streams_per_connection(mut self, streams: usize) -> Self {
         self.settings.max_streams = streams.max(1);
         self
@@ -252,7 +276,8 @@ impl HttpTransportBuilder {
     pub fn build(self) -> Result<HttpTransport, HttpTransportError> {
         let origin = Origin::parse(&self.url).map_err(HttpTransportError::Url)?;
         let authority = HeaderValue::try_from(origin.authority()).map_err(|_| {
-            HttpTransportError::Url(format!("{:?} has no host for a header", self.url))
+            let url = without_userinfo(&self.url);
+            HttpTransportError::Url(format!("{url:?} has no host for a header"))
         })?;
         #[cfg(feature = "tls")]
         let tls = if origin.is_https {
@@ -285,7 +310,7 @@ impl HttpTransportBuilder {
 impl fmt::Debug for HttpTransportBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpTransportBuilder")
-            .field("url", &self.url)
+            .field("url", &without_userinfo(&self.url))
             .finish_non_exhaustive()
     }
 }

@@ -1,8 +1,22 @@
 //! Scheme, host and port of a server.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use http::Uri;
+
+/// A URL as it is shown in errors: without a user and a password, also if it is malformed.
+pub(crate) fn without_userinfo(url: &str) -> Cow<'_, str> {
+    let start = url.find("://").map_or(0, |at| at + 3);
+    let rest = &url[start..];
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    // A password that was not escaped can have any of these characters.
+    let at = rest[..end].rfind('@').or_else(|| rest.rfind('@'));
+    match at {
+        Some(at) => format!("{}…@{}", &url[..start], &rest[at + 1..]).into(),
+        None => url.into(),
+    }
+}
 
 /// Where a server is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +35,7 @@ impl Origin {
         } else {
             format!("https://{url}")
         };
+        let url = without_userinfo(url);
         let uri: Uri = text
             .parse()
             .map_err(|error| format!("the URL {url:?} of the server is malformed: {error}"))?;
@@ -99,5 +114,17 @@ mod tests {
         }
         let error = print("https://me:secret@a").unwrap_err();
         assert!(!error.contains("secret"), "{error}");
+        for url in [
+            "ftp://me:secret@a",
+            "https://me:secret@",
+            "https://me:sec ret@a",
+            "me:secret@a:99999",
+            "https://me:secret/@a",
+        ] {
+            let error = print(url).unwrap_err();
+            assert!(!error.contains("sec"), "{error}");
+        }
+        assert_eq!(without_userinfo("https://a/b"), "https://a/b");
+        assert_eq!(without_userinfo("https://me:pw@a/b"), "https://…@a/b");
     }
 }

@@ -1,14 +1,20 @@
 //! The connections to one server. Those of HTTP/2 are shared up to a number of streams; those of HTTP/1.1 are idle or in use.
+//!
+//! A request without a connection waits, and gets the first one that has room. Connections are made in tasks of their own:
+//! a caller that gives up ends none that others wait for, and requests that need several do not wait for one after the other.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use hyper::client::conn::{http1, http2};
 use parking_lot::Mutex;
+use tokio::sync::oneshot;
 
-use super::connect::{self, BoxStream};
-use super::connection::{Lease, LeaseEnd, Sender};
+use super::connect::{self, BoxStream, Connected};
+use super::connection::{Lease, LeaseEnd, Sender, StreamEnd};
 use super::origin::Origin;
+use super::server_settings::ServerSettings;
 use super::settings::Settings;
 #[cfg(feature = "tls")]
 use super::tls::Tls;
@@ -25,11 +31,8 @@ pub(super) struct Pool {
     origin: Origin,
     settings: Settings,
     state: Mutex<State>,
-    /// Held while a connection is made, as long as the server may speak HTTP/2: then all who wait can share it.
-    connecting: tokio::sync::Mutex<()>,
 }
 
-#[derive(Default)]
 struct State {
     #[cfg(feature = "tls")]
     tls: Option<Arc<Tls>>,
@@ -37,21 +40,38 @@ struct State {
     generation: u64,
     /// Whether the last connection was of HTTP/1.1.
     is_http1: bool,
+    /// How many streams the last connection of HTTP/2 allowed.
+    streams: usize,
     shared: Vec<Shared>,
     idle: Vec<Idle>,
+    /// The requests without a connection, the first one in front.
+    waiting: VecDeque<Waiting>,
+    /// Number of connections that are being made.
+    connecting: usize,
 }
+
+/// A request without a connection.
+type Waiting = oneshot::Sender<Result<Lease, TransportError>>;
 
 /// A connection of HTTP/2.
 struct Shared {
     sender: http2::SendRequest<Body>,
     /// One reference is the pool's, each other one a stream's.
     streams: Arc<()>,
+    /// By the first settings of the server. It can lower the number later: then a stream waits for another one to end.
+    settings: ServerSettings,
 }
 
 /// A connection of HTTP/1.1 without a request.
 struct Idle {
     sender: http1::SendRequest<Body>,
     since: tokio::time::Instant,
+}
+
+impl Shared {
+    fn has_room(&self) -> bool {
+        Arc::strong_count(&self.streams) <= self.settings.most_streams
+    }
 }
 
 impl Pool {
@@ -63,13 +83,18 @@ impl Pool {
         let state = State {
             #[cfg(feature = "tls")]
             tls: tls.map(Arc::new),
-            ..State::default()
+            generation: 0,
+            is_http1: settings.is_http1_only || !origin.is_https,
+            streams: settings.max_streams,
+            shared: Vec::new(),
+            idle: Vec::new(),
+            waiting: VecDeque::new(),
+            connecting: 0,
         };
         Self {
             origin,
             settings,
             state: Mutex::new(state),
-            connecting: tokio::sync::Mutex::new(()),
         }
     }
 
@@ -89,52 +114,68 @@ impl Pool {
 
     /// A connection that takes a request: one that exists, or a new one.
     pub(super) async fn lease(self: &Arc<Self>) -> Result<Lease, TransportError> {
-        if let Some(lease) = self.existing() {
-            return Ok(lease);
-        }
-        let is_http1 = self.state.lock().is_http1 || !self.origin.is_https;
-        let _guard = if is_http1 {
-            None
-        } else {
-            let guard = self.connecting.lock().await;
-            if let Some(lease) = self.existing() {
+        let receiver = {
+            let mut state = self.state.lock();
+            if let Some(lease) = self.existing(&mut state) {
                 return Ok(lease);
             }
-            Some(guard)
+            let (sender, receiver) = oneshot::channel();
+            state.waiting.push_back(sender);
+            self.connect_for_waiting(&mut state);
+            receiver
         };
-        self.connect(false).await
+        let lease = receiver.await;
+        lease.unwrap_or_else(|_| Err(TransportError::unsent("the connections were dropped")))
+    }
+
+    /// A stream of a connection of HTTP/2 on which the server takes WebSockets, if there is one with room.
+    pub(super) fn existing_for_websocket(self: &Arc<Self>) -> Option<Lease> {
+        let mut state = self.state.lock();
+        state.shared.retain(|shared| !shared.sender.is_closed());
+        let mut shared = state.shared.iter();
+        let found = shared.find(|shared| shared.settings.has_extended_connect && shared.has_room());
+        found.map(|shared| self.lease_of(shared))
+    }
+
+    fn lease_of(self: &Arc<Self>, shared: &Shared) -> Lease {
+        Lease {
+            sender: Sender::Http2(shared.sender.clone()),
+            end: self.stream_end(Arc::clone(&shared.streams)),
+        }
     }
 
     /// A new connection of HTTP/1.1, which the response of its request may switch to another protocol.
     pub(super) async fn connect_for_upgrade(self: &Arc<Self>) -> Result<Lease, TransportError> {
-        self.connect(true).await
+        let (connected, _) = self.connect(true).await?;
+        Ok(Lease {
+            sender: connected.sender,
+            end: LeaseEnd::default(),
+        })
     }
 
     /// Takes back a connection of HTTP/1.1 whose response has ended.
-    fn give_back(&self, sender: http1::SendRequest<Body>, generation: u64) {
-        let mut state = self.state.lock();
-        let is_kept = state.generation == generation && state.idle.len() < MAX_IDLE;
-        if is_kept && !sender.is_closed() {
-            let since = tokio::time::Instant::now();
-            state.idle.push(Idle { sender, since });
+    fn give_back(self: &Arc<Self>, sender: http1::SendRequest<Body>, generation: u64) {
+        {
+            let mut state = self.state.lock();
+            let is_kept = state.generation == generation && state.idle.len() < MAX_IDLE;
+            if is_kept && !sender.is_closed() {
+                let since = tokio::time::Instant::now();
+                state.idle.push(Idle { sender, since });
+            }
         }
+        self.serve_waiting();
     }
 
-    fn existing(self: &Arc<Self>) -> Option<Lease> {
-        let mut state = self.state.lock();
+    /// A connection with room for a request.
+    fn existing(self: &Arc<Self>, state: &mut State) -> Option<Lease> {
         state.shared.retain(|shared| !shared.sender.is_closed());
         state
             .idle
             .retain(|idle| !idle.sender.is_closed() && idle.since.elapsed() < IDLE);
         let generation = state.generation;
-        let most = self.settings.max_streams;
         // The oldest one with room: so newer ones become idle first.
-        let has_room = |shared: &&Shared| Arc::strong_count(&shared.streams) <= most;
-        if let Some(shared) = state.shared.iter().find(has_room) {
-            return Some(Lease {
-                sender: Sender::Http2(shared.sender.clone()),
-                end: stream_end(Arc::clone(&shared.streams)),
-            });
+        if let Some(shared) = state.shared.iter().find(|shared| shared.has_room()) {
+            return Some(self.lease_of(shared));
         }
         // The last one used: the others may reach their time.
         let at = state.idle.iter().rposition(|idle| idle.sender.is_ready())?;
@@ -158,39 +199,73 @@ impl Pool {
         }
     }
 
-    async fn connect(self: &Arc<Self>, for_upgrade: bool) -> Result<Lease, TransportError> {
-        let most = self.settings.connect_timeout;
-        let connecting = tokio::time::timeout(most, self.connection(for_upgrade));
-        let connected = connecting.await.map_err(|_| {
-            TransportError::unsent(format!("no connection to {} within {most:?}", self.origin))
-        })?;
-        let (sender, generation) = connected?;
-        let mut state = self.state.lock();
-        let end = match &sender {
-            Sender::Http1(_) => {
-                state.is_http1 |= !for_upgrade;
-                let mut end = self.idle_end(generation);
-                if for_upgrade {
-                    end.give_back = None;
+    /// The end of a response of HTTP/2.
+    fn stream_end(self: &Arc<Self>, streams: Arc<()>) -> LeaseEnd {
+        let pool = Arc::downgrade(self);
+        LeaseEnd {
+            give_back: None,
+            _stream: Some(StreamEnd::new(move || {
+                drop(streams);
+                if let Some(pool) = pool.upgrade() {
+                    pool.serve_waiting();
                 }
-                end
-            }
-            Sender::Http2(shared) => {
-                state.is_http1 = false;
-                let streams = Arc::new(());
-                if state.generation == generation {
-                    state.shared.push(Shared {
-                        sender: shared.clone(),
-                        streams: Arc::clone(&streams),
-                    });
-                }
-                stream_end(streams)
-            }
-        };
-        Ok(Lease { sender, end })
+            })),
+        }
     }
 
-    async fn connection(&self, for_upgrade: bool) -> Result<(Sender, u64), TransportError> {
+    /// Gives the connections that have room to the requests that wait, and makes more for the others.
+    fn serve_waiting(self: &Arc<Self>) {
+        loop {
+            // A lease is dropped without the lock: its end needs it.
+            let (waiting, lease) = {
+                let mut state = self.state.lock();
+                state.drop_cancelled();
+                if state.waiting.is_empty() {
+                    return;
+                }
+                let Some(lease) = self.existing(&mut state) else {
+                    self.connect_for_waiting(&mut state);
+                    return;
+                };
+                (state.waiting.pop_front(), lease)
+            };
+            if let Some(waiting) = waiting {
+                let _ = waiting.send(Ok(lease));
+            }
+        }
+    }
+
+    /// Begins as many connections as the requests that wait need.
+    fn connect_for_waiting(self: &Arc<Self>, state: &mut State) {
+        state.drop_cancelled();
+        // Until a server has shown that it speaks HTTP/1.1, its connections are expected to be shared.
+        let share = if state.is_http1 {
+            1
+        } else {
+            state.streams.max(1)
+        };
+        let needed = state.waiting.len().div_ceil(share);
+        while state.connecting < needed {
+            state.connecting += 1;
+            let attempt = Attempt {
+                pool: Arc::downgrade(self),
+                share,
+                result: None,
+            };
+            tokio::spawn(attempt.run());
+        }
+    }
+
+    /// Makes a connection within the time for it, and its generation.
+    async fn connect(&self, for_upgrade: bool) -> Result<(Connected, u64), TransportError> {
+        let most = self.settings.connect_timeout;
+        let connecting = tokio::time::timeout(most, self.connection(for_upgrade));
+        connecting.await.map_err(|_| {
+            TransportError::unsent(format!("no connection to {} within {most:?}", self.origin))
+        })?
+    }
+
+    async fn connection(&self, for_upgrade: bool) -> Result<(Connected, u64), TransportError> {
         let unsent = |error: std::io::Error| {
             TransportError::unsent(format!("cannot connect to {}: {error}", self.origin))
         };
@@ -206,19 +281,133 @@ impl Pool {
         #[cfg(feature = "tls")]
         if let Some(tls) = tls {
             let (stream, is_http2) = tls.connect(tcp, for_upgrade).await.map_err(unsent)?;
-            let sender = connect::handshake(stream, is_http2).await?;
-            return Ok((sender, generation));
+            return Ok((connect::handshake(stream, is_http2).await?, generation));
         }
         let _ = (for_upgrade, tls);
         let stream: BoxStream = Box::pin(tcp);
         Ok((connect::handshake(stream, false).await?, generation))
     }
+
+    /// Uses a new connection: for the first request that waits, and for the others as soon as the server has said how many
+    /// it takes at a time.
+    async fn take(self: &Arc<Self>, connected: Connected, generation: u64) {
+        let sender = match connected.sender {
+            Sender::Http1(sender) => {
+                self.state.lock().is_http1 = true;
+                let end = self.idle_end(generation);
+                let sender = Sender::Http1(sender);
+                if let Some(Lease {
+                    sender: Sender::Http1(sender),
+                    ..
+                }) = self.hand_over(Lease { sender, end })
+                {
+                    self.give_back(sender, generation);
+                }
+                return;
+            }
+            Sender::Http2(sender) => sender,
+        };
+        let streams = Arc::new(());
+        let first = Lease {
+            sender: Sender::Http2(sender.clone()),
+            end: self.stream_end(Arc::clone(&streams)),
+        };
+        drop(self.hand_over(first));
+        let most = self.settings.connect_timeout;
+        let Ok(Ok(mut settings)) = tokio::time::timeout(most, connected.settings).await else {
+            tracing::debug!("a connection of HTTP/2 broke off before the server's settings");
+            return;
+        };
+        settings.most_streams = settings.most_streams.min(self.settings.max_streams);
+        let mut state = self.state.lock();
+        state.is_http1 = false;
+        state.streams = settings.most_streams;
+        if state.generation == generation {
+            state.shared.push(Shared {
+                sender,
+                streams,
+                settings,
+            });
+        }
+    }
+
+    /// Gives a connection to the first request that waits; back if there is none.
+    fn hand_over(&self, mut lease: Lease) -> Option<Lease> {
+        loop {
+            let first = self.state.lock().waiting.pop_front();
+            let Some(first) = first else {
+                return Some(lease);
+            };
+            match first.send(Ok(lease)) {
+                Ok(()) | Err(Err(_)) => return None,
+                Err(Ok(unused)) => lease = unused,
+            }
+        }
+    }
 }
 
-/// The end of a response of HTTP/2.
-fn stream_end(streams: Arc<()>) -> LeaseEnd {
-    LeaseEnd {
-        give_back: None,
-        _stream: Some(streams),
+impl State {
+    /// Forgets requests whose callers gave up.
+    fn drop_cancelled(&mut self) {
+        self.waiting.retain(|waiting| !waiting.is_closed());
+    }
+}
+
+/// A connection that is being made for requests that wait. Also if its runtime ends, it leaves no request waiting for it.
+struct Attempt {
+    pool: Weak<Pool>,
+    /// How many requests it is for.
+    share: usize,
+    /// `None` while it is being made.
+    result: Option<Result<(), TransportError>>,
+}
+
+impl Attempt {
+    async fn run(mut self) {
+        let Some(pool) = self.pool.upgrade() else {
+            return;
+        };
+        self.result = Some(match pool.connect(false).await {
+            Ok((connected, generation)) => {
+                pool.take(connected, generation).await;
+                Ok(())
+            }
+            Err(error) => Err(error),
+        });
+    }
+}
+
+impl Drop for Attempt {
+    /// Ends the requests for which a connection could not be made, also those that came meanwhile: to wait as long again would
+    /// tell them nothing else.
+    fn drop(&mut self) {
+        let Some(pool) = self.pool.upgrade() else {
+            return;
+        };
+        let result = self.result.take();
+        let result = result.unwrap_or_else(|| {
+            let problem = "the runtime ended while a connection was being made";
+            Err(TransportError::unsent(problem))
+        });
+        let failed: Vec<Waiting> = {
+            let mut state = pool.state.lock();
+            state.connecting -= 1;
+            state.drop_cancelled();
+            let number = match &result {
+                Ok(()) => 0,
+                Err(_) => self.share.min(state.waiting.len()),
+            };
+            state.waiting.drain(..number).collect()
+        };
+        if let Err(error) = result {
+            for waiting in failed {
+                let same = TransportError::unsent(error.to_string());
+                let _ = waiting.send(Err(same));
+            }
+        }
+        // Nothing can be begun outside of a runtime.
+        if tokio::runtime::Handle::try_current().is_ok() {
+            pool.serve_waiting();
+        }
     }
 }

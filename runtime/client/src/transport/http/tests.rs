@@ -1,7 +1,9 @@
 //! The transport against small servers of plain HTTP/1.1 in the test.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -153,6 +155,63 @@ async fn a_server_that_does_not_answer_the_handshake_times_out() {
     let transport = HttpTransport::builder(&url).tls(options).build().unwrap();
     let error = transport.call(get("/")).await.unwrap_err();
     assert!(error.to_string().contains("within 30s"), "{error}");
+}
+
+#[cfg(feature = "tls")]
+#[tokio::test(start_paused = true)]
+async fn requests_that_wait_for_one_connection_fail_with_it() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    let options = TlsOptions {
+        accepts_any_certificate: true,
+        ..TlsOptions::default()
+    };
+    let transport = HttpTransport::builder(&url).tls(options).build().unwrap();
+    let began = tokio::time::Instant::now();
+    let requests = (0..20).map(|_| transport.call(get("/")));
+    for result in futures_util::future::join_all(requests).await {
+        let error = result.unwrap_err();
+        assert!(error.is_unsent(), "{error}");
+        assert!(error.to_string().contains("within 30s"), "{error}");
+    }
+    assert_eq!(began.elapsed().as_secs(), 30);
+}
+
+/// Polls a future for the first time.
+fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+#[tokio::test]
+async fn a_connection_outlives_the_caller_that_asked_for_it() {
+    let (transport, connections) = server(echo).await;
+    let mut first = transport.call(get("/given-up"));
+    // Begins to connect, and gives up before the connection is there.
+    assert!(poll_once(&mut first).is_pending());
+    drop(first);
+    while connections.load(Ordering::SeqCst) == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(text(&transport, "/next").await, "GET /next HTTP/1.1");
+    assert!(connections.load(Ordering::SeqCst) <= 2);
+}
+
+#[tokio::test]
+async fn requests_of_another_runtime_are_not_left_waiting() {
+    let (transport, _) = server(echo).await;
+    let in_thread = transport.clone();
+    let other = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        // The runtime ends while the connection is being made.
+        runtime.unwrap().block_on(async {
+            let mut first = in_thread.call(get("/"));
+            assert!(poll_once(&mut first).is_pending());
+        });
+    });
+    other.join().unwrap();
+    assert_eq!(text(&transport, "/next").await, "GET /next HTTP/1.1");
 }
 
 #[cfg(feature = "tls")]
