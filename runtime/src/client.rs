@@ -27,6 +27,16 @@ pub use apiloom_client::TransportError;
 pub use apiloom_client::WatchEvent;
 pub use apiloom_client::WatchStream;
 pub use apiloom_client::cache;
+#[cfg(feature = "websocket")]
+pub use apiloom_client::client::CHANNEL_PROTOCOLS;
+#[cfg(feature = "websocket")]
+pub use apiloom_client::client::Socket;
+#[cfg(feature = "websocket")]
+pub use apiloom_client::client::SocketMessage;
+#[cfg(feature = "websocket")]
+pub use apiloom_client::client::SocketReceiver;
+#[cfg(feature = "websocket")]
+pub use apiloom_client::client::SocketSender;
 pub use apiloom_client::config;
 pub use apiloom_client::controller;
 pub use apiloom_client::verbs;

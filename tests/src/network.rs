@@ -70,6 +70,22 @@ impl Proxy {
         &self.address
     }
 
+    /// How many connections there are.
+    pub fn connections(&self) -> usize {
+        *self.connections.borrow()
+    }
+
+    /// Waits until there are so many connections.
+    pub async fn settle(&self, wanted: usize) {
+        let mut connections = self.connections.subscribe();
+        let settled = connections.wait_for(|count| *count == wanted);
+        let settled = tokio::time::timeout(Duration::from_secs(30), settled).await;
+        let has = self.connections();
+        settled
+            .unwrap_or_else(|_| panic!("{has} connections in place of {wanted}"))
+            .unwrap();
+    }
+
     /// Closes all connections and accepts no new ones.
     pub async fn cut(&self) {
         self.open.send_replace(false);

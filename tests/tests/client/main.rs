@@ -6,6 +6,7 @@ mod controllers;
 mod generated;
 mod informers;
 mod over_tls;
+mod sockets;
 mod stream_limit;
 mod verbs;
 

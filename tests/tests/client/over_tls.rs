@@ -6,6 +6,7 @@ use std::time::Duration;
 use apiloom_client::config::{Config, Kubeconfig};
 use apiloom_client::transport::{HttpTransport, HttpTransportBuilder, TlsOptions};
 use apiloom_client::{Client, HasMetadata as _, WatchEvent};
+use apiloom_tests::network::Proxy;
 use apiloom_tests::{Backend, Cluster};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -41,6 +42,18 @@ fn transport_to(url: Option<&str>, kubeconfig: &Path) -> (HttpTransportBuilder, 
 pub(super) fn client_at(cluster: &Cluster, url: &str) -> Client {
     let (builder, token) = transport_to(Some(url), cluster.server().kubeconfig());
     let client = Client::builder(builder.build().unwrap());
+    client.header("authorization", &token).build().unwrap()
+}
+
+/// The same with other settings, through a proxy that counts connections.
+pub(super) fn client_through(
+    cluster: &Cluster,
+    proxy: &Proxy,
+    change: impl FnOnce(HttpTransportBuilder) -> HttpTransportBuilder,
+) -> Client {
+    let url = format!("https://{}", proxy.address());
+    let (builder, token) = transport_to(Some(&url), cluster.server().kubeconfig());
+    let client = Client::builder(change(builder).build().unwrap());
     client.header("authorization", &token).build().unwrap()
 }
 

@@ -19,6 +19,8 @@ mod scope;
 mod subresource;
 mod update_with;
 mod watch;
+#[cfg(feature = "websocket")]
+mod websocket;
 mod write;
 
 pub use builder::{Client, ClientBuilder};
@@ -34,6 +36,8 @@ pub use scale::{Scale, ScaleSpec, ScaleStatus};
 pub use scope::{AllNamespaces, Cluster, NamespaceScope, Namespaced, ObjectScope, Scope};
 pub use subresource::Subresource;
 pub use watch::{Bookmark, WatchEvent, WatchRequest, WatchStream};
+#[cfg(feature = "websocket")]
+pub use websocket::{CHANNEL_PROTOCOLS, Socket, SocketMessage, SocketReceiver, SocketSender};
 pub use write::WriteRequest;
 
 #[cfg(test)]

@@ -97,6 +97,11 @@ impl RawRequest {
         self
     }
 
+    #[cfg(feature = "websocket")]
+    pub(super) fn method(&self) -> &Method {
+        &self.method
+    }
+
     /// Makes the request fail with this error when it is sent.
     pub(super) fn fail(mut self, error: Error) -> Self {
         if self.path.is_ok() {

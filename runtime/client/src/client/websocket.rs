@@ -1,0 +1,391 @@
+//! WebSocket connections to subresources, such as consoles: messages, and the channels of Kubernetes in them.
+
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
+use http::header::{
+    CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL,
+    SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use http::{HeaderMap, HeaderName, Method, Response, StatusCode, Version};
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, Interval, MissedTickBehavior};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::client::generate_key;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
+
+use super::builder::Client;
+use super::request::RawRequest;
+use crate::error::Error;
+use crate::transport::{Body, TransportError};
+
+/// The subprotocols with channels, the newest first: for [`RawRequest::websocket`].
+pub const CHANNEL_PROTOCOLS: [&str; 2] = [V5, "v4.channel.k8s.io"];
+
+/// The first subprotocol in which a channel can be closed.
+const V5: &str = "v5.channel.k8s.io";
+
+/// The channel on which `v5.channel.k8s.io` closes others.
+const CLOSE: u8 = 255;
+
+/// Time between two pings: proxies end connections that are quiet for a minute.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+
+/// How long the server may take to close.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+type Connection = WebSocketStream<TokioIo<Upgraded>>;
+
+/// A message of a WebSocket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SocketMessage {
+    /// Text.
+    Text(String),
+    /// Bytes.
+    Binary(Bytes),
+}
+
+/// A WebSocket connection to a server. Dropping it ends the connection; [`Socket::close`] says goodbye.
+///
+/// While it waits for a message, it answers pings, and sends one every 30 seconds: a socket that is only written to is not kept
+/// alive by itself. To do both at once, [`Socket::split`] it.
+///
+/// ```no_run
+/// # use apiloom_client::client::CHANNEL_PROTOCOLS;
+/// # use apiloom_client::{Error, Kind, Namespaced, ResourceClient};
+/// # async fn example<Machine: Kind + apiloom_client::verbs::All>(machines: ResourceClient<Machine, Namespaced>) -> Result<(), Error> {
+/// let console = machines.subresource::<()>("console");
+/// let request = console.request(http::Method::GET, "a").query("tty", "true");
+/// let mut socket = request.websocket(&CHANNEL_PROTOCOLS).await?;
+/// socket.send_channel(0, b"ls\n").await?;
+/// while let Some((channel, bytes)) = socket.receive_channel().await? {
+///     println!("{channel}: {bytes:?}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Socket {
+    sender: SocketSender,
+    receiver: SocketReceiver,
+}
+
+/// The half of a [`Socket`] that sends.
+pub struct SocketSender {
+    sink: Arc<Mutex<SplitSink<Connection, Message>>>,
+    protocol: Option<String>,
+}
+
+/// The half of a [`Socket`] that receives.
+pub struct SocketReceiver {
+    stream: SplitStream<Connection>,
+    sink: Arc<Mutex<SplitSink<Connection, Message>>>,
+    pings: Interval,
+    /// A stream of HTTP/2 lives no longer than the transport, and counts as one in use as long as there is its body.
+    _connection: (Client, Body),
+}
+
+impl RawRequest {
+    /// Opens a WebSocket, with one of these subprotocols, the first one preferred; without any if there are none, for
+    /// instance one of [`CHANNEL_PROTOCOLS`]. The request is sent once.
+    ///
+    /// Over HTTP/2 the socket is a stream of a connection that other requests use too, if there is one and the server offers
+    /// that; else it has a connection of HTTP/1.1 for itself. A message may be as long as an event of a watch.
+    ///
+    /// # Errors
+    /// Those of a refusal and of the transport, also that of a server which answers without opening a WebSocket, or with
+    /// another subprotocol.
+    pub async fn websocket(self, protocols: &[&str]) -> Result<Socket, Error> {
+        if *self.method() != Method::GET {
+            let problem = "a WebSocket is opened by the method GET";
+            return Err(Error::Request(problem.to_owned()));
+        }
+        let client = self.client.clone();
+        let key = generate_key();
+        let mut request = self
+            .without_retry()
+            .header(CONNECTION.as_str(), "Upgrade")
+            .header(UPGRADE.as_str(), "websocket")
+            .header(SEC_WEBSOCKET_VERSION.as_str(), "13")
+            .header(SEC_WEBSOCKET_KEY.as_str(), &key);
+        if !protocols.is_empty() {
+            request = request.header(SEC_WEBSOCKET_PROTOCOL.as_str(), &protocols.join(", "));
+        }
+        let mut response = request.stream().await?;
+        let protocol = agreed(&response, &key, protocols).map_err(TransportError::new)?;
+        let upgraded = hyper::upgrade::on(&mut response).await;
+        let upgraded = TokioIo::new(upgraded.map_err(TransportError::new)?);
+        let most = client.settings().max_watch_line_bytes;
+        let config = WebSocketConfig::default()
+            .write_buffer_size(0)
+            .max_message_size(Some(most))
+            .max_frame_size(Some(most));
+        let socket = WebSocketStream::from_raw_socket(upgraded, Role::Client, Some(config)).await;
+        let connection = (client, response.into_body());
+        Ok(Socket::new(socket, protocol, connection))
+    }
+}
+
+/// The subprotocol of an answer that opens a WebSocket; else the problem.
+fn agreed<B>(
+    response: &Response<B>,
+    key: &str,
+    protocols: &[&str],
+) -> Result<Option<String>, String> {
+    let headers = response.headers();
+    let is_open = match response.status() {
+        StatusCode::SWITCHING_PROTOCOLS => {
+            let accept = headers.get(SEC_WEBSOCKET_ACCEPT);
+            let is_ours = accept.is_some_and(|accept| *accept == derive_accept_key(key.as_bytes()));
+            is_ours
+                && has_token(headers, &UPGRADE, "websocket")
+                && has_token(headers, &CONNECTION, "upgrade")
+        }
+        // The answer to a CONNECT, which has no key.
+        StatusCode::OK => {
+            let is_upgrade = response.extensions().get::<hyper::upgrade::OnUpgrade>();
+            response.version() == Version::HTTP_2 && is_upgrade.is_some()
+        }
+        _ => false,
+    };
+    if !is_open {
+        let code = response.status().as_u16();
+        return Err(format!(
+            "the server did not open a WebSocket: it answered with code {code}"
+        ));
+    }
+    let chosen = headers.get(SEC_WEBSOCKET_PROTOCOL);
+    match chosen.map(|chosen| chosen.to_str().unwrap_or_default()) {
+        None if protocols.is_empty() => Ok(None),
+        None => Err("the server opened a WebSocket without one of the subprotocols".to_owned()),
+        Some(chosen) if protocols.contains(&chosen) => Ok(Some(chosen.to_owned())),
+        Some(_) => Err("the server opened a WebSocket with another subprotocol".to_owned()),
+    }
+}
+
+/// Whether a header that is a list has this member.
+fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
+    let values = headers.get_all(name).iter();
+    let texts = values.filter_map(|value| value.to_str().ok());
+    let mut members = texts.flat_map(|text| text.split(','));
+    members.any(|member| member.trim().eq_ignore_ascii_case(token))
+}
+
+fn broken(error: tungstenite::Error) -> Error {
+    match error {
+        tungstenite::Error::ConnectionClosed | tungstenite::Error::AlreadyClosed => {
+            Error::Transport(TransportError::new("the WebSocket is closed"))
+        }
+        error => Error::Transport(TransportError::new(error)),
+    }
+}
+
+impl Socket {
+    fn new(socket: Connection, protocol: Option<String>, connection: (Client, Body)) -> Self {
+        let (sink, stream) = socket.split();
+        let sink = Arc::new(Mutex::new(sink));
+        let mut pings = tokio::time::interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
+        pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            sender: SocketSender {
+                sink: Arc::clone(&sink),
+                protocol,
+            },
+            receiver: SocketReceiver {
+                stream,
+                sink,
+                pings,
+                _connection: connection,
+            },
+        }
+    }
+
+    /// The subprotocol; `None` if none was asked for.
+    pub fn protocol(&self) -> Option<&str> {
+        self.sender.protocol()
+    }
+
+    /// The two halves, for two tasks. The connection ends when the second one is dropped.
+    pub fn split(self) -> (SocketSender, SocketReceiver) {
+        (self.sender, self.receiver)
+    }
+
+    /// See [`SocketReceiver::receive`].
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn receive(&mut self) -> Result<Option<SocketMessage>, Error> {
+        self.receiver.receive().await
+    }
+
+    /// See [`SocketReceiver::receive_channel`].
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn receive_channel(&mut self) -> Result<Option<(u8, Bytes)>, Error> {
+        self.receiver.receive_channel().await
+    }
+
+    /// See [`SocketSender::send`].
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn send(&self, message: SocketMessage) -> Result<(), Error> {
+        self.sender.send(message).await
+    }
+
+    /// See [`SocketSender::send_channel`].
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn send_channel(&self, channel: u8, bytes: &[u8]) -> Result<(), Error> {
+        self.sender.send_channel(channel, bytes).await
+    }
+
+    /// See [`SocketSender::close_channel`].
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn close_channel(&self, channel: u8) -> Result<(), Error> {
+        self.sender.close_channel(channel).await
+    }
+
+    /// Closes the connection, and waits some seconds for the server to do the same. Messages that arrive meanwhile are
+    /// dropped.
+    pub async fn close(mut self) {
+        let goodbye = async {
+            let mut sink = self.sender.sink.lock().await;
+            if sink.send(Message::Close(None)).await.is_ok() {
+                drop(sink);
+                while let Some(Ok(_)) = self.receiver.stream.next().await {}
+            }
+        };
+        // A server that does not answer is left.
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, goodbye).await;
+    }
+}
+
+impl SocketSender {
+    /// The subprotocol; `None` if none was asked for.
+    pub fn protocol(&self) -> Option<&str> {
+        self.protocol.as_deref()
+    }
+
+    /// Sends a message. A server that does not read holds it back.
+    ///
+    /// # Errors
+    /// If the connection is closed or breaks.
+    pub async fn send(&self, message: SocketMessage) -> Result<(), Error> {
+        let message = match message {
+            SocketMessage::Text(text) => Message::Text(Utf8Bytes::from(text)),
+            SocketMessage::Binary(bytes) => Message::Binary(bytes),
+        };
+        self.sink.lock().await.send(message).await.map_err(broken)
+    }
+
+    /// Sends bytes on a channel, in one message. Servers limit the length of a message: kubectl sends 32 KiB at a time.
+    ///
+    /// # Errors
+    /// As [`SocketSender::send`].
+    pub async fn send_channel(&self, channel: u8, bytes: &[u8]) -> Result<(), Error> {
+        let message = [&[channel], bytes].concat();
+        self.send(SocketMessage::Binary(message.into())).await
+    }
+
+    /// Says that no more comes on a channel, as the end of standard input. Only `v5.channel.k8s.io` can say that.
+    ///
+    /// # Errors
+    /// In another subprotocol, and as [`SocketSender::send`].
+    pub async fn close_channel(&self, channel: u8) -> Result<(), Error> {
+        if self.protocol() != Some(V5) {
+            let protocol = self.protocol().unwrap_or("none");
+            return Err(Error::Request(format!(
+                "a channel can be closed in {V5}, and the WebSocket has the subprotocol {protocol}"
+            )));
+        }
+        self.send_channel(CLOSE, &[channel]).await
+    }
+}
+
+impl SocketReceiver {
+    /// The next message; `None` when the server has closed the connection. Waiting for it can be given up without loss.
+    ///
+    /// # Errors
+    /// If the connection breaks, or a message is longer than the client's limit.
+    pub async fn receive(&mut self) -> Result<Option<SocketMessage>, Error> {
+        loop {
+            let next = {
+                let mut next = pin!(self.stream.next());
+                tokio::select! {
+                    biased;
+                    next = &mut next => Some(next),
+                    _ = self.pings.tick() => None,
+                }
+            };
+            match next {
+                Some(Some(Ok(Message::Text(text)))) => {
+                    return Ok(Some(SocketMessage::Text(text.to_string())));
+                }
+                Some(Some(Ok(Message::Binary(bytes)))) => {
+                    return Ok(Some(SocketMessage::Binary(bytes)));
+                }
+                // Pings are answered by reading on, and so is the server's close frame.
+                Some(Some(Ok(_))) => {}
+                None => self.ping(),
+                Some(None | Some(Err(tungstenite::Error::ConnectionClosed))) => return Ok(None),
+                Some(Some(Err(error))) => return Err(broken(error)),
+            }
+        }
+    }
+
+    /// Sends a ping if that is possible at once: a server that does not read must not keep this client from reading.
+    fn ping(&self) {
+        if let Ok(mut sink) = self.sink.try_lock() {
+            // What is not sent now goes with the next message.
+            let _ = sink.send(Message::Ping(Bytes::new())).now_or_never();
+        }
+    }
+
+    /// The next message of a channel, in one of [`CHANNEL_PROTOCOLS`]: the number of the channel, and the bytes. Other
+    /// messages are skipped. Channel 3 has the Status with which a command ended.
+    ///
+    /// # Errors
+    /// As [`SocketReceiver::receive`].
+    pub async fn receive_channel(&mut self) -> Result<Option<(u8, Bytes)>, Error> {
+        while let Some(message) = self.receive().await? {
+            if let SocketMessage::Binary(mut bytes) = message
+                && !bytes.is_empty()
+            {
+                let channel = bytes.split_to(1)[0];
+                return Ok(Some((channel, bytes)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl fmt::Debug for SocketSender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SocketSender")
+            .field("protocol", &self.protocol)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for SocketReceiver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SocketReceiver").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;
