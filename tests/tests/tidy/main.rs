@@ -1,8 +1,10 @@
-//! Checks of the sources that no compiler makes: cycles between files, the length of files, words in comments.
+//! Checks of the sources that no compiler makes: cycles between files, the length of files, words in comments,
+//! and numbers that tests must have.
 
 mod cycles;
 mod imports;
 mod modules;
+mod traps;
 mod uses;
 mod wings;
 mod words;

@@ -31,7 +31,7 @@ const SKIPPED: [&str; 5] = [
 ];
 
 /// The source files and documents below a folder of the workspace, by their paths in it.
-fn files(root: &Path) -> Vec<(PathBuf, String)> {
+pub(super) fn files(root: &Path) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
