@@ -74,7 +74,7 @@ fn problems<'a>(names: impl Iterator<Item = &'a str>, table: &str) -> Vec<String
                 "trap {number} has no test, and does not stand in {TABLE}"
             )),
             (true, true) => {
-                problems.push(format!("trap {number} has a test and stands in {TABLE}"))
+                problems.push(format!("trap {number} has a test and stands in {TABLE}"));
             }
             _ => {}
         }

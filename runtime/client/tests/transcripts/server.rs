@@ -82,12 +82,12 @@ impl Answer {
                 .into_iter()
                 .map(|piece| Ok::<_, Infallible>(Frame::data(piece))),
         );
-        response
-            .body(match self.is_open {
-                true => Body::new(StreamBody::new(pieces.chain(stream::pending()))),
-                false => Body::new(StreamBody::new(pieces)),
-            })
-            .unwrap()
+        let body = if self.is_open {
+            Body::new(StreamBody::new(pieces.chain(stream::pending())))
+        } else {
+            Body::new(StreamBody::new(pieces))
+        };
+        response.body(body).unwrap()
     }
 
     /// Writes it as HTTP/1.1 in chunks.
@@ -157,8 +157,8 @@ impl Server {
             let lines = head.lines().filter_map(|line| line.split_once(": "));
             let length = lines
                 .filter(|(name, _)| *name == "content-length")
-                .map(|(_, length)| length.parse().unwrap());
-            let mut body = vec![0; length.last().unwrap_or(0)];
+                .find_map(|(_, length)| length.parse().ok());
+            let mut body = vec![0; length.unwrap_or(0)];
             socket.read_exact(&mut body).await?;
             match self.next(method, path) {
                 Some(answer) => answer.write(&mut socket).await?,

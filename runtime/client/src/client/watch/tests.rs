@@ -142,7 +142,7 @@ async fn events_of_unknown_types_are_skipped() {
         pot("RENAMED", "b", "1"),
         pot("ADDED", "a", "2"),
         pot("MOVED", "a", "3"),
-        format!("{{\"object\":{{}},\"type\":\"paused now\"}}\n"),
+        "{\"object\":{},\"type\":\"paused now\"}\n".to_owned(),
         pot("MODIFIED", "a", "4"),
     ]
     .concat();
