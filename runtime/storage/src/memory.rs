@@ -62,6 +62,10 @@ struct State {
     horizon: Horizon,
     /// The keys with a time to live, in the order in which they expire.
     deadlines: BTreeSet<(Instant, Arc<str>)>,
+    /// How far the time of a store with [`Memory::with_manual_time`] was moved; `None` for the time of the system.
+    manual_time: Option<Duration>,
+    /// When the store was made.
+    origin: Instant,
     /// Notifies the thread that removes expired keys of an earlier deadline; started by the first key with one.
     reaper: Option<mpsc::Sender<()>>,
     closed: bool,
@@ -127,10 +131,13 @@ impl Memory {
             compacted: revision,
             ..View::default()
         };
+        let origin = Instant::now();
         let state = State {
             view,
-            horizon: Horizon::new(retention, Instant::now(), revision),
+            horizon: Horizon::new(retention, origin, revision),
             deadlines: BTreeSet::new(),
+            manual_time: None,
+            origin,
             reaper: None,
             closed: false,
         };
@@ -141,6 +148,22 @@ impl Memory {
         })
     }
 
+    /// As [`Memory::new`], but time passes only by [`Memory::advance`], and no thread removes expired keys. For tests.
+    pub fn with_manual_time() -> Arc<Self> {
+        let store = Self::new();
+        store.state.lock().manual_time = Some(Duration::ZERO);
+        store
+    }
+
+    /// Lets time pass for a store with [`Memory::with_manual_time`], and removes the keys that expire. Does nothing for other
+    /// stores.
+    pub fn advance(&self, duration: Duration) {
+        if let Some(time) = &mut self.state.lock().manual_time {
+            *time = time.saturating_add(duration);
+        }
+        self.expire();
+    }
+
     /// A copy of this store with its history, as if it had been on a disk and were closed and opened again. Later
     /// writes to one of them are not in the other.
     pub fn reopen(&self) -> Arc<Self> {
@@ -149,6 +172,8 @@ impl Memory {
             view: old.view.clone(),
             horizon: old.horizon.clone(),
             deadlines: old.deadlines.clone(),
+            manual_time: old.manual_time,
+            origin: old.origin,
             reaper: None,
             closed: false,
         };
@@ -165,6 +190,12 @@ impl Memory {
         }
         drop(state);
         store
+    }
+
+    /// The oldest state that is kept, and the current one.
+    pub fn kept_revisions(&self) -> (Revision, Revision) {
+        let state = self.state.lock();
+        (state.view.compacted, state.view.revision)
     }
 
     fn view(&self) -> Result<View, StorageError> {
@@ -188,10 +219,10 @@ impl Memory {
     /// Deletes expired keys; returns the time until the next one expires.
     fn expire(&self) -> Option<Duration> {
         let mut state = self.state.lock();
-        let now = Instant::now();
         if state.closed {
             return None;
         }
+        let now = state.now();
         while let Some((deadline, key)) = state.deadlines.first().cloned() {
             if deadline > now {
                 return Some(deadline - now);
@@ -214,8 +245,18 @@ impl State {
         if self.closed { Err(closed()) } else { Ok(()) }
     }
 
+    /// The time by which keys expire and history ages.
+    fn now(&self) -> Instant {
+        match self.manual_time {
+            None => Instant::now(),
+            // A time beyond what the system can express is not reached.
+            Some(passed) => self.origin.checked_add(passed).unwrap_or(self.origin),
+        }
+    }
+
     /// Executes a write if its precondition holds.
     fn apply(&mut self, key: &str, op: &Op) -> Result<Arc<Event>, StorageError> {
+        let now = self.now();
         let present = self.view.objects.get(key);
         if !op.is_allowed(present.map(|stored| stored.revision)) {
             return Err(op.refusal(key, present.map(|stored| stored.entry(key))));
@@ -224,7 +265,7 @@ impl State {
         let shared_key: Arc<str> = key.into();
         let deadline = match op.expiry() {
             Expiry::Never => None,
-            Expiry::After(ttl) => Instant::now().checked_add(ttl),
+            Expiry::After(ttl) => now.checked_add(ttl),
             Expiry::Kept => present.and_then(|stored| stored.deadline),
         };
         let previous = match op.value() {
@@ -255,7 +296,7 @@ impl State {
         });
         self.view.revision = revision;
         self.view.log.push_back(Arc::clone(&event));
-        self.forget_old(Instant::now());
+        self.forget_old(now);
         Ok(event)
     }
 
@@ -273,6 +314,9 @@ impl State {
     }
 
     fn wake_reaper(&mut self, store: &Weak<Memory>) {
+        if self.manual_time.is_some() {
+            return;
+        }
         let reaper = self.reaper.get_or_insert_with(|| {
             let (sender, receiver) = mpsc::channel();
             let store = Weak::clone(store);
@@ -535,6 +579,8 @@ impl Storage for Memory {
 mod tests {
     use super::*;
     use crate::conformance::Backend;
+    use crate::{EventKind, WatchItem};
+    use futures_util::StreamExt as _;
 
     struct InMemory(Mutex<Option<Arc<Memory>>>);
 
@@ -553,6 +599,29 @@ mod tests {
 
     mod conformance {
         crate::conformance_tests!(super::InMemory);
+    }
+
+    #[test]
+    fn keys_expire_by_manual_time_only() {
+        crate::conformance::run(async {
+            let store = Memory::with_manual_time();
+            let ttl = Some(Duration::from_nanos(1));
+            let created = store.create("/r/a", "1".into(), ttl).await.unwrap();
+            let mut watch = store
+                .watch("/r/", WatchStart::After(created))
+                .await
+                .unwrap();
+            assert!(store.get("/r/a").await.unwrap().0.is_some());
+            store.advance(Duration::from_nanos(1));
+            assert!(store.get("/r/a").await.unwrap().0.is_none());
+            let event = loop {
+                if let WatchItem::Event(event) = watch.next().await.unwrap().unwrap() {
+                    break event;
+                }
+            };
+            assert_eq!(event.kind, EventKind::Deleted);
+            assert!(store.state.lock().reaper.is_none(), "no thread was started");
+        });
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The meta types of the API (`meta/v1`) and the value types that kinds share.
 
+mod clock;
 mod condition;
 mod duration;
 mod fields_v1;
@@ -10,6 +11,7 @@ mod quantity;
 mod status;
 mod time;
 
+pub use clock::{Clock, ManualClock};
 pub use condition::{Condition, ConditionStatus, Conditions};
 pub use duration::{Duration, DurationRangeError, ParseDurationError};
 pub use fields_v1::FieldsV1;

@@ -274,7 +274,7 @@ impl Tables {
     /// Writes one row.
     pub(super) fn write_row(&self, json: &Json<'_>, out: &mut dyn Sink) {
         let columns = &self.endpoint.def().columns;
-        let now = Time::now().unix_seconds();
+        let now = self.endpoint.writes().now().unix_seconds();
         out.begin_map();
         out.key("cells");
         out.begin_list();

@@ -248,6 +248,13 @@ impl Endpoint {
     pub fn writes(&self) -> &Writes {
         &self.writes
     }
+    /// The key under which the store has an object. Without a namespace for kinds of the cluster.
+    ///
+    /// # Errors
+    /// A namespace or a name that cannot be part of a key.
+    pub fn storage_key(&self, namespace: Option<&str>, name: &str) -> Result<String, ApiError> {
+        self.resource.kind.key(namespace, name)
+    }
     pub(crate) fn resource(&self) -> &VersionedResource {
         &self.resource
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use apiloom_meta::{GroupDef, Resource};
+use apiloom_meta::{Clock, GroupDef, Resource};
 use apiloom_storage::{Memory, Storage};
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
@@ -161,6 +161,13 @@ impl Builder {
         let (group, plural) = (K::GROUP.to_owned(), K::PLURAL.to_owned());
         self.own_storage.push((group, plural, storage));
         self
+    }
+
+    /// Dates writes by this clock, such as a [`ManualClock`](apiloom_meta::ManualClock) of a test. Default: the clock of the
+    /// system.
+    #[must_use]
+    pub fn clock(self, clock: Clock) -> Self {
+        self.step(move |registry| registry.clock(clock))
     }
 
     /// Adds an authenticator, which runs after the server's own and those added before; see [`auth`](crate::auth).

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apiloom_apis::core::v1::Namespace;
-use apiloom_meta::GroupResource;
 use apiloom_meta::kind::{GroupDef, Resource, ResourceDef};
+use apiloom_meta::{Clock, GroupResource};
 use apiloom_storage::Storage;
 use apiloom_storage::cache::Budget;
 use arc_swap::ArcSwap;
@@ -67,6 +67,7 @@ pub struct RegistryBuilder {
     runtime_config: Vec<(String, bool)>,
     emulation: Vec<EmulationVersion>,
     names: Box<dyn Fn() -> String + Send + Sync>,
+    clock: Clock,
     /// Memory budget for the history of all watch caches, in bytes; `None` for no watch caches.
     history_bytes: Option<usize>,
     /// Sizes for the watch caches of single resources, in changes; 0 for no cache.
@@ -121,6 +122,7 @@ impl RegistryBuilder {
             runtime_config: Vec::new(),
             emulation: Vec::new(),
             names: Box::new(stamp::random_suffix),
+            clock: Clock::default(),
             history_bytes: Some(Budget::DEFAULT_BYTES),
             cache_sizes: Vec::new(),
             max_object_bytes: DEFAULT_MAX_OBJECT_BYTES,
@@ -248,6 +250,11 @@ impl RegistryBuilder {
     pub fn name_source(&mut self, source: impl Fn() -> String + Send + Sync + 'static) {
         self.names = Box::new(source);
     }
+    /// The clock by which writes are dated. Default: that of the system.
+    pub fn clock(&mut self, clock: Clock) {
+        self.clock = clock;
+    }
+
     /// Builds the registry.
     ///
     /// # Errors
@@ -298,6 +305,7 @@ impl RegistryBuilder {
         let writes = WriteSettings {
             chain,
             names: self.names,
+            clock: self.clock.clone(),
             max_object_bytes: self.max_object_bytes,
             registered: ArcSwap::default(),
         };
@@ -317,7 +325,7 @@ impl RegistryBuilder {
         };
         let namespaces = kinds
             .get(&GroupResource::new(Namespace::GROUP, Namespace::PLURAL))
-            .map(own_namespaces);
+            .map(|kind| own_namespaces(kind, self.clock));
         let with_caches: BTreeMap<_, _> = settings.with_caches(kinds.clone()).collect();
         let listers = self.listers.connect(&kinds, |kind| {
             let cache = with_caches
@@ -343,10 +351,11 @@ pub(super) fn own_kind(def: ResourceDef) -> ResourceDef {
 }
 
 /// An endpoint for the namespaces that the server itself creates, without admission and cache.
-fn own_namespaces(kind: &Arc<Kind>) -> Endpoint {
+fn own_namespaces(kind: &Arc<Kind>, clock: Clock) -> Endpoint {
     let writes = WriteSettings {
         chain: Chain::default(),
         names: Box::new(stamp::random_suffix),
+        clock,
         max_object_bytes: usize::MAX,
         registered: ArcSwap::default(),
     };

@@ -1,6 +1,7 @@
 //! Reports on reads and watch caches, for metrics and `/readyz`.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use apiloom_meta::GroupResource;
 use apiloom_storage::Revision;
@@ -50,6 +51,16 @@ impl Registry {
             }
         }
         reports
+    }
+
+    /// Drops the history of the watch caches up to a revision, once they have reached it, so that watches which resume
+    /// before it are refused as expired. A cache that does not reach it within a second drops what it has. For tests: the
+    /// store must be compacted first.
+    pub async fn forget_history(&self, revision: Revision) {
+        for (_, cache) in self.catalog().caches() {
+            cache.cache.reach(revision, Duration::from_secs(1)).await;
+            cache.cache.forget(revision);
+        }
     }
 
     /// Why the server is not ready: one line for each resource whose watch cache is not filled.

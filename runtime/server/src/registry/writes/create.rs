@@ -157,7 +157,7 @@ impl Writes {
     /// Sets uid, creation time and generation, resets the fields of subresources, and runs `prepare_for_create` of the
     /// strategy. Returns the object in the other versions.
     fn before_create(&self, target: Target<'_>, object: &mut Object) -> Result<Draft, ApiError> {
-        stamp::stamp_created(object);
+        stamp::stamp_created(object, self.now());
         if self.resource.def().generation == GenerationRule::Spec {
             stamp::set_meta_number(object, "generation", Some(1));
         }

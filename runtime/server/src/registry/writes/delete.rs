@@ -77,7 +77,7 @@ impl Writes {
                     .await
             }
             DeletionRule::Container { finalizers, phase } => {
-                Ok(container_deletion(&stored, finalizers, phase))
+                Ok(container_deletion(&stored, finalizers, phase, self.now()))
             }
         };
         let revision = present.revision();
@@ -101,7 +101,7 @@ impl Writes {
         old: &Object,
     ) -> Result<Deletion, ApiError> {
         let requested = graceful::requested(options.grace_period_seconds);
-        let now = Time::now();
+        let now = self.now();
         let mut marked = stored.clone();
         let grace = match rule.grace_seconds {
             None => Grace::Over,
@@ -356,7 +356,12 @@ fn is_nonempty_list(object: &Object, path: &JsonPath) -> bool {
 }
 
 /// The deletion of a container, such as a namespace.
-fn container_deletion(stored: &Object, finalizers: &JsonPath, phase: &JsonPath) -> Deletion {
+fn container_deletion(
+    stored: &Object,
+    finalizers: &JsonPath,
+    phase: &JsonPath,
+    now: Time,
+) -> Deletion {
     if !is_nonempty_list(stored, finalizers) && stored.finalizers().is_empty() {
         return Deletion::Removed;
     }
@@ -364,7 +369,7 @@ fn container_deletion(stored: &Object, finalizers: &JsonPath, phase: &JsonPath) 
     if !stored.is_deleting() {
         marked
             .meta_mut()
-            .insert("deletionTimestamp".to_owned(), stamp::now());
+            .insert("deletionTimestamp".to_owned(), stamp::time_value(now));
         phase.put_in(marked.fields_mut(), DeletionRule::TERMINATING.into());
     }
     Deletion::Marked(marked)

@@ -22,7 +22,7 @@ pub(super) mod validate;
 
 use std::sync::Arc;
 
-use apiloom_meta::GroupVersionKind;
+use apiloom_meta::{Clock, GroupVersionKind, Time};
 use arc_swap::ArcSwap;
 
 use crate::registry::objects::versioned_resource::VersionedResource;
@@ -68,12 +68,21 @@ impl Writes {
     }
 }
 
+impl Writes {
+    /// The time of the server's clock.
+    pub(crate) fn now(&self) -> Time {
+        self.settings.clock.now()
+    }
+}
+
 /// Settings that the writes of all resources share.
 pub(super) struct WriteSettings {
     /// The admission plugins.
     pub(super) chain: Chain,
     /// Makes the suffixes of generated names.
     pub(super) names: Box<dyn Fn() -> String + Send + Sync>,
+    /// The time of writes.
+    pub(super) clock: Clock,
     /// The size limit of an object in its stored form, in bytes.
     pub(super) max_object_bytes: usize,
     /// All registered kinds in all versions, for the errors about bodies of another kind.

@@ -16,9 +16,9 @@ const SUFFIX_LEN: usize = 5;
 /// Maximum length of `generateName` in a name, in bytes: 63 less the suffix.
 const BASE_BYTES: usize = 58;
 
-/// The current time, as a value of metadata.
-pub(crate) fn now() -> Value {
-    Value::from(Time::now().to_string())
+/// A time as a value of metadata.
+pub(crate) fn time_value(time: Time) -> Value {
+    Value::from(time.to_string())
 }
 
 /// A random suffix for a generated name.
@@ -69,11 +69,11 @@ pub(crate) fn wipe(object: &mut Object) {
 }
 
 /// Sets uid and creation time of a new object.
-pub(crate) fn stamp_created(object: &mut Object) {
+pub(crate) fn stamp_created(object: &mut Object, now: Time) {
     object.set_meta_str("uid", &uuid::Uuid::new_v4().to_string());
     object
         .meta_mut()
-        .insert("creationTimestamp".to_owned(), now());
+        .insert("creationTimestamp".to_owned(), time_value(now));
 }
 
 /// Removes duplicate owner references, with a warning for the client.

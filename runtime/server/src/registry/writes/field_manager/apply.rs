@@ -2,7 +2,7 @@
 
 use apiloom_meta::codec;
 use apiloom_meta::managed_fields::{FieldSet, ManagedEntry, ManagedFields, Manager, Operation};
-use apiloom_meta::{ApiError, Object, StatusCause, StatusDetails, StatusReason, Time};
+use apiloom_meta::{ApiError, Object, StatusCause, StatusDetails, StatusReason};
 use serde_json::Value;
 
 use super::{
@@ -176,7 +176,7 @@ impl Writes {
             None => entry,
         };
         if is_changed {
-            entry.time = Some(Time::now().to_string());
+            entry.time = Some(self.now().to_string());
         }
         managed.entries_mut().push(entry);
         Ok(Merged {

@@ -11,7 +11,7 @@ use apiloom_meta::managed_fields::{
     FieldChanges, FieldSet, FieldsError, ManagedEntry, ManagedFields, Manager, Operation,
 };
 use apiloom_meta::schema::Schema;
-use apiloom_meta::{ApiError, Object, ResourceDef, Time};
+use apiloom_meta::{ApiError, Object, ResourceDef};
 use serde_json::Value;
 
 pub(crate) use self::apply::Applied;
@@ -88,7 +88,7 @@ impl Writes {
         if own.is_empty() {
             return Ok(());
         }
-        let time = Some(Time::now().to_string());
+        let time = Some(self.now().to_string());
         match managed.entry_mut(&manager) {
             Some(entry) => {
                 if !entry.has_all(&own).map_err(unreadable)? {
