@@ -17,6 +17,7 @@ mod protobuf;
 mod record;
 mod resource;
 mod schema;
+mod test;
 
 use apiloom_model::api::Variant;
 use apiloom_model::{
@@ -30,6 +31,7 @@ use syn::ext::IdentExt as _;
 
 pub(crate) use group::group;
 use protobuf::MessageName;
+pub(crate) use test::test;
 
 /// The expansion of an item with the path that its attributes set; `macro_name` is the macro's name.
 pub(crate) fn with_crate_path(

@@ -47,6 +47,12 @@ pub fn group(tokens: TokenStream) -> TokenStream {
     quote!(#expansion #errors).into()
 }
 
+/// Makes a test of an asynchronous function, with a server of its own: see the crate `apiloom`.
+#[proc_macro_attribute]
+pub fn test(args: TokenStream, item: TokenStream) -> TokenStream {
+    expand::test(args.into(), item.into()).into()
+}
+
 /// Reattaches the arguments as an attribute, so that macros and generator read the same item, and expands it.
 fn attribute(
     args: Tokens,

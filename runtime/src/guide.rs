@@ -15,6 +15,10 @@ pub mod admission {}
 #[doc = include_str!("docs/auth.md")]
 pub mod auth {}
 
+#[cfg(feature = "testing")]
+#[doc = include_str!("docs/testing.md")]
+pub mod testing {}
+
 #[cfg(feature = "server")]
 #[doc = include_str!("docs/built_in.md")]
 pub mod built_in {}

@@ -42,6 +42,7 @@ pub mod prelude;
 pub mod server;
 #[cfg(feature = "server")]
 pub mod storage;
+pub mod testing;
 
 #[cfg(feature = "client")]
 pub use apiloom_client::signals;
@@ -53,6 +54,9 @@ pub use apiloom_macros::api;
 pub use apiloom_macros::group;
 #[doc = include_str!("docs/resource.md")]
 pub use apiloom_macros::resource;
+#[cfg(feature = "testing")]
+#[doc = include_str!("docs/test.md")]
+pub use apiloom_macros::test;
 pub use apiloom_meta::ApiError;
 pub use apiloom_meta::ConvertError;
 pub use apiloom_meta::ConvertFrom;
@@ -63,4 +67,3 @@ pub use apiloom_meta::GroupDef;
 pub use apiloom_meta::Object;
 pub use apiloom_meta::Resource;
 pub use apiloom_meta::ResourceDef;
-pub use apiloom_meta::testing;

@@ -1,6 +1,7 @@
 //! Objects, kinds, schemas and codecs.
 
 pub use apiloom_meta::ApiError;
+pub use apiloom_meta::Clock;
 pub use apiloom_meta::Condition;
 pub use apiloom_meta::ConditionStatus;
 pub use apiloom_meta::Conditions;
@@ -26,6 +27,7 @@ pub use apiloom_meta::LabelSelectorOperator;
 pub use apiloom_meta::LabelSelectorRequirement;
 pub use apiloom_meta::ListMeta;
 pub use apiloom_meta::ManagedFieldsEntry;
+pub use apiloom_meta::ManualClock;
 pub use apiloom_meta::MicroTime;
 pub use apiloom_meta::Object;
 pub use apiloom_meta::ObjectMeta;

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use super::modules::Crate;
 use super::uses::{self, Uses};
 
-pub(crate) const CRATES: [&str; 8] = [
+pub(crate) const CRATES: [&str; 9] = [
     "runtime/apis",
     "runtime/client",
     "runtime/meta",
     "runtime/storage",
     "runtime/server",
+    "runtime/testing",
     "codegen-cli",
     "macros",
     "macros/model",

@@ -7,6 +7,7 @@
 )]
 
 mod generated;
+mod in_memory;
 mod objects;
 mod watching;
 
