@@ -160,6 +160,7 @@ impl<'a> Generation<'a> {
             ServerPackage::Known(server) => Settings {
                 clients: self.package.clients,
                 kube: self.package.kube,
+                fake: self.package.fake,
                 ..Settings::new(&server.bin, &server.dir)
             },
             ServerPackage::None { crate_path } => Settings::without_server(crate_path),

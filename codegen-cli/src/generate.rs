@@ -6,8 +6,8 @@ use crate::model::Model;
 use crate::render::{RenderError, Renderer};
 pub use crate::settings::{CONTRACT, Settings};
 use crate::view::{
-    ApiServiceView, ClientsetView, InstallView, KubeView, ListView, MainView, ModView, ProtoView,
-    RbacView, RegistryView,
+    ApiServiceView, ClientsetView, FakeView, InstallView, KubeView, ListView, MainView, ModView,
+    ProtoView, RbacView, RegistryView,
 };
 use apiloom_meta::kind::ProtoFile;
 
@@ -61,6 +61,12 @@ pub fn generate(model: &Model, settings: &Settings) -> Result<Files, RenderError
         files.insert(
             "src/generated/kube.rs".to_owned(),
             renderer.rust("kube.rs.tera", &KubeView::new(model))?,
+        );
+    }
+    if settings.has_fake() {
+        files.insert(
+            "src/generated/fake.rs".to_owned(),
+            renderer.rust("fake.rs.tera", &FakeView::new(model))?,
         );
     }
     let services = ApiServiceView::new(model, settings);

@@ -36,6 +36,8 @@ pub(crate) struct Package {
     pub(crate) clients: bool,
     /// Whether types for kube-rs are generated: with `kube = true`.
     pub(crate) kube: bool,
+    /// Whether its Cargo.toml has the cargo feature `fake`, for clients with a server of their own in tests.
+    pub(crate) fake: bool,
     /// The folder of cargo's output.
     pub(crate) target_dir: PathBuf,
     /// The folder of apiloom, if the package depends on it by path.
@@ -132,6 +134,7 @@ impl Package {
             openapi_v2: flag(package, "openapi-v2")?,
             clients: flag(package, "clients")?,
             kube: kube_flag(package, &manifest)?,
+            fake: package.features.contains_key("fake"),
             name: package.name.to_string(),
             crate_name: library.name.replace('-', "_"),
             root: relative_to(library.src_path.as_std_path(), &dir),

@@ -20,6 +20,8 @@ pub struct Settings {
     pub clients: bool,
     /// Whether types for kube-rs are generated.
     pub kube: bool,
+    /// Whether the package has the feature `fake`, for tests.
+    pub fake: bool,
 }
 
 impl Settings {
@@ -33,6 +35,7 @@ impl Settings {
             list_from: None,
             clients: false,
             kube: false,
+            fake: false,
         }
     }
 
@@ -42,6 +45,11 @@ impl Settings {
             list_from: Some(list_from.into()),
             ..Settings::new("", "")
         }
+    }
+
+    /// Whether clients with a server of their own are generated.
+    pub(crate) fn has_fake(&self) -> bool {
+        self.clients && self.fake
     }
 
     /// The first line of each file, after the comment mark.

@@ -1,6 +1,7 @@
 //! The views: the data of each template, as final text with every name and condition decided.
 
 mod clientset;
+mod fake;
 mod kube;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,6 +11,7 @@ use serde::Serialize;
 use apiloom_meta::kind::ProtoFile;
 
 pub(crate) use self::clientset::ClientsetView;
+pub(crate) use self::fake::FakeView;
 pub(crate) use self::kube::KubeView;
 use crate::model::{Group, Model, Subresource};
 use crate::settings::Settings;
@@ -76,6 +78,8 @@ pub(crate) struct ModView {
     pub(crate) clients: bool,
     /// Whether there are types for kube-rs.
     pub(crate) kube: bool,
+    /// Whether there are clients with a server of their own.
+    pub(crate) fake: bool,
 }
 
 /// `main.rs`.
@@ -218,6 +222,7 @@ impl ModView {
             package: model.package.clone(),
             clients: settings.clients,
             kube: settings.kube,
+            fake: settings.has_fake(),
         }
     }
 }

@@ -9,6 +9,7 @@ pub const TEMPLATES: &[(&str, &str)] = &[
         include_str!("../apiservice.yaml.tera"),
     ),
     ("clientset.rs.tera", include_str!("../clientset.rs.tera")),
+    ("fake.rs.tera", include_str!("../fake.rs.tera")),
     ("install.rs.tera", include_str!("../install.rs.tera")),
     ("kube.rs.tera", include_str!("../kube.rs.tera")),
     ("list.rs.tera", include_str!("../list.rs.tera")),

@@ -9,8 +9,8 @@ use super::*;
 use crate::generate::Settings;
 use crate::model::{Group, Kind, Model, Release, Subresource};
 use crate::view::{
-    ApiServiceView, ClientsetView, InstallView, KubeView, ListView, MainView, ModView, ProtoView,
-    RbacView, RegistryView,
+    ApiServiceView, ClientsetView, FakeView, InstallView, KubeView, ListView, MainView, ModView,
+    ProtoView, RbacView, RegistryView,
 };
 
 fn full() -> (Model, Settings) {
@@ -53,6 +53,7 @@ fn full() -> (Model, Settings) {
     let settings = Settings {
         clients: true,
         kube: true,
+        fake: true,
         ..Settings::new("routes-server", "server")
     };
     (model, settings)
@@ -110,6 +111,7 @@ fn views((model, settings): &(Model, Settings)) -> BTreeMap<&'static str, Value>
         ),
         ("clientset.rs.tera", json(ClientsetView::new(model))),
         ("kube.rs.tera", json(KubeView::new(model))),
+        ("fake.rs.tera", json(FakeView::new(model))),
         ("mod.rs.tera", json(ModView::new(model, settings))),
         ("rbac.yaml.tera", json(RbacView::new(model))),
         ("registry.rs.tera", json(RegistryView::new(model))),

@@ -2,6 +2,9 @@
 //! What `apiloom generate` made for the package wardle.
 #[rustfmt::skip]
 pub mod clientset;
+#[cfg(feature = "fake")]
+#[rustfmt::skip]
+pub mod fake;
 #[rustfmt::skip]
 mod install;
 #[cfg(feature = "kube")]
