@@ -1,6 +1,7 @@
 //! Checks that need the whole package: groups, versions, storage, hubs and names; then builds the model.
 
 mod assembly;
+mod clients;
 mod names;
 
 use std::collections::BTreeMap;
@@ -10,21 +11,21 @@ use apiloom_model::{Code, Group, Kind, SourceSpan, Spanned};
 use self::assembly::{Assembly, Hubs, gone, is_on, is_removed, rust_type};
 use crate::collect::{Declarations, Declared, location};
 use crate::model;
+use crate::package::Package;
 use crate::problem::{Location, Problem};
 use crate::source::{Crate, Definition, GROUP, Lookup, ModuleId, Namespace};
 
-/// Builds the model from the declarations, or returns all problems.
+/// Builds the model of a package from its declarations, or returns all problems.
 pub(crate) fn check(
     krate: &Crate,
     found: &Declarations,
-    package: &str,
-    crate_name: &str,
-    has_server: bool,
+    package: &Package,
 ) -> Result<model::Model, Vec<Problem>> {
     let mut checker = Checker {
         krate,
         found,
-        has_server,
+        has_server: package.server().is_ok(),
+        has_clients: package.clients,
         problems: Vec::new(),
     };
     checker.anything();
@@ -37,6 +38,7 @@ pub(crate) fn check(
     }
     let hubs = checker.versions();
     checker.names();
+    let clients = checker.clients();
     if !checker.problems.is_empty() {
         return Err(checker.problems);
     }
@@ -44,14 +46,16 @@ pub(crate) fn check(
         krate,
         found,
         hubs: &hubs,
+        clients: &clients,
     }
-    .model(package, crate_name))
+    .model(&package.name, &package.crate_name))
 }
 
 struct Checker<'a> {
     krate: &'a Crate,
     found: &'a Declarations,
     has_server: bool,
+    has_clients: bool,
     problems: Vec<Problem>,
 }
 

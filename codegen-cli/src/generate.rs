@@ -6,8 +6,8 @@ use crate::model::Model;
 use crate::render::{RenderError, Renderer};
 pub use crate::settings::{CONTRACT, Settings};
 use crate::view::{
-    ApiServiceView, ClientsetView, FakeView, InstallView, KubeView, ListView, MainView, ModView,
-    ProtoView, RbacView, RegistryView,
+    ApiServiceView, ClientsetView, FakeView, IndexesView, InstallView, KubeView, ListView,
+    MainView, MethodsView, ModView, ProtoView, RbacView, RegistryView,
 };
 use apiloom_meta::kind::ProtoFile;
 
@@ -31,10 +31,6 @@ pub fn generate(model: &Model, settings: &Settings) -> Result<Files, RenderError
     }
     let mut files = BTreeMap::from([
         (
-            "src/generated/mod.rs".to_owned(),
-            renderer.rust("mod.rs.tera", &ModView::new(model, settings))?,
-        ),
-        (
             "src/generated/registry.rs".to_owned(),
             renderer.rust("registry.rs.tera", &RegistryView::new(model))?,
         ),
@@ -52,10 +48,7 @@ pub fn generate(model: &Model, settings: &Settings) -> Result<Files, RenderError
         ),
     ]);
     if settings.clients {
-        files.insert(
-            "src/generated/clientset.rs".to_owned(),
-            renderer.rust("clientset.rs.tera", &ClientsetView::new(model))?,
-        );
+        files.extend(clients(model, &renderer)?);
     }
     if settings.kube {
         files.insert(
@@ -69,6 +62,8 @@ pub fn generate(model: &Model, settings: &Settings) -> Result<Files, RenderError
             renderer.rust("fake.rs.tera", &FakeView::new(model))?,
         );
     }
+    let modules = renderer.rust("mod.rs.tera", &ModView::new(model, &files))?;
+    files.insert("src/generated/mod.rs".to_owned(), modules);
     let services = ApiServiceView::new(model, settings);
     // kubectl refuses to apply a file without an object, and a package with only the core group has none.
     if !services.services.is_empty() {
@@ -76,6 +71,20 @@ pub fn generate(model: &Model, settings: &Settings) -> Result<Files, RenderError
             "generated/manifests/apiservice.yaml".to_owned(),
             renderer.yaml("apiservice.yaml.tera", &services)?,
         );
+    }
+    Ok(files)
+}
+
+/// The files of clients, in `src/generated`.
+fn clients(model: &Model, renderer: &Renderer) -> Result<Files, RenderError> {
+    let path = |name: &str| format!("src/generated/{name}.rs");
+    let clientset = renderer.rust("clientset.rs.tera", &ClientsetView::new(model))?;
+    let mut files = Files::from([(path("clientset"), clientset)]);
+    if let Some(view) = MethodsView::new(model) {
+        files.insert(path("methods"), renderer.rust("methods.rs.tera", &view)?);
+    }
+    if let Some(view) = IndexesView::new(model) {
+        files.insert(path("index"), renderer.rust("index.rs.tera", &view)?);
     }
     Ok(files)
 }

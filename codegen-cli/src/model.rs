@@ -64,6 +64,9 @@ pub struct Kind {
     pub verbs: Vec<String>,
     /// The subresources with a verb, by name.
     pub subresources: Vec<Subresource>,
+    /// What its client has besides the verbs.
+    #[serde(flatten)]
+    pub client: ClientParts,
     /// Whether the version is served, without other settings of the server.
     pub served: bool,
     /// Whether objects are stored in this version.
@@ -87,4 +90,59 @@ pub struct Subresource {
     /// Whether a get can do more than read, so that viewers may not send it.
     #[serde(rename = "isInteractive", skip_serializing_if = "std::ops::Not::not")]
     pub is_interactive: bool,
+}
+
+/// What the client of a kind has besides the verbs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ClientParts {
+    /// Methods, in declared order; those of subresources follow.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub methods: Vec<Method>,
+    /// Subresources that open streams.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub connections: Vec<Connection>,
+    /// Indexes of local copies.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub indexes: Vec<Index>,
+}
+
+/// A method of a client. Types are paths that are valid anywhere in the crate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Method {
+    /// The function.
+    pub name: String,
+    /// The request: `get`, `list`, `create`, `update`, `patch` or `apply`.
+    pub verb: String,
+    /// The subresource that it is sent to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subresource: Option<String>,
+    /// The type of the body, of a request that has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
+    /// The type of the response, or of the items of a list.
+    pub output: String,
+}
+
+/// A subresource that opens streams.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Connection {
+    /// The function.
+    pub name: String,
+    /// The subresource.
+    pub subresource: String,
+    /// Its verbs, as RBAC spells them.
+    pub verbs: Vec<String>,
+}
+
+/// An index of local copies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Index {
+    /// The name: `node`.
+    pub name: String,
+    /// The field: `spec.node`.
+    pub field: String,
+    /// The type of the keys.
+    pub key: String,
+    /// The expression of the field's value, of an `object`.
+    pub value: String,
 }

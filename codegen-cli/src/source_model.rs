@@ -16,14 +16,7 @@ fn load(package: &Package, color: bool) -> Result<(Model, String), String> {
     let mut found = collect::collect(&krate);
     // A module that could not be read may contain items that seem to be missing.
     found.incomplete |= !krate.problems.is_empty();
-    let has_server = package.server().is_ok();
-    let checked = checks::check(
-        &krate,
-        &found,
-        &package.name,
-        &package.crate_name,
-        has_server,
-    );
+    let checked = checks::check(&krate, &found, package);
     let mut problems: Vec<Problem> = krate
         .problems
         .iter()

@@ -3,6 +3,7 @@
 mod clientset;
 mod fake;
 mod kube;
+mod methods;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +14,7 @@ use apiloom_meta::kind::ProtoFile;
 pub(crate) use self::clientset::ClientsetView;
 pub(crate) use self::fake::FakeView;
 pub(crate) use self::kube::KubeView;
+pub(crate) use self::methods::{IndexesView, MethodsView};
 use crate::model::{Group, Model, Subresource};
 use crate::settings::Settings;
 
@@ -80,6 +82,10 @@ pub(crate) struct ModView {
     pub(crate) kube: bool,
     /// Whether there are clients with a server of their own.
     pub(crate) fake: bool,
+    /// Whether clients have more methods than the verbs.
+    pub(crate) methods: bool,
+    /// Whether there are indexes.
+    pub(crate) indexes: bool,
 }
 
 /// `main.rs`.
@@ -217,12 +223,16 @@ impl ListView {
 }
 
 impl ModView {
-    pub(crate) fn new(model: &Model, settings: &Settings) -> ModView {
+    /// With a module for each of the files, which are in the same folder.
+    pub(crate) fn new<T>(model: &Model, files: &BTreeMap<String, T>) -> ModView {
+        let has = |name: &str| files.contains_key(&format!("src/generated/{name}.rs"));
         ModView {
             package: model.package.clone(),
-            clients: settings.clients,
-            kube: settings.kube,
-            fake: settings.has_fake(),
+            clients: has("clientset"),
+            fake: has("fake"),
+            kube: has("kube"),
+            methods: has("methods"),
+            indexes: has("index"),
         }
     }
 }
@@ -544,6 +554,7 @@ mod tests {
             has_client: true,
             verbs: Vec::new(),
             subresources: Vec::new(),
+            client: crate::model::ClientParts::default(),
             served: true,
             storage: true,
             hub: String::new(),

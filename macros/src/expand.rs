@@ -114,6 +114,7 @@ pub(crate) fn api_type(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
             let item = derives::decorated_enum(item, &model);
             let hooks = hooks::of_enum(&model);
             let column = fields::impl_column_value(&model);
+            let keys = fields::impl_index_keys(&model);
             let proofs = schema::proofs(model.variants.iter().flat_map(Variant::fields));
             let checked = checked::of_enum(&model);
             let conversions: TokenStream = model
@@ -121,7 +122,7 @@ pub(crate) fn api_type(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
                 .iter()
                 .map(|c| convert::of_enum(&model, c))
                 .collect();
-            quote! { #item #hooks #column #proofs #checked #conversions }
+            quote! { #item #hooks #column #keys #proofs #checked #conversions }
         }
     };
     quote!(#types #expansion)

@@ -40,3 +40,18 @@ pub use apiloom_client::client::SocketSender;
 pub use apiloom_client::config;
 pub use apiloom_client::controller;
 pub use apiloom_client::verbs;
+
+/// What the traits of generated methods are written with.
+pub mod requests {
+    pub use apiloom_client::client::GetRequest;
+    pub use apiloom_client::client::ListRequest;
+    pub use apiloom_client::client::ObjectClient;
+    pub use apiloom_client::client::ObjectScope;
+    pub use apiloom_client::client::Patch;
+    pub use apiloom_client::client::PatchRequest;
+    pub use apiloom_client::client::RawRequest;
+    pub use apiloom_client::client::ResourceClient;
+    pub use apiloom_client::client::WriteRequest;
+    pub use apiloom_client::http::Method;
+    pub use apiloom_client::serde::Serialize;
+}

@@ -24,5 +24,12 @@ pub use apiloom_testing::{run as run_test, unwrap_built};
 #[cfg(feature = "server")]
 pub use serving::{HAS_BUILT_IN, main};
 
+/// The kind of the request bodies of a handler.
+#[cfg(feature = "server")]
+pub type InputOf<K, H> = <H as apiloom_server::Subresource<K>>::Input;
+/// What a handler responds with.
+#[cfg(feature = "server")]
+pub type OutputOf<K, H> = <H as apiloom_server::Subresource<K>>::Output;
+
 /// The version of this interface. It changes whenever older generated code would not fit; generated files check it.
 pub const CONTRACT: u32 = 1;

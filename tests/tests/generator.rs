@@ -237,6 +237,11 @@ fn shop_is_generated_as_committed() {
 }
 
 #[test]
+fn forms_are_generated_as_committed() {
+    check_golden("forms");
+}
+
+#[test]
 fn solo_is_generated_as_committed() {
     check_golden("solo");
 }

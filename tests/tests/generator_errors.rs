@@ -28,7 +28,8 @@ apiloom = "0.1"
 fn complaint(root: &str) -> String {
     let dir = tempfile::tempdir().expect("a temporary folder");
     fs::create_dir(dir.path().join("src")).expect("a folder");
-    fs::write(dir.path().join("Cargo.toml"), MANIFEST).expect("a file");
+    let manifest = format!("{MANIFEST}\n[package.metadata.apiloom]\nclients = true\n");
+    fs::write(dir.path().join("Cargo.toml"), manifest).expect("a file");
     fs::write(dir.path().join("src/lib.rs"), root).expect("a file");
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let path = dir.path().as_os_str().to_owned();

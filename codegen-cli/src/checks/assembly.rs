@@ -17,6 +17,8 @@ pub(super) struct Assembly<'a> {
     pub(super) krate: &'a Crate,
     pub(super) found: &'a Declarations,
     pub(super) hubs: &'a Hubs,
+    /// The client parts of each kind, in the order of the kinds.
+    pub(super) clients: &'a [model::ClientParts],
 }
 
 impl Assembly<'_> {
@@ -78,6 +80,10 @@ impl Assembly<'_> {
 
     fn kind(&self, declared: &Declared<Kind>, release: Option<Release>) -> model::Kind {
         let kind = &declared.value;
+        let kinds = self.found.kinds.iter().zip(self.clients);
+        let mut client = kinds
+            .filter(|(other, _)| std::ptr::eq(*other, declared))
+            .map(|(_, client)| client.clone());
         let key = (kind.group.value.clone(), kind.kind.value.clone());
         model::Kind {
             kind: kind.kind.value.clone(),
@@ -89,6 +95,7 @@ impl Assembly<'_> {
             has_client: kind.has_client,
             verbs: verbs(&kind.verbs),
             subresources: subresources(kind),
+            client: client.next().unwrap_or_default(),
             served: is_on(kind) && !gone(kind, release),
             storage: kind.has_store && (kind.storage || self.is_alone(kind)),
             hub: self.hubs.get(&key).unwrap_or(&kind.version.value).clone(),
@@ -154,7 +161,12 @@ pub(super) fn rust_type(krate: &Crate, kind: &Declared<Kind>) -> String {
 }
 
 /// The path of an item, valid anywhere in the crate.
-fn rust_path(krate: &Crate, module: ModuleId, item: &str, namespace: Namespace) -> String {
+pub(super) fn rust_path(
+    krate: &Crate,
+    module: ModuleId,
+    item: &str,
+    namespace: Namespace,
+) -> String {
     let names = krate.public_path(module, item, namespace);
     // A private item is reported as a problem elsewhere.
     let names = names.unwrap_or_else(|| {

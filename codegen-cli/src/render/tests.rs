@@ -7,10 +7,12 @@ use serde_json::Value;
 
 use super::*;
 use crate::generate::Settings;
-use crate::model::{Group, Kind, Model, Release, Subresource};
+use crate::model::{
+    ClientParts, Connection, Group, Index, Kind, Method, Model, Release, Subresource,
+};
 use crate::view::{
-    ApiServiceView, ClientsetView, FakeView, InstallView, KubeView, ListView, MainView, ModView,
-    ProtoView, RbacView, RegistryView,
+    ApiServiceView, ClientsetView, FakeView, IndexesView, InstallView, KubeView, ListView,
+    MainView, MethodsView, ModView, ProtoView, RbacView, RegistryView,
 };
 
 fn full() -> (Model, Settings) {
@@ -29,6 +31,7 @@ fn full() -> (Model, Settings) {
             for_editors: false,
             is_interactive: false,
         }],
+        client: client_parts(),
         served: true,
         storage: true,
         hub: "v1".to_owned(),
@@ -57,6 +60,34 @@ fn full() -> (Model, Settings) {
         ..Settings::new("routes-server", "server")
     };
     (model, settings)
+}
+
+/// A method of each verb, a stream and an index.
+fn client_parts() -> ClientParts {
+    let method = |verb: &str| Method {
+        name: format!("{verb}_rule"),
+        verb: verb.to_owned(),
+        subresource: (verb != "list").then(|| "rules".to_owned()),
+        input: ["create", "update", "apply"]
+            .contains(&verb)
+            .then(|| "crate::v1::Rule".to_owned()),
+        output: "crate::v1::HTTPRoute".to_owned(),
+    };
+    let verbs = ["get", "list", "create", "update", "patch", "apply"];
+    ClientParts {
+        methods: verbs.map(method).into(),
+        connections: vec![Connection {
+            name: "connect_log".to_owned(),
+            subresource: "log".to_owned(),
+            verbs: vec!["get".to_owned()],
+        }],
+        indexes: vec![Index {
+            name: "parent".to_owned(),
+            field: "spec.parent".to_owned(),
+            key: "::std::string::String".to_owned(),
+            value: "object.spec.parent".to_owned(),
+        }],
+    }
 }
 
 fn minimal() -> (Model, Settings) {
@@ -112,7 +143,27 @@ fn views((model, settings): &(Model, Settings)) -> BTreeMap<&'static str, Value>
         ("clientset.rs.tera", json(ClientsetView::new(model))),
         ("kube.rs.tera", json(KubeView::new(model))),
         ("fake.rs.tera", json(FakeView::new(model))),
-        ("mod.rs.tera", json(ModView::new(model, settings))),
+        (
+            "methods.rs.tera",
+            json(MethodsView::new(model).unwrap_or_else(|| MethodsView {
+                package: String::new(),
+                versions: Vec::new(),
+            })),
+        ),
+        (
+            "index.rs.tera",
+            json(IndexesView::new(model).unwrap_or_else(|| IndexesView {
+                package: String::new(),
+                indexes: Vec::new(),
+            })),
+        ),
+        (
+            "mod.rs.tera",
+            json(ModView::new(
+                model,
+                &BTreeMap::from([("src/generated/clientset.rs".to_owned(), ())]),
+            )),
+        ),
         ("rbac.yaml.tera", json(RbacView::new(model))),
         ("registry.rs.tera", json(RegistryView::new(model))),
     ])

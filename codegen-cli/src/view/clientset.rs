@@ -140,7 +140,7 @@ fn identifier(name: &str) -> String {
 }
 
 /// `WardleV1alpha1` of `wardle_v1alpha1`.
-fn camel_case(name: &str) -> String {
+pub(super) fn camel_case(name: &str) -> String {
     let words = name.split('_').filter(|word| !word.is_empty());
     words
         .map(|word| {
@@ -225,6 +225,7 @@ mod tests {
             has_client: true,
             verbs: verbs.iter().map(|verb| (*verb).to_owned()).collect(),
             subresources: Vec::new(),
+            client: crate::model::ClientParts::default(),
             served: true,
             storage: true,
             hub: "v1".to_owned(),

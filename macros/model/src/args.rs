@@ -570,14 +570,19 @@ impl Arg {
         self.expr(d, "@ = ..").map(|expr| Code::new(peel(expr)))
     }
 
-    /// `key = a::path`.
+    /// `key = a::path`, which is the path of a crate or a module.
     pub(crate) fn path(&self, d: &mut Diagnostics) -> Option<Code> {
+        self.path_of("a crate or a module", d)
+    }
+
+    /// `key = a::path`, which is the path of something.
+    pub(crate) fn path_of(&self, what: &str, d: &mut Diagnostics) -> Option<Code> {
         match self.expr(d, "@ = path").map(peel)? {
             Expr::Path(path) if path.qself.is_none() && is_plain(&path.path) => {
                 Some(Code::new(path))
             }
             _ => {
-                self.bad_value(d, "the path of a crate or a module");
+                self.bad_value(d, &format!("the path of {what}"));
                 None
             }
         }

@@ -1,5 +1,6 @@
 //! A kind as declared with `#[resource(..)]` on its root struct.
 
+mod client;
 mod deletion;
 mod naming;
 mod parse;
@@ -16,7 +17,7 @@ pub use parse::{parse_derived_kind, parse_kind};
 pub use query::{Comparison, Literal, Query, QueryStep};
 
 use crate::api::ApiStruct;
-use crate::{Code, SourceSpan, Spanned};
+use crate::{Code, Name, SourceSpan, Spanned};
 
 /// A kind of one version.
 #[derive(Clone, Debug)]
@@ -71,6 +72,10 @@ pub struct Kind {
     pub disabled_by_default: bool,
     /// Whether clients and informers are generated for the kind.
     pub has_client: bool,
+    /// The methods of its client besides those of the verbs.
+    pub methods: Vec<Method>,
+    /// The indexes of its local copies.
+    pub indexes: Vec<Index>,
     /// The releases that introduce, deprecate and remove the kind.
     pub lifecycle: Option<Lifecycle>,
     /// How names are checked.
@@ -151,6 +156,42 @@ pub enum Writes {
     Only(String),
     /// This field besides what the object's own path writes.
     Also(String),
+}
+
+/// A method that the generated client has besides those of the verbs.
+#[derive(Clone, Debug)]
+pub struct Method {
+    /// The name of the function.
+    pub name: Spanned<String>,
+    /// The request that it sends.
+    pub verb: Spanned<MethodVerb>,
+    /// The subresource that it is sent to; `None` for the objects themselves.
+    pub subresource: Option<Spanned<String>>,
+    /// The kind of its body; `None` for that of the subresource, or of the objects.
+    pub input: Option<Code>,
+    /// The type of the response; `None` for that of the subresource, or of the objects.
+    pub output: Option<Code>,
+}
+
+/// The request of a method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are those of the requests")]
+pub enum MethodVerb {
+    Get,
+    List,
+    Create,
+    Update,
+    Patch,
+    Apply,
+}
+
+/// An index of local copies: finds objects by the value of a field.
+#[derive(Clone, Debug)]
+pub struct Index {
+    /// The name, in lower case.
+    pub name: Spanned<String>,
+    /// The field.
+    pub path: Vec<Name>,
 }
 
 /// How objects are deleted.

@@ -133,16 +133,14 @@ const MARKERS: &[(&str, Advice)] = &[
     ("versionname", Kind("version = \"{}\"")),
     (
         "genclient",
-        Nothing("a client needs nothing from the server's types"),
+        Nothing("`clients = true` in `[package.metadata.apiloom]` makes a client of every kind"),
     ),
+    ("genclient:method", Kind("method(..)")),
     ("genclient:nonnamespaced", Kind("cluster")),
     ("genclient:onlyverbs", Kind("verbs(only = [..])")),
     ("genclient:skipverbs", Kind("verbs(skip = [..])")),
     ("genclient:readonly", Kind("readonly")),
-    (
-        "genclient:noverbs",
-        Nothing("a client needs nothing from the server's types"),
-    ),
+    ("genclient:noverbs", Kind("no_client")),
     (
         "genclient:nostatus",
         Other("leave `status` out of `#[apiloom::resource(..)]`"),
@@ -411,7 +409,7 @@ mod tests {
             ),
             (
                 "+genclient",
-                "no replacement is needed: a client needs nothing from the server's types",
+                "no replacement is needed: `clients = true` in `[package.metadata.apiloom]` makes a client of every kind",
             ),
             (
                 "+k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object",

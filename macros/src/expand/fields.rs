@@ -1,6 +1,6 @@
 //! Typed paths: the companion of a type, chains of companions, and the column type of enums.
 
-use apiloom_model::{ApiEnum, ApiNewtype, ApiStruct, Name};
+use apiloom_model::{ApiEnum, ApiNewtype, ApiStruct, Kind, Name};
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 
@@ -65,6 +65,46 @@ pub(crate) fn impl_column_value(model: &ApiEnum) -> TokenStream {
         impl ::apiloom::codegen::ColumnValue for #name {
             const COLUMN_TYPE: ::apiloom::codegen::ColumnType = ::apiloom::codegen::ColumnType::String;
         }
+    }
+}
+
+/// Lets an index find objects by an enum that is a string.
+pub(crate) fn impl_index_keys(model: &ApiEnum) -> TokenStream {
+    if !model.is_plain() {
+        return TokenStream::new();
+    }
+    let name = model.name.to_ident();
+    // Because of the lifetime rustc does not check the bound here, but only where an index uses the type.
+    quote! {
+        #[automatically_derived]
+        impl ::apiloom::codegen::IndexKeys for #name
+        where
+            for<'index> #name: ::apiloom::codegen::IndexKeyOf<'index>,
+        {
+            type Key = Self;
+            fn each_key(&self, emit: &mut dyn ::core::ops::FnMut(Self)) {
+                emit(::core::clone::Clone::clone(self));
+            }
+        }
+    }
+}
+
+/// Checks the field of each index: rustc reports a wrong one at the user's path.
+pub(crate) fn index_checks(kind: &Kind) -> TokenStream {
+    if kind.indexes.is_empty() {
+        return TokenStream::new();
+    }
+    let root = kind.root.name.to_ident();
+    let checks = kind.indexes.iter().map(|index| {
+        let chain = chain(&quote!(#root), &index.path);
+        let span = index
+            .path
+            .last()
+            .map_or_else(Span::call_site, |name| name.span);
+        quote_spanned!(span=> ::apiloom::codegen::index_field(&#chain);)
+    });
+    quote! {
+        const _: fn() = || { #(#checks)* };
     }
 }
 

@@ -30,9 +30,11 @@ pub(crate) fn impl_resource(kind: &Kind) -> TokenStream {
         }
     });
     let scope = scope(kind);
+    let indexes = fields::index_checks(kind);
     quote! {
         #(#verbs)*
         #scope
+        #indexes
         #[automatically_derived]
         impl ::apiloom::codegen::Resource for #name {
             const GROUP: &'static str = #group;

@@ -55,5 +55,7 @@ pub use client::{
 };
 pub use dynamic::{DynamicObject, PartialObjectMetadata};
 pub use error::{DecodeError, Error};
+pub use http;
 pub use object::HasMetadata;
+pub use serde;
 pub use transport::{Body, Transport, TransportError};

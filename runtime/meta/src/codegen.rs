@@ -20,6 +20,7 @@ pub use crate::fields::{
     Replicas, Text, Values,
 };
 pub use crate::gvk::GroupVersionKind;
+pub use crate::index_keys::{IndexKeyOf, IndexKeys};
 pub use crate::kind::verbs;
 pub use crate::kind::{
     ApiType, CellSource, ClusterKind, Column, ColumnType, Conversion, ConversionMethod,
@@ -38,6 +39,9 @@ pub use serde_json;
 
 pub use base64::{Base64, Bytes};
 pub use cells::{ColumnValueOf, cell_with, column_type_of, column_type_with};
+/// Checks that the field of an index has keys.
+pub fn index_field<T: IndexKeys>(_field: &Field<T>) {}
+
 pub use checked::{
     FieldType, FieldTypeProof, FlattenedNames, Leaf, OtherFlattenedNames, OtherLeaf, OtherTag,
     TagValues, refuse, refuse_shared_name,

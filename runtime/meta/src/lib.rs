@@ -26,6 +26,7 @@ pub mod field;
 pub mod fields;
 pub mod gvk;
 mod hooks;
+mod index_keys;
 pub mod kind;
 mod labels;
 pub mod managed_fields;

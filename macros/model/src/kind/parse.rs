@@ -2,12 +2,13 @@
 
 use syn::{Data, DeriveInput};
 
+use super::client;
 use super::deletion;
 use super::naming::{bad_name, check_camel, check_group, check_label, check_store_path};
 use super::subresource::{self, Declared};
 use super::{
-    Column, ColumnSource, ColumnType, Deletion, FieldRef, Kind, Lifecycle, NameFormat, Query,
-    Release, Scope, SelectableField, Subresource, Verb,
+    Column, ColumnSource, ColumnType, Deletion, FieldRef, Index, Kind, Lifecycle, Method,
+    NameFormat, Query, Release, Scope, SelectableField, Subresource, Verb,
 };
 use crate::api::{ApiStruct, parse_api, parse_struct, read_struct};
 use crate::args::{self, Arg, Args, string_or_path};
@@ -134,6 +135,8 @@ struct Keys {
     served: Option<bool>,
     disabled_by_default: bool,
     no_client: bool,
+    methods: Vec<Method>,
+    indexes: Vec<Index>,
     lifecycle: Option<Lifecycle>,
     name_format: NameFormat,
     generation: Option<bool>,
@@ -216,6 +219,8 @@ impl Keys {
             "served" => self.served = arg.boolean(d),
             "disabled_by_default" => self.disabled_by_default = arg.flag(d),
             "no_client" => self.no_client = arg.flag(d),
+            "method" => client::read_method(&mut self.methods, arg, d),
+            "index" => client::read_index(&mut self.indexes, arg, d),
             "lifecycle" => self.lifecycle = read_lifecycle(arg, d),
             "name_format" => self.name_format = read_name_format(arg, d).unwrap_or_default(),
             "generation" => {
@@ -291,6 +296,8 @@ impl Keys {
             (false, false) => &[Verb::Create],
             (false, true) => &[],
         };
+        let verbs = self.verbs.unwrap_or_else(|| all_verbs.to_vec());
+        client::check_methods(&self.methods, &subresources, &verbs, d);
         // The objects of a simple kind have the scope of those whose subresource they belong to.
         let scope = self.scope.or(self.is_simple.then_some(Scope::Namespaced));
         Some(Kind {
@@ -312,7 +319,7 @@ impl Keys {
             deletion: deletion::with_grace(self.deletion, self.grace_seconds, d),
             has_store,
             store_path: self.store_path,
-            verbs: self.verbs.unwrap_or_else(|| all_verbs.to_vec()),
+            verbs,
             columns: self.columns,
             selectable: self.selectable,
             hub: self.hub,
@@ -322,6 +329,8 @@ impl Keys {
             served: self.served.unwrap_or(true),
             disabled_by_default: self.disabled_by_default,
             has_client: !self.no_client,
+            methods: self.methods,
+            indexes: self.indexes,
             lifecycle: self.lifecycle,
             name_format: self.name_format,
             generation: self.generation.unwrap_or(true),

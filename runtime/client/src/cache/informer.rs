@@ -17,6 +17,7 @@ use tokio::time::timeout;
 
 use super::event::Event;
 use super::hub::{CacheError, CacheState, Collector, Hub};
+use super::index::Index;
 use super::lister::Lister;
 use super::metrics::InformerMetrics;
 use super::object::CacheObject;
@@ -250,6 +251,12 @@ impl<T: CacheObject> Informer<T> {
     /// Reads the objects; empty before the first state is complete.
     pub fn lister(&self) -> Lister<T> {
         self.shared.hub.lister().clone()
+    }
+    /// The same informer, whose store has an index; see [`Lister::by_index`].
+    #[must_use]
+    pub fn with_index<I: Index<T>>(self) -> Self {
+        self.shared.hub.lister().add_index::<I>();
+        self
     }
     /// How the cache is doing, for readiness checks.
     pub fn state(&self) -> CacheState {

@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use apiloom_meta::ListMeta;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::object::ApiObject;
@@ -23,7 +24,7 @@ pub struct GetRequest<K> {
     pub(super) object: PhantomData<fn() -> K>,
 }
 
-impl<K: ApiObject> GetRequest<K> {
+impl<K: DeserializeOwned + Send + 'static> GetRequest<K> {
     /// Accepts a state as old as this: `0` for any that the server has in memory. Default: the present one.
     pub fn resource_version(mut self, version: impl AsRef<str>) -> Self {
         self.request = self.request.query("resourceVersion", version);
@@ -43,7 +44,7 @@ impl<K: ApiObject> GetRequest<K> {
     }
 }
 
-impl<K: ApiObject> IntoFuture for GetRequest<K> {
+impl<K: DeserializeOwned + Send + 'static> IntoFuture for GetRequest<K> {
     type Output = Result<K, Error>;
     type IntoFuture = BoxFuture<'static, Self::Output>;
 

@@ -52,9 +52,23 @@ pub(super) fn object(
     Ok(path)
 }
 
+/// The path of one object, or of a subresource of it.
+pub(super) fn below(
+    resource: &ApiResource,
+    namespace: Option<&str>,
+    name: &str,
+    subresource: Option<&str>,
+) -> Result<String, Error> {
+    let mut path = object(resource, namespace, name)?;
+    if let Some(subresource) = subresource {
+        push_segment(&mut path, "subresource", subresource)?;
+    }
+    Ok(path)
+}
+
 /// Appends a slash and a segment. Names of objects never have a slash or a percent sign, and a name that is empty or dots
 /// would make the path of something else.
-pub(super) fn push_segment(path: &mut String, what: &str, segment: &str) -> Result<(), Error> {
+fn push_segment(path: &mut String, what: &str, segment: &str) -> Result<(), Error> {
     let problem = match segment {
         "" => "is empty",
         "." | ".." => "cannot be part of a path",

@@ -412,13 +412,7 @@ impl<K: ApiObject, S: ObjectScope> ResourceClient<K, S> {
 
     /// A write without a body yet, to an object or one of its subresources.
     fn write_to(&self, method: Method, name: &str, subresource: Option<&str>) -> WriteRequest<K> {
-        let path = path::object(&self.resource, self.scope.namespace(), name);
-        let path = path.and_then(|mut path| {
-            if let Some(subresource) = subresource {
-                path::push_segment(&mut path, "subresource", subresource)?;
-            }
-            Ok(path)
-        });
+        let path = path::below(&self.resource, self.scope.namespace(), name, subresource);
         let request = RawRequest::new(self.client.clone(), method, path);
         let request = self.shown(request.of(&self.resource));
         WriteRequest::new(request, self.resource.kind.to_string())

@@ -64,11 +64,8 @@ impl<T, S: ObjectScope> Subresource<T, S> {
 
     /// A request to the subresource of an object, for streams: `.query("follow", "true").stream()`.
     pub fn request(&self, method: Method, name: &str) -> RawRequest {
-        let path = path::object(&self.resource, self.scope.namespace(), name);
-        let path = path.and_then(|mut path| {
-            path::push_segment(&mut path, "subresource", &self.name)?;
-            Ok(path)
-        });
+        let namespace = self.scope.namespace();
+        let path = path::below(&self.resource, namespace, name, Some(&self.name));
         RawRequest::new(self.client.clone(), method, path).of(&self.resource)
     }
 
