@@ -4,7 +4,7 @@
 
 mod conditions;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -162,9 +162,10 @@ impl NamespaceController {
                     if left.count > 0 {
                         content.remaining.insert(resource.name, left.count);
                     }
-                    for (finalizer, count) in left.finalizers {
-                        *content.finalizers.entry(finalizer).or_default() += count;
+                    for (finalizer, count) in &left.content.finalizers {
+                        content.count_finalizer(finalizer, *count);
                     }
+                    content.more_finalizers += left.content.more_finalizers;
                 }
                 Err(error) => content.failures.push((resource.name, error)),
             }
@@ -235,7 +236,7 @@ impl NamespaceController {
             for item in page.items {
                 left.count += 1;
                 for finalizer in &item.metadata.finalizers {
-                    *left.finalizers.entry(finalizer.clone()).or_default() += 1;
+                    left.content.count_finalizer(finalizer, 1);
                 }
                 if let (Some((resource, namespace)), Some(name)) = (delete, &item.metadata.name) {
                     let path = resource.served.object(namespace, name)?;
@@ -266,6 +267,6 @@ struct Deletable {
 #[derive(Default)]
 struct Left {
     count: usize,
-    /// Number of objects with each finalizer.
-    finalizers: BTreeMap<String, usize>,
+    /// The finalizers of its objects.
+    content: Content,
 }
