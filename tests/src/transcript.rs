@@ -9,15 +9,18 @@
 //! - `$ ARGS`: run kubectl with these words (quotes as in a shell); the lines behind it that begin with `> ` are its
 //!   standard input.
 //! - `& ARGS`: start kubectl in the background.
+//! - `set NAME ARGS`: run kubectl, and put what it prints in place of `${NAME}` in later lines.
+//! - `gone ARGS`: run `kubectl get ARGS` until it finds nothing.
 //! - `until N`: wait until the background kubectl has printed N lines, end it, and show them.
 //! - `# TEXT`: kept in the transcript.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use regex::Regex;
 
@@ -31,6 +34,7 @@ pub fn run(script: &str, kubectl: &Kubectl) -> String {
     let masks = Masks::new();
     let mut transcript = String::new();
     let mut background: Option<Background> = None;
+    let mut values = BTreeMap::new();
     let mut lines = script.lines().peekable();
     while let Some(line) = lines.next() {
         let mut stdin = String::new();
@@ -43,15 +47,21 @@ pub fn run(script: &str, kubectl: &Kubectl) -> String {
         for input in stdin.lines() {
             let _ = writeln!(transcript, "> {input}");
         }
-        match line.split_once(' ').unwrap_or((line, "")) {
-            ("$", args) => {
-                let words = words(args);
-                let output = kubectl.run(
-                    &words.iter().map(String::as_str).collect::<Vec<_>>(),
-                    &stdin,
-                );
-                show(&mut transcript, &masks, &output);
+        let line = with_values(line, &values);
+        let stdin = with_values(&stdin, &values);
+        let run = |words: &[String]| {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            kubectl.run(&words, &stdin)
+        };
+        match line.split_once(' ').unwrap_or((&line, "")) {
+            ("$", args) => show(&mut transcript, &masks, &run(&words(args))),
+            ("set", args) => {
+                let (name, args) = args.split_once(' ').expect("a name and a command");
+                let output = run(&words(args));
+                assert_eq!(output.code, 0, "{line}: {}", output.stderr);
+                values.insert(format!("${{{name}}}"), output.stdout);
             }
+            ("gone", args) => wait_until_gone(&run, &words(&format!("get {args}"))),
             ("&", args) => background = Some(Background::start(kubectl, &words(args))),
             ("until", count) => {
                 let started = background.take().expect("a kubectl runs in the background");
@@ -71,6 +81,22 @@ pub fn run(script: &str, kubectl: &Kubectl) -> String {
         }
     }
     transcript
+}
+
+fn with_values(text: &str, values: &BTreeMap<String, String>) -> String {
+    let put = |text: String, (name, value): (&String, &String)| text.replace(name, value);
+    values.iter().fold(text.to_owned(), put)
+}
+
+fn wait_until_gone(run: &impl Fn(&[String]) -> Output, get: &[String]) {
+    let started = Instant::now();
+    while run(get).code == 0 {
+        assert!(
+            started.elapsed() < PATIENCE,
+            "{get:?} still finds something"
+        );
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }
 
 /// Compares a transcript with the committed one, or writes it when `UPDATE` is set.
