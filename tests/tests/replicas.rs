@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 /// Timeout for an expected event.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// In the keys of what is not an object: the lease of the servers.
-const LEASES: &str = "/apiloom/leases/";
+/// In the keys of what is not an object: the lease and the records of the servers.
+const OF_SERVERS: &str = "/apiloom/";
 
 fn fischer(name: &str) -> Value {
     json!({"apiVersion": "wardle.example.com/v1alpha1", "kind": "Fischer", "metadata": {"name": name}})
@@ -186,7 +186,7 @@ async fn objects_lie_where_kube_apiserver_keeps_them() {
     created(&client, FISCHERS, &fischer("g")).await;
     let entries = etcd.entries("/registry/");
     let keys = entries.iter().map(|(key, _)| key.as_str());
-    let keys: Vec<&str> = keys.filter(|key| !key.contains(LEASES)).collect();
+    let keys: Vec<&str> = keys.filter(|key| !key.contains(OF_SERVERS)).collect();
     assert_eq!(
         keys,
         [
@@ -195,7 +195,7 @@ async fn objects_lie_where_kube_apiserver_keeps_them() {
             "/registry/wardle.example.com/flunders/default/f",
         ]
     );
-    for (key, value) in &entries {
+    for (key, value) in entries.iter().filter(|(key, _)| !key.contains(OF_SERVERS)) {
         assert_eq!(value["metadata"].get("resourceVersion"), None, "{key}");
         assert!(value["kind"].is_string() && value["apiVersion"].is_string());
     }
@@ -246,7 +246,8 @@ async fn prefix_and_overrides_say_where_keys_lie() {
     let keys = |etcd: &Etcd| {
         let entries = etcd.entries("/").into_iter();
         let keys = entries.map(|(key, _)| key);
-        keys.filter(|key| !key.contains(LEASES)).collect::<Vec<_>>()
+        keys.filter(|key| !key.contains(OF_SERVERS))
+            .collect::<Vec<_>>()
     };
     assert_eq!(
         keys(&etcd),
@@ -519,4 +520,42 @@ async fn one_replica_collects_garbage_after_the_other() {
     let third = over(&etcd);
     second.kill();
     check_collects(&third.client(), "after-a-kill").await;
+}
+
+/// A server without some kinds, as one of an older release, would orphan none of their objects.
+#[tokio::test]
+async fn a_server_that_serves_fewer_kinds_leaves_the_controllers_to_another() {
+    let etcd = Etcd::start(Etcd::NEWEST);
+    let versions = "wardle.example.com/v1alpha1=false,wardle.example.com/v1beta1=false";
+    let older = Server::start(&[
+        "--etcd-servers",
+        &etcd.url(),
+        &format!("--runtime-config={versions}"),
+    ]);
+    assert_eq!(older.client().get(FLUNDERS).await.code, 404);
+    check_collects(&older.client(), "alone").await;
+    let newer = over(&etcd);
+    let client = newer.client();
+    let config_maps = "/api/v1/namespaces/default/configmaps";
+    let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owner"}});
+    let owner = created(&client, config_maps, &owner).await;
+    let mut dependent = flunder("dependent");
+    dependent["metadata"]["ownerReferences"] = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner",
+        "uid": owner["metadata"]["uid"]}]);
+    created(&client, FLUNDERS, &dependent).await;
+    let owner = format!("{config_maps}/owner");
+    let orphan = json!({"propagationPolicy": "Orphan"});
+    assert_eq!(older.client().delete(&owner, &orphan).await.code, 200);
+    let started = Instant::now();
+    while client.get(&owner).await.code != 404 {
+        assert!(started.elapsed() < PATIENCE, "the owner is still there");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    check_collects(&client, "beside").await;
+    let dependent = client.get(&format!("{FLUNDERS}/dependent")).await;
+    assert_eq!(dependent.code, 200);
+    assert_eq!(dependent.json()["metadata"]["ownerReferences"], Value::Null);
+    // Alone again it runs them.
+    newer.stop();
+    check_collects(&older.client(), "after-the-end").await;
 }

@@ -59,6 +59,10 @@ pub trait Layer: Send + Sync + fmt::Debug + 'static {
     ) -> Result<Revision, StorageError> {
         self.behind().rewrite_if(key, expected, value).await
     }
+    /// [`Storage::is_shared`].
+    fn is_shared(&self) -> bool {
+        self.behind().is_shared()
+    }
     /// [`Storage::close`].
     async fn close(&self) {
         self.behind().close().await;
@@ -121,7 +125,7 @@ impl<L: Layer> Storage for L {
         self.behind().health().await
     }
     fn is_shared(&self) -> bool {
-        self.behind().is_shared()
+        Layer::is_shared(self)
     }
     async fn size_bytes(&self) -> Result<Option<u64>, StorageError> {
         self.behind().size_bytes().await

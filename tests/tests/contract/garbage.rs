@@ -8,6 +8,7 @@ on_each_backend![
     an_owner_that_never_existed_has_no_dependents,
     a_foreground_deletion_waits_for_dependents_that_block_it,
     circles_of_foreground_deletions_end,
+    circles_whose_members_are_all_deleted_by_clients_end,
     orphans_stay_without_the_reference,
     owners_are_in_the_same_namespace_or_in_none,
     the_policy_of_a_dependent_is_its_own,
@@ -126,6 +127,10 @@ async fn an_owner_that_never_existed_has_no_dependents(on: Backend) {
         ("uid", "00000000-0000-4000-8000-000000000000"),
         ("uid", "x"),
         ("name", "b"),
+        // No object can have these.
+        ("name", "a/b"),
+        ("name", "a%b"),
+        ("name", ".."),
     ] {
         let mut absent = reference(&a);
         absent[field] = json!(value);
@@ -196,6 +201,39 @@ async fn circles_of_foreground_deletions_end(on: Backend) {
     until_gone(&client, &["own"]).await;
 }
 
+async fn circles_whose_members_are_all_deleted_by_clients_end(on: Backend) {
+    let (_server, client) = server(on);
+    let a = create(&client, "a", &[]).await;
+    let b = create(&client, "b", &[blocking(&a)]).await;
+    let other = create(&client, "other", &[]).await;
+    // A finalizer delays the collector, so that both deletions begin before it ends one.
+    let owned = json!({"metadata": {"ownerReferences": [blocking(&b)], "finalizers": ["example.com/hold"]}});
+    assert_eq!(client.merge(&path("a"), &owned).await.code, 200);
+    let held = json!({"metadata": {"finalizers": ["example.com/hold"]}});
+    assert_eq!(client.merge(&path("b"), &held).await.code, 200);
+    create(&client, "of-both", &[blocking(&a), reference(&other)]).await;
+    let (one, two) = (path("a"), path("b"));
+    tokio::join!(
+        delete(&client, &one, "Foreground"),
+        delete(&client, &two, "Foreground")
+    );
+    for name in ["a", "b"] {
+        let finalizers = json!(["example.com/hold"]);
+        until(&client, &path(name), |answer| {
+            answer.json()["metadata"]["finalizers"] == finalizers
+        })
+        .await;
+        let released = json!({"metadata": {"finalizers": null}});
+        assert_eq!(client.merge(&path(name), &released).await.code, 200);
+    }
+    until_gone(&client, &["a", "b"]).await;
+    settle(&client).await;
+    assert_eq!(
+        owners(&client.get(&path("of-both")).await.json()),
+        ["other"]
+    );
+}
+
 async fn orphans_stay_without_the_reference(on: Backend) {
     let (_server, client) = server(on);
     let (owner, other) = (
@@ -215,6 +253,19 @@ async fn orphans_stay_without_the_reference(on: Backend) {
     );
 }
 
+/// The event in a namespace about an owner in another one.
+async fn reported(client: &Client, namespace: &str) -> Value {
+    let events = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
+    let find = |answer: &Answer| {
+        let list = answer.json();
+        let mut events = list["items"].as_array().unwrap().iter();
+        let found = events.find(|event| event["reason"] == "OwnerRefInvalidNamespace");
+        found.cloned()
+    };
+    let answer = until(client, &events, |answer| find(answer).is_some()).await;
+    find(&answer).unwrap()
+}
+
 async fn owners_are_in_the_same_namespace_or_in_none(on: Backend) {
     let (_server, client) = server(on);
     let namespace =
@@ -232,10 +283,24 @@ async fn owners_are_in_the_same_namespace_or_in_none(on: Backend) {
         answer.code == 404
     })
     .await;
+    let uid = owner["metadata"]["uid"].as_str().unwrap();
+    let note = |namespace: &str| {
+        json!(format!(
+            "ownerRef [v1/ConfigMap, namespace: {namespace}, name: owner, uid: {uid}] does not exist in namespace {namespace:?}"
+        ))
+    };
+    let event = reported(&client, "elsewhere").await;
+    assert_eq!(event["note"], note("elsewhere"));
+    assert_eq!(event["regarding"]["name"], "foreign");
+    assert_eq!(event["type"], "Warning");
+    assert_eq!(event["reportingController"], "garbage-collector-controller");
     // A cluster-scoped object cannot have an owner in a namespace: it is left alone.
     let fischer = json!({"apiVersion": "wardle.example.com/v1alpha1", "kind": "Fischer",
         "metadata": {"name": "fischer", "ownerReferences": [reference(&owner)]}});
     created(&client, FISCHERS, &fischer).await;
+    let event = reported(&client, "default").await;
+    assert_eq!(event["note"], note(""));
+    assert_eq!(event["regarding"]["name"], "fischer");
     create(&client, "of-namespace", &[reference(&namespace)]).await;
     settle(&client).await;
     assert_eq!(client.get(&format!("{FISCHERS}/fischer")).await.code, 200);

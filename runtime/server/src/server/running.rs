@@ -7,7 +7,7 @@ use apiloom_client::controller::Cancel;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::controllers::{ControllerConfig, Controllers, SharedStore};
+use super::controllers::{self, ControllerConfig, Controllers, SharedStore};
 use super::filters::{Auth, Filters};
 use super::loopback::{Loopback, LoopbackToken};
 use super::stores::Stores;
@@ -46,6 +46,7 @@ impl RunningServer {
         mut auth: Auth,
         address: String,
     ) -> Result<Self, ServerError> {
+        controllers::check_stores(&config.controllers, &registry.catalog())?;
         let info = ServerInfo {
             address,
             version: env!("CARGO_PKG_VERSION").to_owned(),

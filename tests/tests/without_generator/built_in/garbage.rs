@@ -1,5 +1,9 @@
 //! The garbage collector: one DELETE for each object in any order of events, and kinds that come and go.
 
+mod kinds;
+mod lagging;
+mod stores;
+
 use std::time::{Duration, Instant};
 
 use http_body_util::BodyExt as _;
@@ -24,22 +28,52 @@ const CHAINS: usize = 10;
 const LENGTH: usize = 30;
 
 /// Creates an object; returns the reference of a dependent to it.
-async fn create(server: &BuiltIns, name: &str, owners: &[Value]) -> Value {
-    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "ownerReferences": owners}});
-    let (code, created) = server.send("POST", "configmaps", &object).await;
+async fn create_kind(
+    server: &BuiltIns,
+    kind: &str,
+    plural: &str,
+    name: &str,
+    owners: &[Value],
+) -> Value {
+    let object = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "ownerReferences": owners}});
+    let (code, created) = server.send("POST", plural, &object).await;
     assert_eq!(code, 201, "{created}");
-    json!({"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": created["metadata"]["uid"],
+    json!({"apiVersion": "v1", "kind": kind, "name": name, "uid": created["metadata"]["uid"],
         "blockOwnerDeletion": true})
 }
 
-/// Number of DELETE requests so far.
-async fn deletes(server: &BuiltIns) -> usize {
+/// Creates a ConfigMap; returns the reference of a dependent to it.
+async fn create(server: &BuiltIns, name: &str, owners: &[Value]) -> Value {
+    create_kind(server, "ConfigMap", "configmaps", name, owners).await
+}
+
+async fn delete(server: &BuiltIns, path: &str, policy: &str) {
+    let options = json!({"propagationPolicy": policy});
+    let (code, answer) = server.send("DELETE", path, &options).await;
+    assert_eq!(code, 200, "{answer}");
+}
+
+/// Waits until the collector has collected an object whose owner was deleted after all earlier requests.
+async fn settle(server: &BuiltIns) {
+    let owner = create_kind(server, "Secret", "secrets", "settled", &[]).await;
+    create_kind(server, "Secret", "secrets", "settles", &[owner]).await;
+    delete(server, "secrets/settled", "Background").await;
+    until_gone(server, "secrets/settles").await;
+}
+
+/// Number of requests with a verb for a resource so far.
+async fn requests(server: &BuiltIns, verb: &str, resource: &str) -> usize {
     let request = http::Request::get("/metrics").body(http_body_util::Empty::<&[u8]>::new());
     let response = server.loopback.send(request.unwrap()).await;
     let body = response.into_body().collect().await.unwrap().to_bytes();
     let text = String::from_utf8(body.to_vec()).unwrap();
+    let labels = [
+        format!("verb=\"{verb}\""),
+        format!("resource=\"{resource}\""),
+    ];
     let lines = text.lines().filter(|line| {
-        line.starts_with("apiserver_request_total{") && line.contains("verb=\"DELETE\"")
+        line.starts_with("apiserver_request_total{")
+            && labels.iter().all(|label| line.contains(label))
     });
     lines
         .map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap() as usize)
@@ -60,9 +94,7 @@ async fn each_dependent_is_deleted_once() {
                 owner = create(&server, &format!("chain-{i}-{k}"), &[owner]).await;
             }
         }
-        let options = json!({"propagationPolicy": policy});
-        let (code, _) = server.send("DELETE", "configmaps/root", &options).await;
-        assert_eq!(code, 200);
+        delete(&server, "configmaps/root", policy).await;
         let started = Instant::now();
         loop {
             let (_, list) = server.send("GET", "configmaps", &Value::Null).await;
@@ -77,7 +109,7 @@ async fn each_dependent_is_deleted_once() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         assert_eq!(
-            deletes(&server).await,
+            requests(&server, "DELETE", "configmaps").await,
             1 + FANNED + CHAINS * LENGTH,
             "{policy}"
         );

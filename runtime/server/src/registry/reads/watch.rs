@@ -517,6 +517,20 @@ impl WatchEvents {
         item
     }
 
+    /// The revision up to which all events were returned, as far as it is known without a request to the store; `None`
+    /// during the initial events, and after the end.
+    pub(crate) fn delivered(&mut self) -> Option<Revision> {
+        let opened = self.opened.as_mut().ok()?;
+        let is_initial = !matches!(opened.initial, InitialEvents::None);
+        if is_initial || opened.end_bookmark.is_some() || opened.unsent.is_some() {
+            return None;
+        }
+        if let Some(reached) = opened.changes.reached() {
+            opened.delivered = opened.delivered.max(reached);
+        }
+        Some(opened.delivered)
+    }
+
     /// Whether an event may be available without waiting.
     pub fn is_ready(&self) -> bool {
         self.opened.as_ref().is_ok_and(|opened| {

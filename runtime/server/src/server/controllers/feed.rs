@@ -7,6 +7,7 @@ use std::time::Duration;
 use apiloom_meta::codec::Finder;
 use apiloom_meta::kind::SmolStr;
 use apiloom_meta::{JsonPath, OwnerReference};
+use apiloom_storage::Revision;
 use tokio::sync::watch;
 
 use super::graph::{Finalizer, Observed, Place, Reference};
@@ -18,6 +19,9 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// Lifetime of a watch: it begins with a list of all objects, which is not repeated without need.
 const LIFETIME_SECONDS: u64 = 24 * 3600;
+
+/// Time between looks at the progress of a watch that tells none.
+const CHECK_AGAIN: Duration = Duration::from_millis(10);
 
 /// The finalizer of a foreground deletion.
 pub(super) const FOREGROUND: &str = "foregroundDeletion";
@@ -34,16 +38,79 @@ pub(super) trait Sink: Send + Sync {
     fn complete(&self, group: &str, kind: &str, listed: &HashSet<Uid>);
 }
 
-/// Reports the objects of a kind until it is dropped. `synced` is true from a complete list until the watch ends.
-pub(super) async fn follow(
-    endpoint: Arc<Endpoint>,
-    sink: Arc<dyn Sink>,
-    synced: watch::Sender<bool>,
-) {
+/// What a feed has reported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Progress {
+    /// Whether all objects were reported, and their changes are followed.
+    pub(super) is_complete: bool,
+    /// All changes up to this revision of the store of the kind were reported.
+    pub(super) reached: Revision,
+}
+
+/// How a feed says what it has reported.
+pub(super) struct Reporter {
+    pub(super) progress: watch::Sender<Progress>,
+    /// The revision that is waited for: once it is reached, the progress says so.
+    pub(super) wanted: watch::Receiver<Revision>,
+}
+
+impl Reporter {
+    /// One whose progress is not used.
+    pub(super) fn unread() -> Self {
+        Self {
+            progress: watch::Sender::default(),
+            wanted: watch::channel(Revision(0)).1,
+        }
+    }
+
+    fn set_complete(&self, is_complete: bool) {
+        self.progress
+            .send_modify(|progress| progress.is_complete = is_complete);
+    }
+
+    fn is_awaited(&self) -> bool {
+        *self.wanted.borrow() > self.progress.borrow().reached
+    }
+
+    fn set_reached(&self, delivered: Option<Revision>) {
+        let Some(reached) = delivered else { return };
+        self.progress.send_if_modified(|progress| {
+            let is_new = progress.reached != reached;
+            progress.reached = reached;
+            is_new
+        });
+    }
+
+    /// Waits until the feed may have reached the revision that is waited for.
+    async fn may_be_reached(
+        &mut self,
+        cache: Option<&mut watch::Receiver<Revision>>,
+        checked: &mut Revision,
+    ) {
+        let reached = self.progress.borrow().reached;
+        // An error means that nothing will be waited for.
+        let wanted = self.wanted.wait_for(|wanted| *wanted > reached).await;
+        let Ok(wanted) = wanted.map(|wanted| *wanted) else {
+            return std::future::pending().await;
+        };
+        match cache {
+            Some(revisions) if *checked < wanted => {
+                if revisions.wait_for(|at| *at >= wanted).await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
+            _ => tokio::time::sleep(CHECK_AGAIN).await,
+        }
+        *checked = wanted;
+    }
+}
+
+/// Reports the objects of a kind until it is dropped.
+pub(super) async fn follow(endpoint: Arc<Endpoint>, sink: Arc<dyn Sink>, mut reporter: Reporter) {
     let mut ended = endpoint.ended();
     loop {
-        let problem = follow_once(&endpoint, &*sink, &synced).await;
-        synced.send_replace(false);
+        let problem = follow_once(&endpoint, &*sink, &mut reporter).await;
+        reporter.set_complete(false);
         if *ended.borrow_and_update() {
             return;
         }
@@ -60,7 +127,7 @@ pub(super) async fn follow(
 async fn follow_once(
     endpoint: &Endpoint,
     sink: &dyn Sink,
-    synced: &watch::Sender<bool>,
+    reporter: &mut Reporter,
 ) -> Option<String> {
     let options = ListOptions {
         send_initial_events: Some(true),
@@ -73,10 +140,21 @@ async fn follow_once(
         Ok(events) => events,
         Err(error) => return Some(error.message),
     };
+    let cache = endpoint.resource().cache.as_ref();
+    let mut revisions = cache.map(|cache| cache.revisions());
+    let mut checked = Revision(0);
     let def = endpoint.def();
     let mut listed = Some(HashSet::new());
-    while let Some(event) = events.next().await {
-        let event = match event {
+    loop {
+        let event = tokio::select! {
+            biased;
+            event = events.next() => event,
+            () = reporter.may_be_reached(revisions.as_mut(), &mut checked) => {
+                reporter.set_reached(events.delivered());
+                continue;
+            }
+        };
+        let event = match event? {
             Ok(event) => event,
             Err(error) => return Some(error.message),
         };
@@ -85,7 +163,8 @@ async fn follow_once(
                 && let Some(listed) = listed.take()
             {
                 sink.complete(&def.group, &def.kind, &listed);
-                synced.send_replace(true);
+                reporter.set_reached(events.delivered());
+                reporter.set_complete(true);
             }
             continue;
         };
@@ -99,8 +178,11 @@ async fn follow_once(
             WatchEventKind::Deleted => sink.remove(observed.uid),
             WatchEventKind::Bookmark => {}
         }
+        // A kind that changes all the time is never idle.
+        if reporter.is_awaited() {
+            reporter.set_reached(events.delivered());
+        }
     }
-    None
 }
 
 /// What the graph needs of an object; `None` for an object without a uid, such as a bookmark.

@@ -70,20 +70,8 @@ pub(super) enum Work {
     Judge(Uid),
     /// Remove the references of the dependents of an object, then its finalizer.
     Orphan(Uid),
-}
-
-/// A reference to an owner in another namespace, which is never an owner.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ForeignNamespace {
-    pub(super) dependent: (Uid, Place),
-    pub(super) reference: Reference,
-}
-
-/// The results of changes, in order.
-#[derive(Debug, Default)]
-pub(super) struct Outcome {
-    pub(super) work: Vec<Work>,
-    pub(super) foreign: Vec<ForeignNamespace>,
+    /// Look for foreground deletions that wait for each other.
+    BreakCircles,
 }
 
 #[derive(Debug, Default)]
@@ -94,6 +82,8 @@ struct Node {
     dependents: Dependents,
     is_deleting: bool,
     finalizer: Option<Finalizer>,
+    /// Whether it is judged again when other kinds are served.
+    is_postponed: bool,
 }
 
 impl Node {
@@ -123,13 +113,15 @@ pub(super) struct Known {
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     nodes: HashMap<Uid, Node>,
-    outcome: Outcome,
+    /// The nodes whose deletion waits for dependents.
+    foreground: HashSet<Uid>,
+    work: Vec<Work>,
 }
 
 impl Graph {
-    /// The results of the changes since the last call.
-    pub(super) fn take_outcome(&mut self) -> Outcome {
-        std::mem::take(&mut self.outcome)
+    /// The work that follows from the changes since the last call, in order.
+    pub(super) fn take_work(&mut self) -> Vec<Work> {
+        std::mem::take(&mut self.work)
     }
 
     /// Records the state of an object, new or changed.
@@ -148,14 +140,19 @@ impl Graph {
         }
         self.change_owners(uid, &old);
         if after != before {
+            self.foreground.remove(&uid);
             match after {
-                Some(Finalizer::Orphan) => self.outcome.work.push(Work::Orphan(uid)),
+                Some(Finalizer::Orphan) => self.work.push(Work::Orphan(uid)),
                 Some(Finalizer::Foreground) => {
+                    self.foreground.insert(uid);
                     self.judge_dependents(uid);
                     self.judge(uid);
                 }
                 None => {}
             }
+        }
+        if self.may_close_circle(uid) {
+            self.work.push(Work::BreakCircles);
         }
     }
 
@@ -169,6 +166,8 @@ impl Graph {
         }
         node.is_deleting = false;
         node.finalizer = None;
+        node.is_postponed = false;
+        self.foreground.remove(&uid);
         let owners = std::mem::take(&mut node.owners);
         for owner in &owners {
             self.leave(owner.uid, uid);
@@ -191,6 +190,22 @@ impl Graph {
         let gone: Vec<Uid> = self.nodes.iter().filter_map(is_gone).collect();
         for uid in gone {
             self.remove(uid);
+        }
+    }
+
+    /// Puts an object off until [`Graph::resume`].
+    pub(super) fn postpone(&mut self, uid: Uid) {
+        if let Some(node) = self.nodes.get_mut(&uid) {
+            node.is_postponed = true;
+        }
+    }
+
+    /// Judges the objects that were put off.
+    pub(super) fn resume(&mut self) {
+        for (uid, node) in &mut self.nodes {
+            if std::mem::take(&mut node.is_postponed) {
+                self.work.push(Work::Judge(*uid));
+            }
         }
     }
 
@@ -227,6 +242,48 @@ impl Graph {
         dependents
     }
 
+    /// The objects whose foreground deletions wait for each other in circles, or lead from one circle to another. Takes
+    /// time in proportion to the foreground deletions and their owners.
+    pub(super) fn circles(&self) -> HashSet<Uid> {
+        let waits: Vec<(Uid, Uid)> = self
+            .foreground
+            .iter()
+            .flat_map(|dependent| {
+                self.awaiting_owners(*dependent)
+                    .map(|owner| (owner, *dependent))
+            })
+            .collect();
+        let others: Vec<(Uid, Uid)> = waits
+            .iter()
+            .map(|(owner, dependent)| (*dependent, *owner))
+            .collect();
+        let mut left = self.foreground.clone();
+        // What waits for nothing is in no circle, nor is what nothing waits for.
+        for edges in [&waits, &others] {
+            remove_ends(&mut left, edges);
+        }
+        left
+    }
+
+    /// The owners whose foreground deletions wait for that of an object.
+    fn awaiting_owners(&self, dependent: Uid) -> impl Iterator<Item = Uid> {
+        let owners = self.nodes.get(&dependent).map(|node| &node.owners);
+        let awaiting = owners.into_iter().flatten().filter(move |owner| {
+            owner.blocks && owner.uid != dependent && self.foreground.contains(&owner.uid)
+        });
+        awaiting.map(|owner| owner.uid)
+    }
+
+    /// Whether an object whose state was recorded may be the last of a circle of foreground deletions: it waits for one,
+    /// and one waits for it.
+    fn may_close_circle(&self, uid: Uid) -> bool {
+        self.foreground.contains(&uid)
+            && self.awaiting_owners(uid).next().is_some()
+            && self
+                .dependents_of(uid)
+                .any(|dependent| dependent != uid && self.foreground.contains(&dependent))
+    }
+
     /// Number of nodes.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
@@ -246,14 +303,12 @@ impl Graph {
     }
 
     fn judge(&mut self, uid: Uid) {
-        self.outcome.work.push(Work::Judge(uid));
+        self.work.push(Work::Judge(uid));
     }
 
     fn judge_dependents(&mut self, uid: Uid) {
         let dependents: Vec<Uid> = self.dependents_of(uid).collect();
-        self.outcome
-            .work
-            .extend(dependents.into_iter().map(Work::Judge));
+        self.work.extend(dependents.into_iter().map(Work::Judge));
     }
 
     /// After the first observation of an owner: judges the dependents whose references describe another object.
@@ -277,15 +332,7 @@ impl Graph {
         if owner.is_some_and(|place| reference.describes(place, node.namespace())) {
             return;
         }
-        if let (Some(owner), Some(place)) = (owner, &node.place)
-            && reference.describes(owner, &owner.namespace)
-        {
-            self.outcome.foreign.push(ForeignNamespace {
-                dependent: (dependent, place.clone()),
-                reference: reference.clone(),
-            });
-        }
-        self.outcome.work.push(Work::Judge(dependent));
+        self.work.push(Work::Judge(dependent));
     }
 
     /// Brings the edges up to date with the owners of an object, which had other owners before.
@@ -338,6 +385,34 @@ impl Graph {
         let node = self.nodes.get(&uid);
         if node.is_some_and(|node| node.place.is_none() && node.dependents.is_none()) {
             self.nodes.remove(&uid);
+        }
+    }
+}
+
+/// Removes the nodes from which no edge leads to one that is left, until each has one.
+fn remove_ends(left: &mut HashSet<Uid>, edges: &[(Uid, Uid)]) {
+    let mut counts: HashMap<Uid, usize> = left.iter().map(|uid| (*uid, 0)).collect();
+    let mut backwards: HashMap<Uid, Vec<Uid>> = HashMap::new();
+    for (from, to) in edges {
+        if left.contains(from) && left.contains(to) {
+            *counts.entry(*from).or_default() += 1;
+            backwards.entry(*to).or_default().push(*from);
+        }
+    }
+    let mut ends: Vec<Uid> = counts
+        .iter()
+        .filter(|(_, count)| **count == 0)
+        .map(|(uid, _)| *uid)
+        .collect();
+    while let Some(end) = ends.pop() {
+        left.remove(&end);
+        for from in backwards.remove(&end).unwrap_or_default() {
+            if let Some(count) = counts.get_mut(&from) {
+                *count -= 1;
+                if *count == 0 {
+                    ends.push(from);
+                }
+            }
         }
     }
 }

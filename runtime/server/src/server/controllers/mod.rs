@@ -10,17 +10,21 @@ mod graph;
 mod lease;
 mod namespaces;
 mod requests;
+mod servers;
 mod uid;
 
 use std::sync::Arc;
 
 use apiloom_client::controller::{Cancel, ElectionConfig, LeaderElector, WriteGuard};
-use apiloom_storage::Storage;
 
 pub use self::config::{ControllerConfig, ControllerNames};
 use self::lease::StoredLease;
+use self::requests::Requests;
+use self::servers::Servers;
+pub(super) use self::servers::SharedStore;
+use super::ServerError;
 use super::loopback::Loopback;
-use crate::registry::Registry;
+use crate::registry::{Catalog, Endpoint, Registry};
 
 /// The controllers of a server.
 pub(super) struct Controllers {
@@ -31,35 +35,82 @@ pub(super) struct Controllers {
     pub(super) shared: Option<SharedStore>,
 }
 
-/// A store that several servers have.
-pub(super) struct SharedStore {
-    pub(super) store: Arc<dyn Storage>,
-    /// Prefix of all keys of the servers, without a slash at its end.
-    pub(super) key_prefix: String,
+/// Checks that all kinds with owners and dependents are in stores that other servers have too, or none is. Otherwise, of two
+/// servers, the one that runs the controllers would not find owners that the other has for itself, and delete their
+/// dependents.
+///
+/// # Errors
+/// Names a kind of each sort.
+pub(super) fn check_stores(
+    config: &ControllerConfig,
+    catalog: &Catalog,
+) -> Result<(), ServerError> {
+    if config.names == ControllerNames::NONE {
+        return Ok(());
+    }
+    let endpoints = catalog.endpoints().iter();
+    let followed = endpoints.filter(|endpoint| requests::is_followed(endpoint.def()));
+    let find = |is_shared: bool| {
+        let is_such =
+            |endpoint: &&Arc<Endpoint>| endpoint.resource().kind.store.is_shared() == is_shared;
+        followed
+            .clone()
+            .find(is_such)
+            .map(|endpoint| endpoint.resource().group_resource())
+    };
+    match (find(true), find(false)) {
+        (Some(shared), Some(own)) => Err(ServerError::Storage(format!(
+            "{shared} is in a store that other servers may use too, and {own} is in one of this server alone, so that the \
+             server's controllers could delete objects whose owners another server has; use shared stores for all \
+             kinds or for none, or run no controllers (--controllers=)"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 impl Controllers {
     /// Runs the controllers until the signal, while no other server over the same store does.
     pub(super) async fn run(self, stop: Cancel) {
-        if self.config.names == ControllerNames::NONE {
-            return;
-        }
-        let Some(SharedStore { store, key_prefix }) = &self.shared else {
+        let Some(shared) = &self.shared else {
             tokio::select! {
-                () = self.control(None) => {}
+                () = self.control(None, None) => {}
                 () = stop.cancelled() => {}
             }
             return;
         };
+        let is_candidate = self.config.names != ControllerNames::NONE;
+        let servers = Servers::new(shared, Arc::clone(&self.registry), is_candidate);
+        let servers = Arc::new(servers);
+        let candidacy = async {
+            if is_candidate {
+                self.stand_for_election(shared, &servers, &stop).await;
+            }
+        };
+        tokio::join!(servers.keep_record(&stop), candidacy);
+    }
+
+    /// Runs the controllers whenever this server is elected, until the signal.
+    async fn stand_for_election(
+        &self,
+        shared: &SharedStore,
+        servers: &Arc<Servers>,
+        stop: &Cancel,
+    ) {
         while !stop.is_cancelled() {
-            let lease = StoredLease::new(Arc::clone(store), key_prefix);
+            tokio::select! {
+                () = servers.wait_for_better(false) => {}
+                () = stop.cancelled() => return,
+            }
+            let lease = StoredLease::new(Arc::clone(&shared.store), &shared.key_prefix);
             let identity = LeaderElector::unique_identity("apiloom");
             let elector = LeaderElector::new(lease, identity, ElectionConfig::default());
             let elected = elector.expect("the defaults fit together");
-            let led = elected.run(&stop, async |leadership| {
+            let led = elected.run(stop, async |leadership| {
                 let ended = leadership.cancel().clone();
+                let guard = leadership.guard().clone();
                 tokio::select! {
-                    () = self.control(Some(leadership.guard().clone())) => {}
+                    () = self.control(Some(guard), Some(servers)) => {}
+                    () = servers.wait_for_better(true) => {}
                     () = ended.cancelled() => {}
                 }
             });
@@ -69,12 +120,14 @@ impl Controllers {
     }
 
     /// Runs the controllers; never returns.
-    async fn control(&self, guard: Option<WriteGuard>) {
+    async fn control(&self, guard: Option<WriteGuard>, servers: Option<&Arc<Servers>>) {
         let Self {
             config, registry, ..
         } = self;
         let requests = |name: &'static str| {
-            requests::Requests::new(Arc::clone(registry), &self.loopback, name, guard.clone())
+            let registry = Arc::clone(registry);
+            let requests = Requests::new(registry, &self.loopback, name, guard.clone());
+            requests.beside(servers.cloned())
         };
         let collect = async {
             if config.names.garbage_collector {

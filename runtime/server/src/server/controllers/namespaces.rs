@@ -16,11 +16,10 @@ use apiloom_meta::kind::{Scope, SmolStr, Verb};
 use apiloom_meta::{GroupResource, ListMeta, Resource as _, Time};
 use serde::Deserialize;
 use serde_json::json;
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use self::conditions::Content;
-use super::feed::{self, Sink};
+use super::feed::{self, Reporter, Sink};
 use super::graph::Observed;
 use super::requests::{RequestError, Requests, Served};
 use super::uid::Uid;
@@ -64,7 +63,7 @@ pub(super) async fn run(requests: Requests, workers: NonZeroUsize) {
         tasks.spawn(work(Arc::clone(&controller)));
     }
     let sink: Arc<dyn Sink> = controller;
-    feed::follow(endpoint, sink, watch::Sender::new(false)).await;
+    feed::follow(endpoint, sink, Reporter::unread()).await;
 }
 
 async fn work(controller: Arc<NamespaceController>) {
@@ -144,6 +143,7 @@ impl NamespaceController {
         if !rest.is_zero() {
             return Ok(State::MayGrow(rest));
         }
+        self.requests.check_serves_all().await?;
         namespace
             .spec
             .finalizers

@@ -6,13 +6,15 @@ use apiloom_client::client::RetryRules;
 use apiloom_client::controller::{GuardedTransport, WriteGuard};
 use apiloom_client::dynamic::PartialObjectMetadata;
 use apiloom_client::{ApiResource, Client, Error, Kind};
-use apiloom_meta::kind::{Scope, SmolStr};
-use apiloom_meta::{ObjectMeta, ResourceDef, Status};
+use apiloom_meta::kind::{DeletionRule, Dependents, Scope, SmolStr, Verb};
+use apiloom_meta::{GroupResource, ObjectMeta, ResourceDef, Status};
+use apiloom_storage::StorageError;
 use http::Method;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
+use super::servers::Servers;
 use crate::registry::{Endpoint, Registry};
 use crate::server::loopback::Loopback;
 
@@ -22,6 +24,9 @@ const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;
 /// Metadata only, of the objects of a list.
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
+/// Whole objects and lists.
+const JSON: &str = "application/json";
+
 /// As little as a server responds to a deletion.
 const LITTLE: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
@@ -30,6 +35,8 @@ const LITTLE: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.i
 pub(super) struct Requests {
     registry: Arc<Registry>,
     client: Client,
+    /// The servers over the same store, if there may be others.
+    servers: Option<Arc<Servers>>,
 }
 
 /// Why a request had no result.
@@ -37,6 +44,15 @@ pub(super) struct Requests {
 pub(super) enum RequestError {
     #[error("no resource is served for the kind {kind} of the group {group:?}")]
     NotServed { group: SmolStr, kind: SmolStr },
+    #[error("{resource} has no verb {verbs}")]
+    NoVerb {
+        resource: GroupResource,
+        verbs: &'static str,
+    },
+    #[error(
+        "another server over the same store serves the kind {kind} of the group {group:?}, and this one does not"
+    )]
+    OnlyElsewhere { group: SmolStr, kind: SmolStr },
     #[error("the objects of some kinds are not listed yet")]
     NotListed,
     #[error("the owner {0:?} exists, but was not seen yet")]
@@ -45,6 +61,8 @@ pub(super) enum RequestError {
     Busy(String),
     #[error(transparent)]
     Client(#[from] Error),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
 }
 
 impl RequestError {
@@ -53,10 +71,29 @@ impl RequestError {
         matches!(self, Self::Client(error) if error.is_conflict())
     }
 
+    /// Whether it stays as it is while the same kinds are served.
+    pub(super) fn is_lasting(&self) -> bool {
+        matches!(
+            self,
+            Self::NotServed { .. } | Self::NoVerb { .. } | Self::Client(Error::Request(_))
+        )
+    }
+
     /// Whether the resource does not have the verb.
     pub(super) fn is_not_allowed(&self) -> bool {
         matches!(self, Self::Client(Error::Api(status)) if status.code == Some(405))
     }
+}
+
+/// Whether the garbage collector follows the objects of a kind, as that of Kubernetes does: those that can be listed,
+/// watched and deleted, but no Events, whose deletion has no rules for dependents.
+pub(super) fn is_followed(def: &ResourceDef) -> bool {
+    let can = |verb: Verb| def.verbs.contains(&verb);
+    let has_no_dependents = matches!(
+        &def.deletion,
+        DeletionRule::Object(rule) if rule.dependents == Dependents::Unsupported
+    );
+    can(Verb::List) && can(Verb::Watch) && can(Verb::Delete) && !has_no_dependents
 }
 
 /// How a kind is served.
@@ -64,15 +101,63 @@ impl RequestError {
 pub(super) struct Served {
     resource: ApiResource,
     pub(super) is_namespaced: bool,
+    /// Whether the garbage collector sees its objects.
+    pub(super) is_followed: bool,
+    can_get: bool,
+    can_list: bool,
+    can_patch: bool,
+    can_update: bool,
+}
+
+/// An object of a served kind.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    served: Served,
+    pub(super) path: String,
+    collection: String,
+    name: String,
+}
+
+impl Target {
+    /// Group and version in which it is requested.
+    pub(super) fn api_version(&self) -> String {
+        self.served.resource.api_version()
+    }
+
+    fn no_verb(&self, verbs: &'static str) -> RequestError {
+        RequestError::NoVerb {
+            resource: self.served.resource.group_resource(),
+            verbs,
+        }
+    }
 }
 
 impl Served {
     pub(super) fn new(def: &ResourceDef) -> Self {
         let (group, version) = (def.group.clone(), def.version.clone());
+        let can = |verb: Verb| def.verbs.contains(&verb);
         Self {
             resource: ApiResource::new(group, version, def.kind.clone(), def.plural.clone()),
             is_namespaced: def.scope == Scope::Namespaced,
+            is_followed: is_followed(def),
+            can_get: can(Verb::Get),
+            can_list: can(Verb::List),
+            can_patch: can(Verb::Patch),
+            can_update: can(Verb::Update),
         }
+    }
+
+    /// An object in a namespace, which is empty for cluster-scoped kinds.
+    ///
+    /// # Errors
+    /// If no object can have the name.
+    pub(super) fn target(&self, namespace: &str, name: &str) -> Result<Target, Error> {
+        Ok(Target {
+            path: self.object(namespace, name)?,
+            collection: self.collection(namespace)?,
+            name: name.to_owned(),
+            served: self.clone(),
+        })
     }
 
     /// The path of the objects of a namespace, which is empty for cluster-scoped kinds.
@@ -84,6 +169,24 @@ impl Served {
     pub(super) fn object(&self, namespace: &str, name: &str) -> Result<String, Error> {
         self.resource.object_path(in_namespace(namespace), name)
     }
+}
+
+/// The field selector of a name. In a value, a backslash protects what has a meaning in selectors.
+fn selector_of(name: &str) -> String {
+    let mut selector = String::from("metadata.name=");
+    for c in name.chars() {
+        if matches!(c, '\\' | ',' | '=') {
+            selector.push('\\');
+        }
+        selector.push(c);
+    }
+    selector
+}
+
+/// The objects of a list.
+#[derive(Deserialize)]
+struct Items<T> {
+    items: Vec<T>,
 }
 
 fn in_namespace(namespace: &str) -> Option<&str> {
@@ -107,11 +210,37 @@ impl Requests {
             Some(guard) => client.wrap_transport(|inner| GuardedTransport::new(inner, guard)),
             None => client,
         };
-        Self { registry, client }
+        Self {
+            registry,
+            client,
+            servers: None,
+        }
+    }
+
+    /// The same beside other servers over the same store.
+    pub(super) fn beside(self, servers: Option<Arc<Servers>>) -> Self {
+        Self { servers, ..self }
+    }
+
+    /// Fails if another server over the same store serves a kind that this one does not: what follows from the absence of
+    /// objects is left to it.
+    pub(super) async fn check_serves_all(&self) -> Result<(), RequestError> {
+        let Some(servers) = &self.servers else {
+            return Ok(());
+        };
+        match servers.unserved_kind().await? {
+            None => Ok(()),
+            Some((group, kind)) => Err(RequestError::OnlyElsewhere { group, kind }),
+        }
     }
 
     pub(super) fn registry(&self) -> &Arc<Registry> {
         &self.registry
+    }
+
+    /// The client, for what sends requests of its own.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
     }
 
     /// How a kind is served, in any of its versions.
@@ -133,10 +262,33 @@ impl Requests {
     }
 
     /// The metadata of an object, as the store has it; `None` if it does not exist.
-    pub(super) async fn metadata(&self, path: &str) -> Result<Option<ObjectMeta>, RequestError> {
-        let request = self.client.request(Method::GET, path).accept(METADATA);
-        let found = request.json::<PartialObjectMetadata>().await;
-        found_or_none(found.map(|object| object.metadata))
+    pub(super) async fn metadata(
+        &self,
+        object: &Target,
+    ) -> Result<Option<ObjectMeta>, RequestError> {
+        let found: Option<PartialObjectMetadata> =
+            self.read(object, METADATA, METADATA_LIST).await?;
+        Ok(found.map(|object| object.metadata))
+    }
+
+    /// An object, by a get or, if its kind has none, by a list.
+    async fn read<T: DeserializeOwned>(
+        &self,
+        object: &Target,
+        accept: &'static str,
+        accept_list: &'static str,
+    ) -> Result<Option<T>, RequestError> {
+        if object.served.can_get {
+            let request = self.client.request(Method::GET, &object.path);
+            return found_or_none(request.accept(accept).json().await);
+        }
+        if !object.served.can_list {
+            return Err(object.no_verb("get or list"));
+        }
+        let request = self.client.request(Method::GET, &object.collection);
+        let request = request.query("fieldSelector", selector_of(&object.name));
+        let list: Items<T> = request.accept(accept_list).json().await?;
+        Ok(list.items.into_iter().next())
     }
 
     /// An object; `None` if it does not exist.
@@ -147,16 +299,58 @@ impl Requests {
         found_or_none(self.client.request(Method::GET, path).json().await)
     }
 
-    /// Changes an object by a merge patch; `None` if it does not exist.
-    pub(super) async fn merge(
+    /// Sets a field of the metadata of an object that has not changed since `latest`, or removes it with null; `None` if
+    /// the object does not exist.
+    pub(super) async fn set(
         &self,
-        path: &str,
-        patch: &Value,
+        object: &Target,
+        latest: &ObjectMeta,
+        field: &str,
+        value: Value,
     ) -> Result<Option<ObjectMeta>, RequestError> {
-        let request = self.client.request(Method::PATCH, path).accept(METADATA);
-        let request = request.body("application/merge-patch+json", patch.to_string());
-        let patched = request.json::<PartialObjectMetadata>().await;
-        found_or_none(patched.map(|object| object.metadata))
+        let version = json!(latest.resource_version);
+        let fields = [("resourceVersion", version), (field, value)];
+        let fields = fields.map(|(field, value)| (field.to_owned(), value));
+        let fields = Map::from_iter(fields);
+        let request = if object.served.can_patch {
+            let patch = json!({ "metadata": fields });
+            let request = self.client.request(Method::PATCH, &object.path);
+            request.body("application/merge-patch+json", patch.to_string())
+        } else if object.served.can_update {
+            let Some(changed) = self.with_fields(object, fields).await? else {
+                return Ok(None);
+            };
+            let request = self.client.request(Method::PUT, &object.path);
+            request.json_body(&changed)
+        } else {
+            return Err(object.no_verb("patch or update"));
+        };
+        let changed = request
+            .accept(METADATA)
+            .json::<PartialObjectMetadata>()
+            .await;
+        found_or_none(changed.map(|object| object.metadata))
+    }
+
+    /// A whole object with other fields in its metadata.
+    async fn with_fields(
+        &self,
+        object: &Target,
+        fields: Map<String, Value>,
+    ) -> Result<Option<Map<String, Value>>, RequestError> {
+        let whole: Option<Map<String, Value>> = self.read(object, JSON, JSON).await?;
+        let Some(mut whole) = whole else {
+            return Ok(None);
+        };
+        // The items of lists have no types.
+        let resource = &object.served.resource;
+        whole.insert("apiVersion".to_owned(), resource.api_version().into());
+        whole.insert("kind".to_owned(), resource.kind.as_str().into());
+        if let Some(Value::Object(metadata)) = whole.get_mut("metadata") {
+            metadata.extend(fields);
+            metadata.retain(|_, value| !value.is_null());
+        }
+        Ok(Some(whole))
     }
 
     /// A page of a list, metadata only, after the one with this token; `None` if the resource is not served.

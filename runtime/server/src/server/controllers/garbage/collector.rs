@@ -6,21 +6,30 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
-use apiloom_client::controller::WorkQueue;
+use apiloom_client::controller::{ObjectReference, WorkQueue};
 use apiloom_meta::{ObjectMeta, OwnerReference};
 use futures_util::StreamExt as _;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
+use super::events::Events;
+use super::progress::FeedProgress;
+use crate::registry::EndpointId;
 use crate::server::controllers::feed::{FOREGROUND, ORPHAN, Sink, finalizer, reference};
 use crate::server::controllers::graph::{Finalizer, Graph, Known, Observed, Place, Work};
-use crate::server::controllers::requests::{RequestError, Requests, Served};
+use crate::server::controllers::requests::{RequestError, Requests, Served, Target};
 use crate::server::controllers::uid::Uid;
 
 /// How many references to an owner are removed at the same time: with all workers less than the limit of writes.
 const ORPHANED_AT_ONCE: usize = 4;
+
+/// Time from a foreground deletion that may close a circle to the search for circles.
+const CIRCLES: Duration = Duration::from_secs(1);
+
+/// The field of the metadata with the owners.
+const OWNERS: &str = "ownerReferences";
 
 /// How often an object is deleted that changes all the time.
 const DELETE_ATTEMPTS: usize = 5;
@@ -32,43 +41,64 @@ const ABSENT_OWNERS: usize = 500;
 /// See the module.
 pub(super) struct Collector {
     requests: Requests,
-    graph: Mutex<Graph>,
+    followed: Mutex<Followed>,
     queue: WorkQueue<Work>,
     absent: Mutex<AbsentOwners>,
-    /// Whether the objects of each kind are known.
-    feeds: Mutex<Vec<watch::Receiver<bool>>>,
+    progress: FeedProgress,
+    events: Events,
+}
+
+/// The graph, and the feeds that may change it.
+#[derive(Default)]
+struct Followed {
+    graph: Graph,
+    feeds: HashSet<EndpointId>,
 }
 
 /// An owner, as a reference of a dependent says.
 enum Owner {
     /// It exists.
     Present,
+    /// It exists, and its end would not be seen.
+    Unfollowed,
     /// It is being deleted, after its dependents.
     WaitsForDependents,
     Absent,
-    /// The reference is none that an owner could have, so nothing follows from it.
+    /// An object of the cluster cannot have an owner in a namespace, so nothing follows from it.
     Impossible,
 }
 
 impl Collector {
     pub(super) fn new(requests: Requests) -> Self {
         Self {
+            events: Events::new(&requests),
             requests,
-            graph: Mutex::default(),
+            followed: Mutex::default(),
             queue: WorkQueue::new(),
             absent: Mutex::default(),
-            feeds: Mutex::default(),
+            progress: FeedProgress::default(),
         }
     }
 
-    pub(super) fn set_feeds(&self, feeds: Vec<watch::Receiver<bool>>) {
-        *self.feeds.lock() = feeds;
+    /// How far the feeds are.
+    pub(super) fn progress(&self) -> &FeedProgress {
+        &self.progress
     }
 
-    /// Fails while the objects of a kind are not known: some may be dependents. What follows from their absence waits.
-    fn check_is_complete(&self) -> Result<(), RequestError> {
-        let is_complete = self.feeds.lock().iter().all(|synced| *synced.borrow());
-        is_complete.then_some(()).ok_or(RequestError::NotListed)
+    /// Accepts the reports of a feed.
+    pub(super) fn begin_feed(&self, feed: EndpointId) {
+        self.followed.lock().feeds.insert(feed);
+    }
+
+    /// Accepts no more reports of a feed. If its kind (group, kind) is not served any more, its objects are removed from
+    /// the graph: nothing is known about them.
+    pub(super) fn end_feed(&self, feed: EndpointId, kind: Option<(&str, &str)>) {
+        self.change(|followed| {
+            followed.feeds.remove(&feed);
+            if let Some((group, kind)) = kind {
+                followed.graph.retain(group, kind, &HashSet::new());
+            }
+        });
     }
 
     pub(super) fn queue(&self) -> &WorkQueue<Work> {
@@ -76,45 +106,62 @@ impl Collector {
     }
 
     /// Changes the graph, and adds the work that follows to the queue.
-    fn change(&self, change: impl FnOnce(&mut Graph)) {
-        let mut graph = self.graph.lock();
-        change(&mut graph);
-        let outcome = graph.take_outcome();
-        drop(graph);
-        for work in outcome.work {
-            self.queue.add(work);
+    fn change(&self, change: impl FnOnce(&mut Followed)) {
+        let mut followed = self.followed.lock();
+        change(&mut followed);
+        let work = followed.graph.take_work();
+        drop(followed);
+        for work in work {
+            match work {
+                // All that begin meanwhile are looked at together.
+                Work::BreakCircles => self.queue.add_after(work, CIRCLES),
+                Work::Judge(_) | Work::Orphan(_) => self.queue.add(work),
+            }
         }
-        for foreign in outcome.foreign {
-            let (dependent, owner) = (foreign.dependent.1, foreign.reference);
-            tracing::debug!(
-                ?dependent,
-                ?owner,
-                "an owner reference names an owner in another namespace, which is none"
-            );
-        }
+    }
+
+    /// Judges the objects that were put off because of the kinds that are served.
+    pub(super) fn resume(&self) {
+        self.change(|followed| followed.graph.resume());
     }
 
     /// Does a piece of work. On an error it is to be done again.
     pub(super) async fn process(&self, work: Work) -> Result<(), RequestError> {
         match work {
-            Work::Judge(uid) => self.judge(uid).await,
+            Work::Judge(uid) => {
+                let registry = self.requests.registry();
+                let generation = registry.generation();
+                match self.judge(uid).await {
+                    Err(error) if error.is_lasting() => {
+                        tracing::debug!(%error, ?work, "waits for other kinds");
+                        self.change(|followed| followed.graph.postpone(uid));
+                        // They may be served already.
+                        if registry.generation() != generation {
+                            self.queue.add(work);
+                        }
+                        Ok(())
+                    }
+                    result => result,
+                }
+            }
             Work::Orphan(uid) => self.orphan_dependents(uid).await,
+            Work::BreakCircles => self.break_circles().await,
         }
     }
 
-    /// The place of an object in the store, and its metadata; `None` if it does not exist any more.
+    /// An object, and its metadata in the store; `None` if it does not exist any more.
     async fn latest(
         &self,
         uid: Uid,
         place: &Place,
-    ) -> Result<Option<(String, ObjectMeta)>, RequestError> {
+    ) -> Result<Option<(Target, ObjectMeta)>, RequestError> {
         let served = self.requests.served(&place.group, &place.kind)?;
-        let path = served.object(&place.namespace, &place.name)?;
-        let latest = self.requests.metadata(&path).await?;
+        let target = served.target(&place.namespace, &place.name)?;
+        let latest = self.requests.metadata(&target).await?;
         match latest.filter(|latest| has_uid(latest, uid)) {
-            Some(latest) => Ok(Some((path, latest))),
+            Some(latest) => Ok(Some((target, latest))),
             None => {
-                self.change(|graph| graph.remove(uid));
+                self.change(|followed| followed.graph.remove(uid));
                 Ok(None)
             }
         }
@@ -123,22 +170,23 @@ impl Collector {
     /// Deletes an object without owners, or takes what is no owner out of its references; or completes its own
     /// foreground deletion.
     async fn judge(&self, uid: Uid) -> Result<(), RequestError> {
-        let Some(known) = self.graph.lock().get(uid) else {
+        let Some(known) = self.followed.lock().graph.get(uid) else {
             return Ok(());
         };
         if known.is_deleting && !known.is_foreground {
             return Ok(());
         }
-        let Some((path, latest)) = self.latest(uid, &known.place).await? else {
+        let Some((target, latest)) = self.latest(uid, &known.place).await? else {
             return Ok(());
         };
         if known.is_foreground {
-            return self.complete_foreground(uid, &path, &latest).await;
+            return self.complete_foreground(uid, &target, &latest).await;
         }
         // Its event is on the way.
         if latest.deletion_timestamp.is_some() {
             return Ok(());
         }
+        self.report_other_namespaces(&target, &known.place, &latest);
         let mut owners = Vec::new();
         for owner in &latest.owner_references {
             match self.owner(owner, &known.place.namespace).await? {
@@ -149,31 +197,34 @@ impl Collector {
         if owners.is_empty() {
             return Ok(());
         }
-        let present = owners
-            .iter()
-            .filter(|(_, owner)| matches!(owner, Owner::Present));
+        let is_present = |owner: &Owner| matches!(owner, Owner::Present | Owner::Unfollowed);
+        let present = owners.iter().filter(|(_, owner)| is_present(owner));
         let present: Vec<&OwnerReference> = present.map(|(reference, _)| *reference).collect();
         if present.len() == owners.len() {
-            return self.check_are_followed(&present);
+            let followed = owners
+                .iter()
+                .filter(|(_, owner)| matches!(owner, Owner::Present));
+            return self.check_are_observed(followed.map(|(reference, _)| *reference));
         }
         if !present.is_empty() {
-            let patch = json!({"metadata": {"resourceVersion": latest.resource_version, "ownerReferences": present}});
-            return self.requests.merge(&path, &patch).await.map(drop);
+            let present = json!(present);
+            let set = self.requests.set(&target, &latest, OWNERS, present);
+            return set.await.map(drop);
         }
         let is_awaited = owners
             .iter()
             .any(|(_, owner)| matches!(owner, Owner::WaitsForDependents));
-        let dependents = self.graph.lock().dependents(uid);
+        let dependents = self.followed.lock().graph.dependents(uid);
         let policy = if is_awaited && !dependents.is_empty() {
             // In a circle each object would wait for the other.
             if dependents
                 .iter()
                 .any(|(_, dependent)| dependent.is_foreground)
             {
-                let Some(latest) = self.stop_blocking(&path, &latest).await? else {
+                let Some(latest) = self.stop_blocking(&target, &latest, |_| true).await? else {
                     return Ok(());
                 };
-                return self.delete(uid, &path, latest, "Foreground").await;
+                return self.delete(uid, &target, latest, "Foreground").await;
             }
             "Foreground"
         } else {
@@ -183,17 +234,39 @@ impl Collector {
                 None => "Background",
             }
         };
-        self.delete(uid, &path, latest, policy).await
+        self.delete(uid, &target, latest, policy).await
     }
 
     /// Fails if an owner was not observed, so that its end would not be: its dependents are judged again later.
-    fn check_are_followed(&self, owners: &[&OwnerReference]) -> Result<(), RequestError> {
-        let graph = self.graph.lock();
-        let is_observed = |owner: &&OwnerReference| graph.get(Uid::of(&owner.uid)).is_some();
-        let mut missing = owners.iter().filter(|owner| !is_observed(owner));
-        match missing.next() {
+    fn check_are_observed<'a>(
+        &self,
+        mut owners: impl Iterator<Item = &'a OwnerReference>,
+    ) -> Result<(), RequestError> {
+        let followed = self.followed.lock();
+        match owners.find(|owner| followed.graph.get(Uid::of(&owner.uid)).is_none()) {
             None => Ok(()),
             Some(owner) => Err(RequestError::NotObserved(owner.name.clone())),
+        }
+    }
+
+    /// Records an event for each owner in another namespace, which is no owner.
+    fn report_other_namespaces(&self, target: &Target, place: &Place, latest: &ObjectMeta) {
+        let is_elsewhere = |owner: &&OwnerReference| {
+            let known = self.followed.lock().graph.get(Uid::of(&owner.uid));
+            known.is_some_and(|known| {
+                let namespace = &known.place.namespace;
+                !namespace.is_empty() && *namespace != place.namespace
+            })
+        };
+        for owner in latest.owner_references.iter().filter(is_elsewhere) {
+            let regarding = ObjectReference {
+                api_version: target.api_version(),
+                kind: place.kind.to_string(),
+                namespace: place.namespace.to_string(),
+                name: place.name.to_string(),
+                uid: latest.uid.clone().unwrap_or_default(),
+            };
+            self.events.owner_in_other_namespace(regarding, owner);
         }
     }
 
@@ -205,15 +278,15 @@ impl Collector {
             return Ok(Owner::Impossible);
         }
         let namespace = if served.is_namespaced { namespace } else { "" };
-        // No object has a name that cannot be a part of a path.
-        let Ok(path) = served.object(namespace, &owner.name) else {
-            return Ok(Owner::Impossible);
+        // No object has a name that cannot be a part of a path. kube-apiserver answers the request for it with 404.
+        let Ok(target) = served.target(namespace, &owner.name) else {
+            return Ok(Owner::Absent);
         };
-        let absent = (edge.uid, path);
+        let absent = (edge.uid, target.path.clone());
         if self.absent.lock().contains(&absent) {
             return Ok(Owner::Absent);
         }
-        let found = self.requests.metadata(&absent.1).await?;
+        let found = self.requests.metadata(&target).await?;
         Ok(match found.filter(|found| has_uid(found, edge.uid)) {
             None => {
                 self.absent.lock().insert(absent);
@@ -224,8 +297,10 @@ impl Collector {
                 let is_foreground = found.finalizers.iter().any(|name| name == FOREGROUND);
                 if is_deleting && is_foreground {
                     Owner::WaitsForDependents
-                } else {
+                } else if served.is_followed {
                     Owner::Present
+                } else {
+                    Owner::Unfollowed
                 }
             }
         })
@@ -235,13 +310,17 @@ impl Collector {
     async fn complete_foreground(
         &self,
         uid: Uid,
-        path: &str,
+        target: &Target,
         latest: &ObjectMeta,
     ) -> Result<(), RequestError> {
-        let blocking = self.graph.lock().blocking_dependents(uid);
+        let mut blocking = self.blocking_dependents(uid);
         if blocking.is_empty() {
-            self.check_is_complete()?;
-            return self.remove_finalizer(path, latest, FOREGROUND).await;
+            // The events of some may be on the way. The deletion is in `latest`, so it is older than what is waited for.
+            self.progress.catch_up(&self.requests).await?;
+            blocking = self.blocking_dependents(uid);
+        }
+        if blocking.is_empty() {
+            return self.remove_finalizer(target, latest, FOREGROUND).await;
         }
         let waits = |(_, dependent): &&(Uid, Known)| !dependent.is_foreground;
         for (dependent, _) in blocking.iter().filter(waits) {
@@ -250,18 +329,53 @@ impl Collector {
         Ok(())
     }
 
-    /// Makes an object block none of its owners.
+    fn blocking_dependents(&self, uid: Uid) -> Vec<(Uid, Known)> {
+        self.followed.lock().graph.blocking_dependents(uid)
+    }
+
+    /// Ends the wait of foreground deletions that wait for each other, as those of a circle whose objects were all deleted
+    /// by clients. Kubernetes' collector leaves those for ever.
+    async fn break_circles(&self) -> Result<(), RequestError> {
+        let (circles, members) = {
+            let followed = self.followed.lock();
+            let circles = followed.graph.circles();
+            let place = |uid: &Uid| Some((*uid, followed.graph.get(*uid)?.place));
+            let members: Vec<(Uid, Place)> = circles.iter().filter_map(place).collect();
+            (circles, members)
+        };
+        let is_in_circle = |owner: &OwnerReference| circles.contains(&Uid::of(&owner.uid));
+        let mut result = Ok(());
+        for (uid, place) in members {
+            let freed = async {
+                let Some((target, latest)) = self.latest(uid, &place).await? else {
+                    return Ok(());
+                };
+                let is_foreground = finalizer(&latest.finalizers) == Some(Finalizer::Foreground);
+                if latest.deletion_timestamp.is_some() && is_foreground {
+                    self.stop_blocking(&target, &latest, is_in_circle).await?;
+                }
+                Ok(())
+            };
+            // One that fails does not keep the others waiting.
+            result = result.and(freed.await);
+        }
+        result
+    }
+
+    /// Makes an object block none of some owners.
     async fn stop_blocking(
         &self,
-        path: &str,
+        target: &Target,
         latest: &ObjectMeta,
+        is_chosen: impl Fn(&OwnerReference) -> bool,
     ) -> Result<Option<ObjectMeta>, RequestError> {
         let mut owners = latest.owner_references.clone();
-        for owner in &mut owners {
+        for owner in owners.iter_mut().filter(|owner| is_chosen(owner)) {
             owner.block_owner_deletion = Some(false);
         }
-        let patch = json!({"metadata": {"resourceVersion": latest.resource_version, "ownerReferences": owners}});
-        self.requests.merge(path, &patch).await
+        self.requests
+            .set(target, latest, OWNERS, json!(owners))
+            .await
     }
 
     /// Deletes an object in the state that was judged. If only other things than its owners have changed since, in that
@@ -269,7 +383,7 @@ impl Collector {
     async fn delete(
         &self,
         uid: Uid,
-        path: &str,
+        target: &Target,
         judged: ObjectMeta,
         policy: &str,
     ) -> Result<(), RequestError> {
@@ -278,29 +392,30 @@ impl Collector {
             let preconditions =
                 json!({"uid": latest.uid, "resourceVersion": latest.resource_version});
             let options = json!({"preconditions": preconditions, "propagationPolicy": policy});
-            let error = match self.requests.delete(path, options).await {
+            let error = match self.requests.delete(&target.path, options).await {
                 Err(error) if error.is_conflict() => error,
                 done => return done,
             };
-            let now = self.requests.metadata(path).await?;
+            let now = self.requests.metadata(target).await?;
             match now.filter(|now| has_uid(now, uid)) {
                 None => return Ok(()),
                 Some(now) if now.owner_references == judged.owner_references => latest = now,
                 Some(_) => return Err(error),
             }
         }
-        Err(RequestError::Busy(path.to_owned()))
+        Err(RequestError::Busy(target.path.clone()))
     }
 
     /// Removes the references of all dependents to an object, then its finalizer.
     async fn orphan_dependents(&self, uid: Uid) -> Result<(), RequestError> {
-        self.check_is_complete()?;
+        // The deletion was observed, so dependents that are older than it are known after this.
+        self.progress.catch_up(&self.requests).await?;
         let (known, dependents) = {
-            let graph = self.graph.lock();
-            let Some(known) = graph.get(uid) else {
+            let followed = self.followed.lock();
+            let Some(known) = followed.graph.get(uid) else {
                 return Ok(());
             };
-            (known, graph.dependents(uid))
+            (known, followed.graph.dependents(uid))
         };
         let removed = futures_util::stream::iter(dependents)
             .map(|(dependent, known)| self.disown(uid, dependent, known.place))
@@ -308,15 +423,15 @@ impl Collector {
         // One that fails does not keep the others waiting.
         let results: Vec<Result<(), RequestError>> = removed.collect().await;
         results.into_iter().collect::<Result<(), RequestError>>()?;
-        let Some((path, latest)) = self.latest(uid, &known.place).await? else {
+        let Some((target, latest)) = self.latest(uid, &known.place).await? else {
             return Ok(());
         };
-        self.remove_finalizer(&path, &latest, ORPHAN).await
+        self.remove_finalizer(&target, &latest, ORPHAN).await
     }
 
     /// Removes the reference of a dependent to an owner.
     async fn disown(&self, owner: Uid, dependent: Uid, place: Place) -> Result<(), RequestError> {
-        let Some((path, latest)) = self.latest(dependent, &place).await? else {
+        let Some((target, latest)) = self.latest(dependent, &place).await? else {
             return Ok(());
         };
         let mut kept = latest.owner_references.clone();
@@ -329,13 +444,13 @@ impl Collector {
         } else {
             json!(kept)
         };
-        let patch = json!({"metadata": {"resourceVersion": latest.resource_version, "ownerReferences": kept}});
-        self.requests.merge(&path, &patch).await.map(drop)
+        let set = self.requests.set(&target, &latest, OWNERS, kept);
+        set.await.map(drop)
     }
 
     async fn remove_finalizer(
         &self,
-        path: &str,
+        target: &Target,
         latest: &ObjectMeta,
         name: &str,
     ) -> Result<(), RequestError> {
@@ -344,13 +459,32 @@ impl Collector {
         if kept.len() == latest.finalizers.len() {
             return Ok(());
         }
-        let patch =
-            json!({"metadata": {"resourceVersion": latest.resource_version, "finalizers": kept}});
-        self.requests.merge(path, &patch).await.map(drop)
+        let set = self.requests.set(target, latest, "finalizers", json!(kept));
+        set.await.map(drop)
     }
 }
 
-impl Sink for Arc<Collector> {
+/// What a feed reports to. Once the feed is ended, it is ignored: the next one of its kind may know more.
+pub(super) struct FeedSink {
+    collector: Arc<Collector>,
+    feed: EndpointId,
+}
+
+impl FeedSink {
+    pub(super) fn new(collector: Arc<Collector>, feed: EndpointId) -> Self {
+        Self { collector, feed }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Graph)) {
+        self.collector.change(|followed| {
+            if followed.feeds.contains(&self.feed) {
+                change(&mut followed.graph);
+            }
+        });
+    }
+}
+
+impl Sink for FeedSink {
     fn observe(&self, object: Observed) {
         self.change(|graph| graph.observe(object));
     }

@@ -1,25 +1,24 @@
 //! The garbage collector: deletes objects whose owners are gone, and carries out foreground and orphaning deletions.
 //!
-//! Every served kind that can be listed, watched and deleted is followed (`feed`). The graph of owner references
+//! Every served kind that can be listed, watched and deleted is followed (`feeds`). The graph of owner references
 //! (`graph`) says which objects a change concerns, and `collector` decides about each by its state in the store.
 //!
 //! The rules are those of the garbage collector of kube-controller-manager.
 
 mod collector;
+mod events;
+mod feeds;
+mod progress;
 
-use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_meta::kind::Verb;
-use tokio::sync::watch;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 
 use self::collector::Collector;
-use super::feed::{self, Sink};
+use self::feeds::Feeds;
 use super::requests::Requests;
-use crate::registry::{Catalog, Endpoint, EndpointId};
 
 /// The manager of fields that the collector writes.
 pub(super) const NAME: &str = "garbage-collector";
@@ -36,14 +35,10 @@ pub(super) async fn run(requests: Requests, workers: NonZeroUsize) {
     let registry = Arc::clone(requests.registry());
     let collector = Arc::new(Collector::new(requests));
     let mut generations = registry.generations();
-    let mut feeds = Feeds {
-        collector: Arc::clone(&collector),
-        running: HashMap::new(),
-        tasks: JoinSet::new(),
-    };
+    let mut feeds = Feeds::new(Arc::clone(&collector));
     feeds.follow(&registry.catalog());
     // A kind that cannot be listed must not stop the others.
-    let _ = tokio::time::timeout(FIRST_LISTS, feeds.synced()).await;
+    let _ = tokio::time::timeout(FIRST_LISTS, feeds.complete()).await;
     let mut tasks = JoinSet::new();
     for _ in 0..workers.get() {
         tasks.spawn(work(Arc::clone(&collector)));
@@ -54,6 +49,7 @@ pub(super) async fn run(requests: Requests, workers: NonZeroUsize) {
             return;
         };
         feeds.follow(&registry.catalog());
+        collector.resume();
     }
 }
 
@@ -73,81 +69,4 @@ async fn work(collector: Arc<Collector>) {
             }
         }
     }
-}
-
-/// A running feed.
-struct Feed {
-    task: AbortHandle,
-    synced: watch::Receiver<bool>,
-}
-
-/// The feeds of all kinds.
-struct Feeds {
-    collector: Arc<Collector>,
-    running: HashMap<EndpointId, Feed>,
-    tasks: JoinSet<()>,
-}
-
-impl Feeds {
-    /// Follows the kinds of a catalog, and no others.
-    fn follow(&mut self, catalog: &Catalog) {
-        let endpoints = collectible(catalog);
-        while self.tasks.try_join_next().is_some() {}
-        self.running.retain(|id, feed| {
-            let stays = endpoints.iter().any(|endpoint| endpoint.id == *id);
-            if !stays {
-                feed.task.abort();
-            }
-            stays
-        });
-        for endpoint in endpoints {
-            let id = endpoint.id;
-            if self.running.contains_key(&id) {
-                continue;
-            }
-            let (sender, synced) = watch::channel(false);
-            let task = feed::follow(endpoint, self.sink(), sender);
-            let task = self.tasks.spawn(task);
-            self.running.insert(id, Feed { task, synced });
-        }
-        let synced = self.running.values().map(|feed| feed.synced.clone());
-        self.collector.set_feeds(synced.collect());
-    }
-
-    fn sink(&self) -> Arc<dyn Sink> {
-        Arc::new(Arc::clone(&self.collector))
-    }
-
-    /// Waits until all objects of all kinds are known.
-    async fn synced(&self) {
-        for feed in self.running.values() {
-            // The feed of a kind that is not served any more ends without.
-            let _ = feed.synced.clone().wait_for(|synced| *synced).await;
-        }
-    }
-}
-
-/// An endpoint of each kind that can be listed, watched and deleted: that of the version in which it is stored, if it is
-/// served, so that nothing is converted.
-fn collectible(catalog: &Catalog) -> Vec<Arc<Endpoint>> {
-    let mut chosen: Vec<Arc<Endpoint>> = Vec::new();
-    for endpoint in catalog.endpoints() {
-        let def = endpoint.def();
-        let can = |verb: Verb| def.verbs.contains(&verb);
-        if !(can(Verb::List) && can(Verb::Watch) && can(Verb::Delete)) {
-            continue;
-        }
-        let kind = &endpoint.resource().kind;
-        let known = chosen
-            .iter_mut()
-            .find(|known| Arc::ptr_eq(&known.resource().kind, kind));
-        match known {
-            Some(known) if def.version == endpoint.storage_version() => {
-                *known = Arc::clone(endpoint);
-            }
-            Some(_) => {}
-            None => chosen.push(Arc::clone(endpoint)),
-        }
-    }
-    chosen
 }

@@ -1,0 +1,126 @@
+//! The feeds of all kinds: which of them run.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use apiloom_meta::kind::SmolStr;
+use apiloom_storage::Revision;
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, JoinSet};
+
+use super::collector::{Collector, FeedSink};
+use super::progress::Position;
+use crate::registry::{Catalog, Endpoint, EndpointId};
+use crate::server::controllers::feed::{self, Progress, Reporter};
+use crate::server::controllers::requests::is_followed;
+
+/// A running feed.
+struct Feed {
+    task: AbortHandle,
+    position: Position,
+    group: SmolStr,
+    kind: SmolStr,
+}
+
+/// The feeds of all kinds.
+pub(super) struct Feeds {
+    collector: Arc<Collector>,
+    running: HashMap<EndpointId, Feed>,
+    tasks: JoinSet<()>,
+}
+
+impl Feeds {
+    pub(super) fn new(collector: Arc<Collector>) -> Self {
+        Self {
+            collector,
+            running: HashMap::new(),
+            tasks: JoinSet::new(),
+        }
+    }
+
+    /// Follows the kinds of a catalog, and no others.
+    pub(super) fn follow(&mut self, catalog: &Catalog) {
+        let endpoints = collectible(catalog);
+        while self.tasks.try_join_next().is_some() {}
+        let is_served = |id: &EndpointId| endpoints.iter().any(|endpoint| endpoint.id == *id);
+        let ended = self.running.extract_if(|id, _| !is_served(id));
+        for (id, feed) in ended.collect::<Vec<_>>() {
+            feed.task.abort();
+            let is_of_kind = |endpoint: &Arc<Endpoint>| {
+                let def = endpoint.def();
+                def.group == feed.group && def.kind == feed.kind
+            };
+            let has_left = !endpoints.iter().any(is_of_kind);
+            let kind = has_left.then_some((&*feed.group, &*feed.kind));
+            self.collector.end_feed(id, kind);
+        }
+        for endpoint in endpoints {
+            let id = endpoint.id;
+            if self.running.contains_key(&id) {
+                continue;
+            }
+            self.collector.begin_feed(id);
+            let feed = self.start(endpoint);
+            self.running.insert(id, feed);
+        }
+        let positions = self.running.values().map(|feed| feed.position.clone());
+        self.collector.progress().set_feeds(positions.collect());
+    }
+
+    fn start(&mut self, endpoint: Arc<Endpoint>) -> Feed {
+        let (progress, reported) = watch::channel(Progress::default());
+        let (wanted, asked) = watch::channel(Revision(0));
+        let reporter = Reporter {
+            progress,
+            wanted: asked,
+        };
+        let position = Position {
+            store: Arc::clone(&endpoint.resource().kind.store),
+            progress: reported,
+            wanted: Arc::new(wanted),
+        };
+        let def = endpoint.def();
+        let (group, kind) = (def.group.clone(), def.kind.clone());
+        let sink = Arc::new(FeedSink::new(Arc::clone(&self.collector), endpoint.id));
+        let task = self.tasks.spawn(feed::follow(endpoint, sink, reporter));
+        Feed {
+            task,
+            position,
+            group,
+            kind,
+        }
+    }
+
+    /// Waits until all objects of all kinds are known.
+    pub(super) async fn complete(&self) {
+        for feed in self.running.values() {
+            let mut progress = feed.position.progress.clone();
+            // The feed of a kind that is not served any more ends without.
+            let _ = progress.wait_for(|progress| progress.is_complete).await;
+        }
+    }
+}
+
+/// An endpoint of each kind that is followed: that of the version in which it is stored, if it is served, so that nothing
+/// is converted.
+fn collectible(catalog: &Catalog) -> Vec<Arc<Endpoint>> {
+    let mut chosen: Vec<Arc<Endpoint>> = Vec::new();
+    for endpoint in catalog.endpoints() {
+        let def = endpoint.def();
+        if !is_followed(def) {
+            continue;
+        }
+        let kind = &endpoint.resource().kind;
+        let known = chosen
+            .iter_mut()
+            .find(|known| Arc::ptr_eq(&known.resource().kind, kind));
+        match known {
+            Some(known) if def.version == endpoint.storage_version() => {
+                *known = Arc::clone(endpoint);
+            }
+            Some(_) => {}
+            None => chosen.push(Arc::clone(endpoint)),
+        }
+    }
+    chosen
+}

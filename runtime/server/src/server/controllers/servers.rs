@@ -1,0 +1,191 @@
+//! Which kinds the servers over a store serve: each writes a record of its own, which ends some time after the server.
+//!
+//! Of servers of different releases, or with different settings, one that does not know a kind must not run the controllers
+//! for the others: it would remove the last finalizer of an owner whose dependents it does not see.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use apiloom_client::controller::{Cancel, LeaderElector};
+use apiloom_meta::kind::{SmolStr, Verb};
+use apiloom_storage::{ListRequest, Revision, Storage, StorageError};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::registry::Registry;
+
+/// How long the record of a server that was killed stays.
+const LIFETIME: Duration = Duration::from_secs(30);
+
+/// Time between renewals of a record.
+const RENEWAL: Duration = Duration::from_secs(10);
+
+/// Time between looks for a server that should run the controllers in place of this one.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// A store that several servers have.
+pub(in crate::server) struct SharedStore {
+    pub(in crate::server) store: Arc<dyn Storage>,
+    /// Prefix of all keys of the servers, without a slash at its end.
+    pub(in crate::server) key_prefix: String,
+}
+
+/// Group and kind.
+type KindName = (SmolStr, SmolStr);
+
+/// What a server serves.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Record {
+    /// The kinds whose objects can be deleted.
+    kinds: BTreeSet<KindName>,
+    /// Whether it may run the controllers.
+    is_candidate: bool,
+}
+
+impl Record {
+    /// The record that a later release may have written in another form: it may serve anything.
+    fn unknown() -> Self {
+        let kind = (
+            SmolStr::default(),
+            SmolStr::new_static("of an unknown record"),
+        );
+        Self {
+            kinds: BTreeSet::from([kind]),
+            is_candidate: false,
+        }
+    }
+}
+
+/// See the module.
+pub(super) struct Servers {
+    store: Arc<dyn Storage>,
+    registry: Arc<Registry>,
+    /// The prefix of the keys of all records.
+    prefix: String,
+    /// The key of the record of this server.
+    own: String,
+    is_candidate: bool,
+}
+
+impl Servers {
+    /// The servers over a store. This one is a candidate if it may run the controllers.
+    pub(super) fn new(shared: &SharedStore, registry: Arc<Registry>, is_candidate: bool) -> Self {
+        let SharedStore {
+            store,
+            key_prefix: prefix,
+        } = shared;
+        let prefix = format!("{prefix}/apiloom/servers/");
+        let own = format!("{prefix}{}", LeaderElector::unique_identity("apiloom"));
+        Self {
+            store: Arc::clone(store),
+            registry,
+            prefix,
+            own,
+            is_candidate,
+        }
+    }
+
+    /// Writes the record of this server, and keeps it up to date until the signal, which removes it.
+    pub(super) async fn keep_record(&self, stop: &Cancel) {
+        let mut at = None;
+        let mut catalogs = self.registry.generations();
+        loop {
+            catalogs.mark_unchanged();
+            match self.write(at).await {
+                Ok(revision) => at = Some(revision),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot tell other servers which kinds are served");
+                    at = None;
+                }
+            }
+            tokio::select! {
+                () = stop.cancelled() => break,
+                () = tokio::time::sleep(RENEWAL) => {}
+                changed = catalogs.changed() => if changed.is_err() { break },
+            }
+        }
+        if let Some(revision) = at {
+            // It ends by itself.
+            let _ = self.store.delete_if(&self.own, revision).await;
+        }
+    }
+
+    async fn write(&self, at: Option<Revision>) -> Result<Revision, StorageError> {
+        let record = Record {
+            kinds: self.own_kinds(),
+            is_candidate: self.is_candidate,
+        };
+        let value = serde_json::to_vec(&record).expect("texts and a boolean make JSON");
+        let value = Bytes::from(value);
+        let known = match at {
+            Some(at) => Some(at),
+            None => self
+                .store
+                .get(&self.own)
+                .await?
+                .0
+                .map(|entry| entry.revision),
+        };
+        let (key, lifetime) = (&self.own, Some(LIFETIME));
+        match known {
+            Some(at) => self.store.update_if(key, at, value, lifetime).await,
+            None => self.store.create(key, value, lifetime).await,
+        }
+    }
+
+    fn own_kinds(&self) -> BTreeSet<KindName> {
+        let catalog = self.registry.catalog();
+        let defs = catalog.endpoints().iter().map(|endpoint| endpoint.def());
+        let deletable = defs.filter(|def| def.verbs.contains(&Verb::Delete));
+        let names = deletable.map(|def| (def.group.clone(), def.kind.clone()));
+        names.collect()
+    }
+
+    /// The records of the other servers.
+    async fn others(&self) -> Result<Vec<Record>, StorageError> {
+        let request = ListRequest {
+            prefix: self.prefix.clone(),
+            ..ListRequest::default()
+        };
+        let page = self.store.list(request).await?;
+        let others = page.entries.iter().filter(|entry| *entry.key != *self.own);
+        let records = others.map(|entry| {
+            serde_json::from_slice(&entry.value).unwrap_or_else(|_| Record::unknown())
+        });
+        Ok(records.collect())
+    }
+
+    /// A kind that another server serves, and this one does not.
+    ///
+    /// # Errors
+    /// If the records cannot be read.
+    pub(super) async fn unserved_kind(&self) -> Result<Option<KindName>, StorageError> {
+        let own = self.own_kinds();
+        let kinds = self
+            .others()
+            .await?
+            .into_iter()
+            .flat_map(|other| other.kinds);
+        Ok(kinds.into_iter().find(|kind| !own.contains(kind)))
+    }
+
+    /// Waits until there is, or is not, another candidate that serves all kinds of this server and more: it should run
+    /// the controllers.
+    pub(super) async fn wait_for_better(&self, is_wanted: bool) {
+        while self.has_better().await != is_wanted {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    async fn has_better(&self) -> bool {
+        let own = self.own_kinds();
+        let is_better = |other: &Record| {
+            other.is_candidate && other.kinds.len() > own.len() && own.is_subset(&other.kinds)
+        };
+        // With a store that cannot be read, the lease is lost as well.
+        self.others()
+            .await
+            .is_ok_and(|others| others.iter().any(is_better))
+    }
+}
