@@ -56,7 +56,8 @@ pub enum SocketMessage {
 
 /// A WebSocket connection to a server. Dropping it ends the connection; [`Socket::close`] says goodbye.
 ///
-/// While it waits for a message, it answers pings, and sends one every 30 seconds: a socket that is only written to is not kept
+/// A server that is gone is noticed by the pings of HTTP/2, or the keepalive of TCP, after a minute or some. While the socket
+/// waits for a message, it answers pings, and sends one every 30 seconds: a socket that is only written to is not kept
 /// alive by itself. To do both at once, [`Socket::split`] it.
 ///
 /// ```no_run
@@ -81,15 +82,20 @@ pub struct Socket {
 
 /// The half of a [`Socket`] that sends.
 pub struct SocketSender {
-    sink: Arc<Mutex<SplitSink<Connection, Message>>>,
+    sink: Arc<Mutex<Sink>>,
     protocol: Option<String>,
 }
 
 /// The half of a [`Socket`] that receives.
 pub struct SocketReceiver {
     stream: SplitStream<Connection>,
-    sink: Arc<Mutex<SplitSink<Connection, Message>>>,
+    sink: Arc<Mutex<Sink>>,
     pings: Interval,
+}
+
+/// The end at which messages go in, and what the connection needs as long as there is one of the halves.
+struct Sink {
+    messages: SplitSink<Connection, Message>,
     /// A stream of HTTP/2 lives no longer than the transport, and counts as one in use as long as there is its body.
     _connection: (Client, Body),
 }
@@ -191,8 +197,11 @@ fn broken(error: tungstenite::Error) -> Error {
 
 impl Socket {
     fn new(socket: Connection, protocol: Option<String>, connection: (Client, Body)) -> Self {
-        let (sink, stream) = socket.split();
-        let sink = Arc::new(Mutex::new(sink));
+        let (messages, stream) = socket.split();
+        let sink = Arc::new(Mutex::new(Sink {
+            messages,
+            _connection: connection,
+        }));
         let mut pings = tokio::time::interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
@@ -204,7 +213,6 @@ impl Socket {
                 stream,
                 sink,
                 pings,
-                _connection: connection,
             },
         }
     }
@@ -264,7 +272,7 @@ impl Socket {
     pub async fn close(mut self) {
         let goodbye = async {
             let mut sink = self.sender.sink.lock().await;
-            if sink.send(Message::Close(None)).await.is_ok() {
+            if sink.messages.send(Message::Close(None)).await.is_ok() {
                 drop(sink);
                 while let Some(Ok(_)) = self.receiver.stream.next().await {}
             }
@@ -289,7 +297,8 @@ impl SocketSender {
             SocketMessage::Text(text) => Message::Text(Utf8Bytes::from(text)),
             SocketMessage::Binary(bytes) => Message::Binary(bytes),
         };
-        self.sink.lock().await.send(message).await.map_err(broken)
+        let mut sink = self.sink.lock().await;
+        sink.messages.send(message).await.map_err(broken)
     }
 
     /// Sends bytes on a channel, in one message. Servers limit the length of a message: kubectl sends 32 KiB at a time.
@@ -351,7 +360,10 @@ impl SocketReceiver {
     fn ping(&self) {
         if let Ok(mut sink) = self.sink.try_lock() {
             // What is not sent now goes with the next message.
-            let _ = sink.send(Message::Ping(Bytes::new())).now_or_never();
+            let _ = sink
+                .messages
+                .send(Message::Ping(Bytes::new()))
+                .now_or_never();
         }
     }
 

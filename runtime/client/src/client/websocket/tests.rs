@@ -138,6 +138,28 @@ async fn both_sides_may_send_much_at_once() {
     drop(sending.await.unwrap());
 }
 
+#[tokio::test]
+async fn each_half_alone_keeps_the_connection() {
+    let (sent, mut received) = tokio::sync::mpsc::unbounded_channel();
+    let client = sockets(Some(V5), move |mut socket| {
+        let sent = sent.clone();
+        async move {
+            while let Some(Ok(message)) = socket.next().await {
+                sent.send(Some(message)).unwrap();
+            }
+            sent.send(None).unwrap();
+        }
+    })
+    .await;
+    let (sender, receiver) = open(&client, &[V5]).await.unwrap().split();
+    drop((client, receiver));
+    sender.send_channel(0, b"alone").await.unwrap();
+    let message = received.recv().await.unwrap();
+    assert_eq!(message, Some(Message::binary(b"\0alone".to_vec())));
+    drop(sender);
+    assert_eq!(received.recv().await.unwrap(), None);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_quiet_connection_has_pings() {
     let client = sockets(Some(V5), |mut socket| async move {

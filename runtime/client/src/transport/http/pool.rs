@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use hyper::client::conn::{http1, http2};
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::connect::{self, BoxStream, Connected};
@@ -51,7 +52,11 @@ struct State {
 }
 
 /// A request without a connection.
-type Waiting = oneshot::Sender<Result<Lease, TransportError>>;
+struct Waiting {
+    sender: oneshot::Sender<Result<Lease, TransportError>>,
+    /// Where a connection can be made for it: what ends a stream may be outside of every runtime.
+    runtime: Handle,
+}
 
 /// A connection of HTTP/2.
 struct Shared {
@@ -114,16 +119,17 @@ impl Pool {
 
     /// A connection that takes a request: one that exists, or a new one.
     pub(super) async fn lease(self: &Arc<Self>) -> Result<Lease, TransportError> {
-        let receiver = {
+        let runtime = Handle::try_current().map_err(TransportError::unsent)?;
+        let (sender, receiver) = oneshot::channel();
+        let needed = {
             let mut state = self.state.lock();
             if let Some(lease) = self.existing(&mut state) {
                 return Ok(lease);
             }
-            let (sender, receiver) = oneshot::channel();
-            state.waiting.push_back(sender);
-            self.connect_for_waiting(&mut state);
-            receiver
+            state.waiting.push_back(Waiting { sender, runtime });
+            self.needed(&mut state)
         };
+        begin(needed);
         let lease = receiver.await;
         lease.unwrap_or_else(|_| Err(TransportError::unsent("the connections were dropped")))
     }
@@ -224,19 +230,20 @@ impl Pool {
                     return;
                 }
                 let Some(lease) = self.existing(&mut state) else {
-                    self.connect_for_waiting(&mut state);
-                    return;
+                    let needed = self.needed(&mut state);
+                    drop(state);
+                    return begin(needed);
                 };
                 (state.waiting.pop_front(), lease)
             };
             if let Some(waiting) = waiting {
-                let _ = waiting.send(Ok(lease));
+                let _ = waiting.sender.send(Ok(lease));
             }
         }
     }
 
-    /// Begins as many connections as the requests that wait need.
-    fn connect_for_waiting(self: &Arc<Self>, state: &mut State) {
+    /// The connections that requests which wait need besides those that are being made. They are begun without the lock.
+    fn needed(self: &Arc<Self>, state: &mut State) -> Vec<(Handle, Attempt)> {
         state.drop_cancelled();
         // Until a server has shown that it speaks HTTP/1.1, its connections are expected to be shared.
         let share = if state.is_http1 {
@@ -244,16 +251,20 @@ impl Pool {
         } else {
             state.streams.max(1)
         };
-        let needed = state.waiting.len().div_ceil(share);
-        while state.connecting < needed {
-            state.connecting += 1;
+        let most = state.waiting.len().div_ceil(share);
+        let missing = most.saturating_sub(state.connecting);
+        state.connecting += missing;
+        // The last ones: those before them have their connections already.
+        let runtimes = state.waiting.iter().rev().step_by(share).take(missing);
+        let attempts = runtimes.map(|waiting| {
             let attempt = Attempt {
                 pool: Arc::downgrade(self),
                 share,
                 result: None,
             };
-            tokio::spawn(attempt.run());
-        }
+            (waiting.runtime.clone(), attempt)
+        });
+        attempts.collect()
     }
 
     /// Makes a connection within the time for it, and its generation.
@@ -338,7 +349,7 @@ impl Pool {
             let Some(first) = first else {
                 return Some(lease);
             };
-            match first.send(Ok(lease)) {
+            match first.sender.send(Ok(lease)) {
                 Ok(()) | Err(Err(_)) => return None,
                 Err(Ok(unused)) => lease = unused,
             }
@@ -346,10 +357,17 @@ impl Pool {
     }
 }
 
+/// Makes connections, each in the runtime of a request that needs it.
+fn begin(attempts: Vec<(Handle, Attempt)>) {
+    for (runtime, attempt) in attempts {
+        runtime.spawn(attempt.run());
+    }
+}
+
 impl State {
     /// Forgets requests whose callers gave up.
     fn drop_cancelled(&mut self) {
-        self.waiting.retain(|waiting| !waiting.is_closed());
+        self.waiting.retain(|waiting| !waiting.sender.is_closed());
     }
 }
 
@@ -402,12 +420,9 @@ impl Drop for Attempt {
         if let Err(error) = result {
             for waiting in failed {
                 let same = TransportError::unsent(error.to_string());
-                let _ = waiting.send(Err(same));
+                let _ = waiting.sender.send(Err(same));
             }
         }
-        // Nothing can be begun outside of a runtime.
-        if tokio::runtime::Handle::try_current().is_ok() {
-            pool.serve_waiting();
-        }
+        pool.serve_waiting();
     }
 }
