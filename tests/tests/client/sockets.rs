@@ -84,6 +84,16 @@ async fn a_console_speaks_the_channels_over_both_versions_of_http() {
     machines(&client).get("a").await.unwrap();
     proxy.settle(1).await;
     speaks_the_channels(&client).await;
+    // The server ends the stream without reading the answer to its close frame.
+    for _ in 0..30 {
+        let mut socket = console(&client, &CHANNEL_PROTOCOLS).await;
+        socket.close_channel(0).await.unwrap();
+        let mut messages = 0;
+        while socket.receive_channel().await.unwrap().is_some() {
+            messages += 1;
+        }
+        assert_eq!(messages, 2);
+    }
     // Several at a time share the connection with other requests.
     let mut sockets = Vec::new();
     for _ in 0..5 {

@@ -91,6 +91,8 @@ pub struct SocketReceiver {
     stream: SplitStream<Connection>,
     sink: Arc<Mutex<Sink>>,
     pings: Interval,
+    /// Whether the server has sent its close frame.
+    is_closed: bool,
 }
 
 /// The end at which messages go in, and what the connection needs as long as there is one of the halves.
@@ -213,6 +215,7 @@ impl Socket {
                 stream,
                 sink,
                 pings,
+                is_closed: false,
             },
         }
     }
@@ -347,10 +350,13 @@ impl SocketReceiver {
                 Some(Some(Ok(Message::Binary(bytes)))) => {
                     return Ok(Some(SocketMessage::Binary(bytes)));
                 }
+                Some(Some(Ok(Message::Close(_)))) => self.is_closed = true,
                 // Pings are answered by reading on, and so is the server's close frame.
                 Some(Some(Ok(_))) => {}
                 None => self.ping(),
                 Some(None | Some(Err(tungstenite::Error::ConnectionClosed))) => return Ok(None),
+                // A server that has closed need not read the answer to it.
+                Some(Some(Err(_))) if self.is_closed => return Ok(None),
                 Some(Some(Err(error))) => return Err(broken(error)),
             }
         }
