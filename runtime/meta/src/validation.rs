@@ -13,18 +13,17 @@ use crate::field::{FieldError, FieldPath, go_quote, is_printable};
 use crate::gvk::GroupVersion;
 use crate::kind::{NameFormat, Scope};
 use crate::labels::{MAX_ERRORS, complaints};
+use crate::managed_fields::limits::{SUBRESOURCE_MAX_BYTES, is_field_manager};
 use crate::managed_fields::{EntryText, ManagedFields, entry_texts};
 use crate::names;
 use crate::object::Object;
 use crate::types::{OwnerReference, Time};
 
 pub use crate::labels::label_errors;
+pub use crate::managed_fields::limits::FIELD_MANAGER_MAX_BYTES;
 
 /// Maximum size of the keys and values of all annotations, in bytes.
 pub const ANNOTATIONS_MAX_BYTES: usize = 256 * 1024;
-/// Maximum length of the name of a field manager, in bytes.
-pub const FIELD_MANAGER_MAX_BYTES: usize = 128;
-const SUBRESOURCE_MAX_BYTES: usize = 256;
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND_DELETION: &str = "foregroundDeletion";
@@ -274,7 +273,9 @@ fn new_finalizers_error(new: &Object, old: &Object, path: &FieldPath) -> Option<
 }
 
 fn managed_fields_errors(object: &Object, path: &FieldPath) -> Vec<FieldError> {
-    let entries = ManagedFields::value(object).map(entry_texts);
+    // [`ManagedFields::write`] writes a text only of entries that are valid.
+    let entries = ManagedFields::value(object).filter(|entries| !entries.is_string());
+    let entries = entries.map(entry_texts);
     let errors = entries
         .and_then(Result::ok)
         .unwrap_or_default()
@@ -315,11 +316,6 @@ fn managed_entry_errors(
         ));
     }
     errors
-}
-
-/// Whether [`field_manager_errors`] finds nothing.
-fn is_field_manager(manager: &str) -> bool {
-    manager.len() <= FIELD_MANAGER_MAX_BYTES && manager.chars().all(is_printable)
 }
 
 /// Validates the name of a field manager: at most 128 bytes of printable characters. An empty name means absent.

@@ -11,6 +11,7 @@ use super::changes::FieldChanges;
 use super::entry_text::{EntryJson, EntryText, entry_texts, to_text};
 use super::field_set::FieldSet;
 use super::fields_json::FieldsError;
+use super::limits::{SUBRESOURCE_MAX_BYTES, is_field_manager};
 use super::scan::{has_all, is_untouched};
 use crate::codec::limits::MAX_DEPTH;
 use crate::object::Object;
@@ -174,6 +175,14 @@ impl ManagedEntry {
         }
     }
 
+    /// Whether validation of the metadata accepts it.
+    fn is_valid(&self) -> bool {
+        let Manager {
+            name, subresource, ..
+        } = &self.manager;
+        is_field_manager(name) && subresource.len() <= SUBRESOURCE_MAX_BYTES
+    }
+
     /// Its members as they are written.
     fn text(&self) -> EntryText<'_> {
         let manager = &self.manager;
@@ -317,7 +326,8 @@ impl ManagedFields {
         matches!(entries, Some([Value::Object(entry)]) if entry.is_empty())
     }
 
-    /// Writes the entries to an object, sorted, without those that own nothing.
+    /// Writes the entries to an object, sorted, without those that own nothing. They become one text; if validation of the
+    /// metadata would refuse one, an array, which it then reads.
     pub fn write(mut self, object: &mut Object) {
         self.entries.retain(|entry| !entry.is_empty());
         self.entries.sort_by(|a, b| {
@@ -343,9 +353,12 @@ impl ManagedFields {
                 object.meta_mut().remove("managedFields");
                 return;
             }
+            let is_valid = self.entries.iter().all(ManagedEntry::is_valid);
+            let entries = (!is_valid).then(|| serde_json::from_str(&text).ok());
+            let entries = entries.flatten().unwrap_or(Value::String(text));
             object
                 .meta_mut()
-                .insert("managedFields".to_owned(), text.into());
+                .insert("managedFields".to_owned(), entries);
         }
     }
 

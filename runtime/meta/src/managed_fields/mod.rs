@@ -11,6 +11,7 @@ mod entries;
 mod entry_text;
 mod field_set;
 mod fields_json;
+pub(crate) mod limits;
 mod merge;
 mod path_element;
 mod present;

@@ -294,6 +294,41 @@ async fn patches_see_fields_as_objects() {
 }
 
 #[tokio::test]
+async fn sent_entries_with_names_that_are_not_valid_are_refused() {
+    let f = fixture().await;
+    let long = "m".repeat(129);
+    let cases = [
+        (
+            &*long,
+            "",
+            "[0].manager: Too long: may not be more than 128 bytes",
+        ),
+        (
+            "a\nb",
+            "",
+            "[0].manager: Invalid value: \"a\\nb\": should only contain printable characters",
+        ),
+        (
+            "a",
+            &"s".repeat(257),
+            "[0].subresource: Too long: may not be more than 256 bytes",
+        ),
+    ];
+    f.create_by("one", widget("a", json!({"size": 1}))).await;
+    for (manager, subresource, complaint) in cases {
+        let entries = json!([{"manager": manager, "operation": "Update", "apiVersion": "test.example.com/v1", "subresource": subresource,
+            "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:size": {}}}}]);
+        let mut sent = f.get("a").await.unwrap();
+        sent.meta_mut().insert("managedFields".to_owned(), entries);
+        let writes = f.widgets.writes();
+        let options = UpdateOptions::default();
+        let updated = writes.update(&f.ctx, NS, "a", "", sent, &options);
+        let refusal = updated.await.unwrap_err();
+        assert!(refusal.message.contains(complaint), "{}", refusal.message);
+    }
+}
+
+#[tokio::test]
 async fn a_write_without_effect_changes_no_entry_and_no_time() {
     let f = fixture().await;
     f.create_by("one", widget("a", json!({"color": "red"})))
