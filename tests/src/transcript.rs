@@ -216,6 +216,13 @@ impl Background {
 
 struct Masks(Vec<(Regex, &'static str)>);
 
+#[test]
+fn a_watch_that_a_wait_did_not_begin_in_time_is_not_shown() {
+    let logged = "E1123 18:59:01.120000   71410 reflector.go:227] \"Failed to watch\" err=\"context deadline exceeded\"\n";
+    let said = "error: timed out\n";
+    assert_eq!(Masks::new().apply(&format!("{logged}{said}")), said);
+}
+
 impl Masks {
     fn new() -> Self {
         let mask = |pattern: &str, with| (Regex::new(pattern).unwrap(), with);
@@ -239,6 +246,11 @@ impl Masks {
             mask(
                 r"\[\+\](storage ok|etcd ok\n\[\+\]etcd-readiness ok)",
                 "[+]STORE ok",
+            ),
+            // Whether a wait that times out has begun its watch by then.
+            mask(
+                r"(?m)^E\d{4} [^\n]*reflector\.go[^\n]*context deadline exceeded[^\n]*\n",
+                "",
             ),
             // What kubectl logs: the time and its process id.
             mask(
