@@ -25,7 +25,7 @@ pub(crate) fn check(
         krate,
         found,
         has_server: package.server().is_ok(),
-        has_clients: package.clients,
+        has_clients: package.clients || package.has_client_crate,
         problems: Vec::new(),
     };
     checker.anything();

@@ -2,6 +2,9 @@
 
 mod diff;
 
+use std::path::{Path, PathBuf};
+
+use crate::client_crate;
 use crate::console::{Console, Failure};
 use crate::dump;
 use crate::flags::Generate;
@@ -15,7 +18,8 @@ use crate::{build, cargo};
 
 /// Runs both phases, or with `--fast` the first.
 pub(crate) fn generate(flags: &Generate, console: &mut Console<'_>) -> Result<(), Failure> {
-    let package = Package::locate(&flags.target.path)?;
+    let mut package = Package::locate(&flags.target.path)?;
+    package.has_client_crate = flags.client_crate.is_some();
     let model = source_model::load_or_tell(&package, console)?;
     let mode = if flags.check {
         Mode::Check
@@ -24,11 +28,54 @@ pub(crate) fn generate(flags: &Generate, console: &mut Console<'_>) -> Result<()
     } else {
         Mode::Write
     };
-    let mut generation = Generation::begin(&package, mode)?;
+    let clients = match &flags.client_crate {
+        Some(dir) => client_crate(&package, &model, dir, mode, console),
+        None => Ok(()),
+    };
+    if let Err(Failure::Complaint(complaint)) = &clients {
+        // A check goes on, so that everything is shown.
+        if mode != Mode::Check {
+            return clients;
+        }
+        console.note(format_args!("error: {complaint}"));
+    }
+    package_files(&package, &model, flags, mode, console)?;
+    clients.map_err(|_| Failure::Told)
+}
+
+/// Writes or checks the clients of a package as a package of their own.
+fn client_crate(
+    package: &Package,
+    model: &Model,
+    dir: &Path,
+    mode: Mode,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
+    let name = client_crate::begin(package, dir, mode != Mode::Check, console)?;
+    let files = generate::client_crate(model).map_err(|error| error.to_string())?;
+    let place = Place {
+        name,
+        dir: dir.to_owned(),
+        command: format!("{} --client-crate {}", package.dir.display(), dir.display()),
+    };
+    let mut generation = Generation::begin_at(package, place, mode)?;
+    generation.bring(Phase::Source, &files, console)?;
+    generation.finish(console)
+}
+
+/// Runs both phases of a package, or with `--fast` the first.
+fn package_files(
+    package: &Package,
+    model: &Model,
+    flags: &Generate,
+    mode: Mode,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
+    let mut generation = Generation::begin(package, mode)?;
     if !flags.fast {
         console.phase(format_args!("generating code of {}", package.name));
     }
-    generation.source(&model, console)?;
+    generation.source(model, console)?;
     if flags.fast || package.server().is_err() {
         return generation.finish(console);
     }
@@ -41,7 +88,7 @@ pub(crate) fn generate(flags: &Generate, console: &mut Console<'_>) -> Result<()
         target_dir: flags.target_dir.clone(),
         ..cargo::Options::default()
     };
-    let server = build::build(&package, &options, console)?;
+    let server = build::build(package, &options, console)?;
     generation.schema(&server, console)?;
     generation.finish(console)
 }
@@ -57,10 +104,20 @@ pub(crate) enum Mode {
     Force,
 }
 
+/// The package that files are written to.
+#[derive(Debug)]
+struct Place {
+    name: String,
+    dir: PathBuf,
+    /// The arguments of `apiloom generate` that write it.
+    command: String,
+}
+
 /// A generation in progress.
 #[derive(Debug)]
 pub(crate) struct Generation<'a> {
     package: &'a Package,
+    place: Place,
     mode: Mode,
     manifest: Manifest,
     outputs: usize,
@@ -72,12 +129,22 @@ pub(crate) struct Generation<'a> {
 impl<'a> Generation<'a> {
     /// Reads the manifest of the last generation.
     pub(crate) fn begin(package: &'a Package, mode: Mode) -> Result<Generation<'a>, Failure> {
-        let manifest = match Manifest::read(&package.dir) {
+        let place = Place {
+            name: package.name.clone(),
+            dir: package.dir.clone(),
+            command: package.dir.display().to_string(),
+        };
+        Self::begin_at(package, place, mode)
+    }
+
+    fn begin_at(package: &'a Package, place: Place, mode: Mode) -> Result<Generation<'a>, Failure> {
+        let manifest = match Manifest::read(&place.dir) {
             Err(_) if mode == Mode::Force => Manifest::default(),
             other => other?,
         };
         Ok(Generation {
             package,
+            place,
             mode,
             manifest,
             outputs: 0,
@@ -88,7 +155,7 @@ impl<'a> Generation<'a> {
 
     /// Finds the edited files of a phase by comparison with the manifest, without generating them.
     fn find_edits(&mut self, phase: Phase) -> Result<(), Failure> {
-        let edited = self.manifest.edited(&self.package.dir, phase)?;
+        let edited = self.manifest.edited(&self.place.dir, phase)?;
         let edited = edited.into_iter().map(|path| (path, ChangeKind::Edited));
         self.by_hand.extend(edited);
         Ok(())
@@ -170,7 +237,7 @@ impl<'a> Generation<'a> {
     /// Prints the summary; fails if a check found differences.
     pub(crate) fn finish(self, console: &mut Console<'_>) -> Result<(), Failure> {
         let &Generation {
-            package,
+            ref place,
             mode,
             outputs,
             differing,
@@ -179,14 +246,14 @@ impl<'a> Generation<'a> {
         if mode != Mode::Check {
             console.say(format_args!(
                 "{}: {outputs} generated files, {differing} changed",
-                package.name
+                place.name
             ));
             return Ok(());
         }
         if differing == 0 {
             console.say(format_args!(
                 "{}: {outputs} generated files, all fresh",
-                package.name
+                place.name
             ));
             return Ok(());
         }
@@ -195,7 +262,7 @@ impl<'a> Generation<'a> {
         } else {
             "files are"
         };
-        let dir = package.dir.display();
+        let dir = &place.command;
         let what = if self.by_hand.is_empty() {
             format!("\n  help: run: apiloom generate {dir}")
         } else {
@@ -210,10 +277,10 @@ impl<'a> Generation<'a> {
         files: &Files,
         console: &mut Console<'_>,
     ) -> Result<(), Failure> {
-        let plan = match Plan::new(&self.package.dir, &self.manifest, phase, files) {
+        let plan = match Plan::new(&self.place.dir, &self.manifest, phase, files) {
             Err(_) if self.mode == Mode::Force => {
                 self.manifest = Manifest::default();
-                Plan::new(&self.package.dir, &self.manifest, phase, files)?
+                Plan::new(&self.place.dir, &self.manifest, phase, files)?
             }
             other => other?,
         };
@@ -239,17 +306,13 @@ impl<'a> Generation<'a> {
                 }
             }
         }
-        self.manifest = plan.apply(&self.package.dir)?;
+        self.manifest = plan.apply(&self.place.dir)?;
         Ok(())
     }
 
     /// The line for a file with edits.
     fn shown(&self, path: &str, kind: ChangeKind) -> String {
-        format!(
-            "{} ({})",
-            self.package.dir.join(path).display(),
-            kind.word()
-        )
+        format!("{} ({})", self.place.dir.join(path).display(), kind.word())
     }
 
     /// Describes the edits that generating would overwrite, and how to keep them.
@@ -276,7 +339,7 @@ impl<'a> Generation<'a> {
         } else {
             ("these files", "them")
         };
-        let dir = self.package.dir.display();
+        let dir = &self.place.command;
         format!(
             "generating {verb} lose what was written by hand:{files}{note}\n  \
              help: move {these} elsewhere, then run: apiloom generate {dir}\n  \

@@ -26,6 +26,9 @@ pub(crate) struct Generate {
     /// Overwrite generated files that were edited by hand
     #[arg(long, conflicts_with = "check")]
     pub(crate) force: bool,
+    /// Write clients of the kinds to this folder too, as a package of their own
+    #[arg(long, value_name = "DIR")]
+    pub(crate) client_crate: Option<PathBuf>,
     /// Build in this folder instead of cargo's own, or apiloom's for a package outside of its workspace
     #[arg(long, value_name = "DIR", conflicts_with = "fast")]
     pub(crate) target_dir: Option<PathBuf>,

@@ -6,8 +6,8 @@ use crate::model::Model;
 use crate::render::{RenderError, Renderer};
 pub use crate::settings::{CONTRACT, Settings};
 use crate::view::{
-    ApiServiceView, ClientsetView, FakeView, IndexesView, InstallView, KubeView, ListView,
-    MainView, MethodsView, ModView, ProtoView, RbacView, RegistryView,
+    ApiServiceView, ClientModView, ClientsetView, FakeView, IndexesView, InstallView, KubeView,
+    ListView, MainView, MethodsView, ModView, ProtoView, RbacView, RegistryView,
 };
 use apiloom_meta::kind::ProtoFile;
 
@@ -86,5 +86,17 @@ fn clients(model: &Model, renderer: &Renderer) -> Result<Files, RenderError> {
     if let Some(view) = IndexesView::new(model) {
         files.insert(path("index"), renderer.rust("index.rs.tera", &view)?);
     }
+    Ok(files)
+}
+
+/// The files of a package with the clients of another one.
+pub fn client_crate(model: &Model) -> Result<Files, RenderError> {
+    let settings = Settings::new("", "");
+    let header = format!("{} --client-crate", settings.header(&model.package));
+    let renderer = Renderer::new(header)?;
+    let model = &model.named_by_another_crate();
+    let mut files = clients(model, &renderer)?;
+    let modules = renderer.rust("client.rs.tera", &ClientModView::new(model, &files))?;
+    files.insert("src/generated/mod.rs".to_owned(), modules);
     Ok(files)
 }

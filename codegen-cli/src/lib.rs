@@ -6,6 +6,7 @@ mod build;
 mod cargo;
 mod checks;
 mod cli;
+mod client_crate;
 mod collect;
 mod console;
 mod driver;

@@ -16,6 +16,46 @@ pub struct Model {
     pub groups: Vec<Group>,
 }
 
+impl Model {
+    /// The same model with the paths of types as another crate names them.
+    pub(crate) fn named_by_another_crate(&self) -> Model {
+        let mut model = self.clone();
+        let krate = self.crate_name.clone();
+        let kinds = model.groups.iter_mut().flat_map(|group| &mut group.kinds);
+        for kind in kinds {
+            let methods = kind.client.methods.iter_mut();
+            let of_methods = methods.flat_map(|method| {
+                let input = method.input.iter_mut();
+                input.chain([&mut method.output])
+            });
+            let keys = kind.client.indexes.iter_mut().map(|index| &mut index.key);
+            for path in of_methods.chain(keys).chain([&mut kind.rust_type]) {
+                *path = from_another_crate(path, &krate);
+            }
+        }
+        model
+    }
+}
+
+/// Replaces `crate::` at the begin of paths.
+fn from_another_crate(types: &str, krate: &str) -> String {
+    const OWN: &str = "crate::";
+    let mut out = String::new();
+    let mut rest = types;
+    while let Some(at) = rest.find(OWN) {
+        let (before, after) = rest.split_at(at);
+        out.push_str(before);
+        let is_inside = before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '#');
+        if is_inside {
+            out.push_str(OWN);
+        } else {
+            out.push_str(&format!("::{krate}::"));
+        }
+        rest = &after[OWN.len()..];
+    }
+    out + rest
+}
+
 /// A declared group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -145,4 +185,19 @@ pub struct Index {
     pub key: String,
     /// The expression of the field's value, of an `object`.
     pub value: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::from_another_crate;
+
+    #[test]
+    fn only_the_begin_of_a_path_is_replaced() {
+        let check = |types: &str, expected: &str| {
+            assert_eq!(from_another_crate(types, "shop"), expected);
+        };
+        check("crate::v1::Order", "::shop::v1::Order");
+        check("::my_crate::A", "::my_crate::A");
+        check("X<crate::A, crate::b::C>", "X<::shop::A, ::shop::b::C>");
+    }
 }

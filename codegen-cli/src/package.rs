@@ -42,6 +42,10 @@ pub(crate) struct Package {
     pub(crate) target_dir: PathBuf,
     /// The folder of apiloom, if the package depends on it by path.
     pub(crate) apiloom: Option<PathBuf>,
+    /// The version of apiloom that the package depends on, as written.
+    pub(crate) apiloom_version: String,
+    /// Whether clients are generated as a package of their own.
+    pub(crate) has_client_crate: bool,
 }
 
 /// The answer to which package has the server.
@@ -141,6 +145,10 @@ impl Package {
             externs,
             target_dir: metadata.target_directory.clone().into_std_path_buf(),
             apiloom: folder_of_apiloom(package),
+            apiloom_version: dependencies(package)
+                .find(|dependency| dependency.name == FACADE)
+                .map_or_else(|| "*".to_owned(), |dependency| dependency.req.to_string()),
+            has_client_crate: false,
             dir,
         })
     }

@@ -88,6 +88,16 @@ pub(crate) struct ModView {
     pub(crate) indexes: bool,
 }
 
+/// `mod.rs` of a package with the clients of another one.
+#[derive(Debug, Serialize)]
+pub(crate) struct ClientModView {
+    pub(crate) package: String,
+    /// Whether clients have more methods than the verbs.
+    pub(crate) methods: bool,
+    /// Whether there are indexes.
+    pub(crate) indexes: bool,
+}
+
 /// `main.rs`.
 #[derive(Debug, Serialize)]
 pub(crate) struct MainView {
@@ -233,6 +243,23 @@ impl ModView {
             kube: has("kube"),
             methods: has("methods"),
             indexes: has("index"),
+        }
+    }
+}
+
+impl ClientModView {
+    /// With a module for each of the files, which are in the same folder.
+    pub(crate) fn new<T>(model: &Model, files: &BTreeMap<String, T>) -> ClientModView {
+        let ModView {
+            package,
+            methods,
+            indexes,
+            ..
+        } = ModView::new(model, files);
+        ClientModView {
+            package,
+            methods,
+            indexes,
         }
     }
 }

@@ -23,6 +23,14 @@ mod methods;
 #[path = "../fixtures/generator/forms/src/v1.rs"]
 mod v1;
 
+// The clients that are a package of their own name the types by the package of the kinds.
+extern crate self as forms;
+
+#[allow(missing_docs, unreachable_pub, dead_code, reason = "files of a package")]
+#[path = "../fixtures/generator/forms-client/src/generated/mod.rs"]
+#[rustfmt::skip]
+mod other_package;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -178,6 +186,20 @@ fn indexes_have_the_keys_of_their_field() {
     order.spec.customer = None;
     assert_eq!(keys::<index::Street>(&order), Vec::<String>::new());
     assert_eq!(keys::<index::Customer>(&order), Vec::<String>::new());
+}
+
+/// The clients of a package of their own are the same.
+#[tokio::test]
+async fn clients_of_another_package_have_the_same_types() {
+    use other_package::methods::forms_v1::OrderMethods as OtherMethods;
+    let server = Recorder::default();
+    let clients = other_package::clientset::Clientset::new(Client::new(server.clone()));
+    let orders = clients.forms_v1().orders("ns");
+    let order: Order = OtherMethods::get_approval(&orders, "a").await.unwrap();
+    let mut keys = Vec::new();
+    <other_package::index::Size as Index<Order>>::keys(&order, &mut |key| keys.push(key));
+    assert!(keys == [Size::Small]);
+    server.check(&["GET namespaces/ns/orders/a/approval -"]);
 }
 
 /// The kinds that can be listed and watched have informers, which take the generated indexes.

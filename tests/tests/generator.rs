@@ -241,6 +241,69 @@ fn forms_are_generated_as_committed() {
     check_golden("forms");
 }
 
+/// All files of a folder, by their paths in it.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, String> {
+    let all = files(folder).into_iter().map(|path| {
+        let text = fs::read_to_string(&path).expect("a text");
+        let path = path.strip_prefix(folder).expect("it is inside");
+        (path.to_path_buf(), text)
+    });
+    all.collect()
+}
+
+#[test]
+fn clients_may_be_a_package_of_their_own() {
+    let package = Package::of("forms");
+    let client = package.root.path().join("forms-client");
+    let folder = client.to_string_lossy().into_owned();
+    let generate = |flags: &[&str]| {
+        let all = [flags, &["--client-crate", &folder]].concat();
+        package.generate(&all)
+    };
+    let missing = generate(&["--check"]);
+    assert_eq!(missing.code, 1, "{missing:?}");
+    assert!(
+        missing.err.contains("Cargo.toml does not exist"),
+        "{missing:?}"
+    );
+    assert!(!client.exists(), "a check writes nothing");
+
+    assert_eq!(generate(&[]).code, 0);
+    let made = contents(&client);
+    assert_eq!(made, contents(&fixtures().join("forms-client")));
+    let fresh = generate(&["--check"]);
+    assert_eq!(fresh.code, 0, "{fresh:?}");
+    assert!(
+        fresh
+            .out
+            .contains("forms-client: 4 generated files, all fresh"),
+        "{fresh:?}"
+    );
+
+    // What is written once belongs to the user.
+    let manifest = client.join("Cargo.toml");
+    fs::write(&manifest, "[package]\nname = \"own\"\n").expect("a file");
+    assert_eq!(generate(&[]).code, 0);
+    let text = fs::read_to_string(&manifest).expect("the file");
+    assert_eq!(text, "[package]\nname = \"own\"\n");
+
+    let methods = client.join("src/generated/methods.rs");
+    fs::write(&methods, "// mine").expect("a file");
+    let edited = generate(&["--check"]);
+    assert_eq!(edited.code, 1, "{edited:?}");
+    assert!(
+        edited
+            .out
+            .contains("edited by hand: src/generated/methods.rs"),
+        "{edited:?}"
+    );
+    let kept = generate(&[]);
+    assert_eq!(kept.code, 1, "{kept:?}");
+    assert_eq!(fs::read_to_string(&methods).expect("the file"), "// mine");
+    assert_eq!(generate(&["--force"]).code, 0);
+    assert_ne!(fs::read_to_string(&methods).expect("the file"), "// mine");
+}
+
 #[test]
 fn solo_is_generated_as_committed() {
     check_golden("solo");

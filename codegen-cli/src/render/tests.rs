@@ -11,8 +11,8 @@ use crate::model::{
     ClientParts, Connection, Group, Index, Kind, Method, Model, Release, Subresource,
 };
 use crate::view::{
-    ApiServiceView, ClientsetView, FakeView, IndexesView, InstallView, KubeView, ListView,
-    MainView, MethodsView, ModView, ProtoView, RbacView, RegistryView,
+    ApiServiceView, ClientModView, ClientsetView, FakeView, IndexesView, InstallView, KubeView,
+    ListView, MainView, MethodsView, ModView, ProtoView, RbacView, RegistryView,
 };
 
 fn full() -> (Model, Settings) {
@@ -139,6 +139,10 @@ fn views((model, settings): &(Model, Settings)) -> BTreeMap<&'static str, Value>
         (
             "messages.proto.tera",
             json(ProtoView::new(&proto_file(!model.groups.is_empty()))),
+        ),
+        (
+            "client.rs.tera",
+            json(ClientModView::new(model, &BTreeMap::<String, ()>::new())),
         ),
         ("clientset.rs.tera", json(ClientsetView::new(model))),
         ("kube.rs.tera", json(KubeView::new(model))),
