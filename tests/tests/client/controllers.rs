@@ -12,7 +12,7 @@ use apiloom_client::controller::{
 };
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use wardle::generated::clientset::{Clientset, Informers};
 use wardle::v1alpha1::Flunder;
 
@@ -20,16 +20,6 @@ use crate::{InMemory, flunder};
 
 const FINALIZER: &str = "wardle.example.com/clean-up";
 const LIMIT: Duration = Duration::from_secs(60);
-
-/// Waits until a condition holds.
-async fn until(what: &str, condition: impl Fn() -> bool) {
-    let wait = async {
-        while !condition() {
-            sleep(Duration::from_millis(5)).await;
-        }
-    };
-    timeout(LIMIT, wait).await.expect(what);
-}
 
 /// Without the guard of its writes, it would read old states of its objects, and its updates would be conflicts.
 #[tokio::test(flavor = "multi_thread")]
@@ -89,17 +79,16 @@ async fn a_controller_reads_its_own_writes_and_cleans_up() {
         let number = flunder.metadata.labels.get("number");
         number.is_some_and(|number| number.len() == 5) && flunder.metadata.finalizers == [FINALIZER]
     };
-    until("all are ready", || {
-        let all = lister.list();
-        all.len() == OBJECTS && all.iter().all(|flunder| is_ready(flunder))
-    })
-    .await;
+    running.run_until_idle(LIMIT).await.unwrap();
+    let all = lister.list();
+    assert_eq!(all.len(), OBJECTS);
+    assert!(all.iter().all(|flunder| is_ready(flunder)), "{all:?}");
     assert_eq!(running.metrics().errors, 0, "{:?}", running.metrics());
     for number in 0..OBJECTS {
         flunders.delete(&format!("a-{number}")).await.unwrap();
     }
-    until("all are gone", || lister.is_empty()).await;
-    running.wait_idle().await;
+    running.run_until_idle(LIMIT).await.unwrap();
+    assert!(lister.is_empty());
     // The response to the patch that lets an object go has the version before the deletion, so a key that was queued
     // meanwhile may find the object in the cache once more.
     assert!(cleaned_up.load(Ordering::SeqCst) >= OBJECTS);

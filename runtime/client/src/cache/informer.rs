@@ -6,7 +6,7 @@ mod policies;
 mod tests;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -15,6 +15,7 @@ use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use super::catch_up::{BehindError, catch_up};
 use super::event::Event;
 use super::hub::{CacheError, CacheState, Collector, Hub};
 use super::index::Index;
@@ -135,6 +136,7 @@ impl<T: CacheObject> InformerBuilder<T> {
         if let Some(on_error) = self.on_error {
             hub.set_on_error(on_error);
         }
+        let source = Arc::clone(&self.source);
         let mut reflector =
             Reflector::new(self.source, Arc::clone(&hub), self.transform, self.settings);
         if let Some(saved) = self.saved {
@@ -143,6 +145,7 @@ impl<T: CacheObject> InformerBuilder<T> {
         Informer {
             shared: Arc::new(Shared {
                 hub,
+                source,
                 phase: watch::Sender::new(Phase::New),
                 tasks: Mutex::new(Tasks {
                     reflector: Some(reflector),
@@ -174,6 +177,7 @@ struct Ending {
 
 struct Shared<T: CacheObject> {
     hub: Arc<Hub<T>>,
+    source: Arc<dyn ListWatch<T>>,
     phase: watch::Sender<Phase>,
     tasks: Mutex<Tasks<T>>,
     /// Held by a shutdown: another one waits for the same tasks, also if the first is cancelled.
@@ -220,6 +224,17 @@ impl<T: CacheObject> Clone for Informer<T> {
         Self {
             shared: Arc::clone(&self.shared),
         }
+    }
+}
+
+/// An informer that is not kept.
+pub(crate) struct WeakInformer<T: CacheObject>(Weak<Shared<T>>);
+
+impl<T: CacheObject> WeakInformer<T> {
+    /// The informer, if it still exists.
+    pub(crate) fn upgrade(&self) -> Option<Informer<T>> {
+        let shared = self.0.upgrade()?;
+        Some(Informer { shared })
     }
 }
 
@@ -364,6 +379,26 @@ impl<T: CacheObject> Informer<T> {
                 error,
             })
         })
+    }
+
+    /// Waits until the cache shows what the server has now, for tests: all objects are listed for it. Objects that cannot be
+    /// cached are waited for too, until another one changes.
+    ///
+    /// # Errors
+    /// If the time has passed, with the last failure.
+    pub async fn wait_for_server(&self, limit: Duration) -> Result<(), BehindError> {
+        catch_up(
+            &*self.shared.source,
+            self.shared.hub.lister(),
+            self.name(),
+            limit,
+        )
+        .await
+    }
+
+    /// The same informer, which is not kept.
+    pub(crate) fn downgrade(&self) -> WeakInformer<T> {
+        WeakInformer(Arc::downgrade(&self.shared))
     }
 
     /// Stops reading, lets handlers work off the events that they have, and returns when their last call has ended. Calls

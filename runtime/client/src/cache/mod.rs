@@ -3,6 +3,7 @@
 //! A [`Store`] holds the objects of one resource and their indexes; a [`Lister`] reads it without waiting.
 
 mod backoff;
+mod catch_up;
 mod event;
 mod factory;
 mod hub;
@@ -27,10 +28,12 @@ mod test_object;
 pub(crate) mod test_support;
 mod untyped;
 
+pub use catch_up::BehindError;
 pub use event::Event;
 pub use factory::{InformerFactory, SyncErrors};
 pub use hub::{CacheError, CacheState};
 pub use index::{ByLabel, ByNamespace, ByOwner, Index, LabelKey};
+pub(crate) use informer::WeakInformer;
 pub use informer::{Informer, InformerBuilder, SyncError};
 pub use keys::{KeyEvent, KeySubscription};
 pub use lister::{Lister, NamespaceLister, WaitError};

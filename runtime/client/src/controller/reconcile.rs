@@ -10,7 +10,7 @@ mod worker;
 pub use action::{Action, Context, ReconcileError, Request};
 pub use controller::{Controller, Enqueue};
 pub use metrics::ControllerMetrics;
-pub use running::RunningController;
+pub use running::{NotIdle, RunningController};
 
 #[cfg(test)]
 mod tests;

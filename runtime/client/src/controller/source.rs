@@ -1,13 +1,14 @@
 //! The events from which a controller gets its keys.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
 use tracing::error;
 
 use super::cancel::Cancel;
-use crate::cache::{CacheObject, Event, Informer};
+use crate::cache::{BehindError, CacheObject, Event, Informer, WeakInformer};
 
 /// Takes events. It must return soon, and must not block.
 pub type EventHandler<T> = Box<dyn Fn(Event<T>) + Send + Sync>;
@@ -26,6 +27,16 @@ pub trait EventSource: Send + Sync {
 pub trait EventSubscription: Send + Sync {
     /// Ends the calls: there is none after the future is ready.
     fn stop(&self) -> BoxFuture<'_, ()>;
+
+    /// Waits until the handler was called for everything that the source's server has now. For tests; by default the
+    /// source is taken as up to date.
+    ///
+    /// # Errors
+    /// If that is not so after this time.
+    fn catch_up(&self, limit: Duration) -> BoxFuture<'_, Result<(), BehindError>> {
+        let _ = limit;
+        std::future::ready(Ok(())).boxed()
+    }
 }
 
 /// More events in a row would keep other tasks of the same thread from running.
@@ -38,6 +49,7 @@ impl<T: CacheObject> EventSource for Informer<T> {
         let mut subscription = Informer::subscribe(self);
         let cancel = Cancel::new();
         let (running, ended) = watch::channel(());
+        let (ask, mut asked) = mpsc::unbounded_channel::<oneshot::Sender<()>>();
         tokio::spawn({
             let cancel = cancel.clone();
             async move {
@@ -47,6 +59,12 @@ impl<T: CacheObject> EventSource for Informer<T> {
                         biased;
                         () = cancel.cancelled() => break,
                         event = subscription.next() => event,
+                        // Behind the events: the answer says that there is none.
+                        Some(answer) = asked.recv() => {
+                            // The caller may not wait for it any more.
+                            let _ = answer.send(());
+                            continue;
+                        }
                     };
                     let Some(event) = event else {
                         break;
@@ -60,18 +78,43 @@ impl<T: CacheObject> EventSource for Informer<T> {
                 }
             }
         });
-        Box::new(InformerSubscription { cancel, ended })
+        let informer = self.downgrade();
+        Box::new(InformerSubscription {
+            informer,
+            cancel,
+            ended,
+            ask,
+        })
     }
 }
 
 /// The task that reads the events of an informer.
-struct InformerSubscription {
+struct InformerSubscription<T: CacheObject> {
+    informer: WeakInformer<T>,
     cancel: Cancel,
     /// Fails when the task has ended.
     ended: watch::Receiver<()>,
+    /// Asks the task to answer when there is no event.
+    ask: mpsc::UnboundedSender<oneshot::Sender<()>>,
 }
 
-impl EventSubscription for InformerSubscription {
+impl<T: CacheObject> EventSubscription for InformerSubscription<T> {
+    fn catch_up(&self, limit: Duration) -> BoxFuture<'_, Result<(), BehindError>> {
+        async move {
+            let Some(informer) = self.informer.upgrade() else {
+                return Ok(());
+            };
+            informer.wait_for_server(limit).await?;
+            let (answer, answered) = oneshot::channel();
+            // Both fail only if the task has ended: then no event follows.
+            if self.ask.send(answer).is_ok() {
+                let _ = answered.await;
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
     fn stop(&self) -> BoxFuture<'_, ()> {
         async {
             self.cancel.cancel();
@@ -82,7 +125,7 @@ impl EventSubscription for InformerSubscription {
     }
 }
 
-impl Drop for InformerSubscription {
+impl<T: CacheObject> Drop for InformerSubscription<T> {
     fn drop(&mut self) {
         self.cancel.cancel();
     }

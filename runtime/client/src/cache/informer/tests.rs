@@ -644,3 +644,29 @@ async fn an_informer_resumes_from_a_saved_state() {
     assert_eq!(informer.lister().len(), 2);
     assert!(matches!(informer.state(), CacheState::Degraded { .. }));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_test_waits_until_a_cache_shows_what_the_server_has() {
+    let limit = Duration::from_secs(30);
+    let (informer, script) = informer(&[
+        "+a@1 end@5 wait=10 ~a@8 -b@9",
+        "500",
+        "a@8 rv=9 continue=c1",
+        "rv=9",
+        "a@8 c@10 rv=10",
+        "break",
+    ]);
+    informer.start();
+    informer.wait_for_sync(limit).await.expect("synced");
+    let start = tokio::time::Instant::now();
+    informer.wait_for_server(limit).await.expect("it is shown");
+    assert!(start.elapsed() >= Duration::from_secs(9));
+    let error = informer.wait_for_server(limit).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the cache of pods did not show what the server had within 30s"
+    );
+    let first = &script.texts()[1..4];
+    let pages = "list rv= limit=500";
+    assert_eq!(first, [pages, pages, "list continue=c1 limit=500"]);
+}

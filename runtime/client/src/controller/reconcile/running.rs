@@ -7,17 +7,29 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, timeout_at};
 use tracing::error;
 
 use super::super::queue::WorkQueue;
 use super::super::source::EventSubscription;
 use super::metrics::ControllerMetrics;
 use super::worker::Worker;
+use crate::cache::BehindError;
 use crate::metrics::{Collect, Registry, Samples};
 
 /// A key that becomes ready within this time keeps a controller from being idle: retries of a few failures do, the
 /// periodic work of most controllers does not.
 const QUIET: Duration = Duration::from_secs(1);
+
+/// A controller has not finished its work.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the controller was not idle within {limit:?}: {reason}")]
+pub struct NotIdle {
+    /// How long it was waited for.
+    pub limit: Duration,
+    /// What was left.
+    pub reason: String,
+}
 
 /// A source whose events are delivered.
 pub(super) struct Source {
@@ -103,6 +115,46 @@ where
     pub async fn wait_idle(&self) {
         self.synced().await;
         self.queue().wait_idle(QUIET).await;
+    }
+
+    /// Waits until nothing is left to do: no call goes on, no key becomes ready within a second, and the sources have shown
+    /// everything that their servers have, also what the last calls wrote. For tests, with informers over a server that
+    /// no one else writes to.
+    ///
+    /// # Errors
+    /// If that is not so after this time.
+    pub async fn run_until_idle(&self, limit: Duration) -> Result<(), NotIdle> {
+        let end = Instant::now() + limit;
+        let mut reason = None;
+        let waiting = async {
+            loop {
+                self.wait_idle().await;
+                let adds = self.queue().metrics().adds;
+                reason = self.catch_up(end).await.err();
+                if reason.is_none() && self.queue().is_idle() && self.queue().metrics().adds == adds
+                {
+                    return;
+                }
+            }
+        };
+        if timeout_at(end, waiting).await.is_ok() {
+            return Ok(());
+        }
+        let waiting = self.queue().metrics().depth;
+        let reason = reason.map_or_else(
+            || format!("{} calls go on, {waiting} keys wait", self.metrics().active),
+            |behind| behind.to_string(),
+        );
+        Err(NotIdle { limit, reason })
+    }
+
+    async fn catch_up(&self, end: Instant) -> Result<(), BehindError> {
+        for source in &self.sources {
+            let left = end.saturating_duration_since(Instant::now());
+            // A little earlier, so that the reason is known.
+            source.subscription.catch_up(left.mul_f64(0.9)).await?;
+        }
+        Ok(())
     }
 
     /// The metrics of the calls; those of the queue are [`WorkQueue::metrics`].
