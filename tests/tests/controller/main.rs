@@ -13,7 +13,7 @@ use apiloom_tests::wardle::{FLUNDERS, flunder};
 use apiloom_tests::{Client, RestartableServer, Server};
 use futures_util::future::join_all;
 use load::{Dice, Load, converges};
-use replica::{LEASE, LOST, Replica};
+use replica::{LEASE, LOST, Replica, signal};
 use tokio::time::{Instant, sleep, timeout};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -130,7 +130,12 @@ async fn trap_42_a_leader_that_was_frozen_never_writes_beside_the_next_one() {
         let holder = leader(&client, |holder| !holder.is_empty(), || {}).await;
         burst(&client, &mut created).await;
         let frozen = usize::from(replicas[1].identity() == holder);
+        // All that the leader has sent waits in the server when the leader is frozen: each of its workers is in the middle
+        // of a call, and would send the next write of it later.
+        signal(server.pid(), "-STOP");
+        sleep(Duration::from_millis(500)).await;
         replicas[frozen].freeze();
+        signal(server.pid(), "-CONT");
         // On a busy machine it may have lost the lease before.
         if leader(&client, |_| true, || {}).await != replicas[frozen].identity() {
             replicas[frozen].wake();

@@ -87,17 +87,17 @@ impl Replica {
 
     /// Stops its threads.
     pub(crate) fn freeze(&self) {
-        self.signal("-STOP");
+        signal(self.process.id(), "-STOP");
     }
 
     /// Lets its threads go on.
     pub(crate) fn wake(&self) {
-        self.signal("-CONT");
+        signal(self.process.id(), "-CONT");
     }
 
     /// Asks it to stop, and waits for that.
     pub(crate) fn stop(self) {
-        self.signal("-TERM");
+        signal(self.process.id(), "-TERM");
         let (status, log) = self.wait();
         // On a busy machine it may have lost the lease just before.
         assert!(status.success() || log.contains(LOST), "{status}: {log}");
@@ -119,12 +119,14 @@ impl Replica {
         };
         (status, self.log.take().unwrap().join().unwrap())
     }
+}
 
-    fn signal(&self, signal: &str) {
-        let pid = self.process.id().to_string();
-        let sent = Command::new("kill").args([signal, &pid]).status();
-        assert!(sent.unwrap().success());
-    }
+/// Sends a signal to a process that a test has started.
+pub(crate) fn signal(pid: u32, signal: &str) {
+    let sent = Command::new("kill")
+        .args([signal, &pid.to_string()])
+        .status();
+    assert!(sent.unwrap().success());
 }
 
 impl Drop for Replica {

@@ -110,7 +110,8 @@ impl Client {
 /// no response when the permission ends is given up; the server may still execute it within the time for which others wait.
 ///
 /// The guard is asked at each step of sending, so a process that stood still in the middle of a write does not send the
-/// rest of it when it goes on.
+/// rest of it when it goes on. It is no fence: what a connection had read of a write before it stood still, it may send
+/// later. Systems that must refuse that too compare the [`term`](Leadership::term).
 #[derive(Clone)]
 pub struct GuardedTransport {
     inner: Arc<dyn Transport>,
