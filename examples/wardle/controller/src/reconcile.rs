@@ -54,12 +54,8 @@ impl State {
         let labels = json!({"metadata": {"uid": flunder.uid(), "labels": {LABEL: state}}});
         // Forced: the label is only for this controller to set.
         let apply = flunders.apply(flunder.name(), &labels, NAME).force();
-        match apply.await {
-            Ok(_) => {}
-            // It was deleted; the cache will show it.
-            Err(error) if error.is_conflict() || error.is_not_found() => return Ok(Action::Done),
-            Err(error) => return Err(error.into()),
-        }
+        // Of an object that was deleted it is a conflict, after which the next call finds none.
+        apply.await?;
         let note = format!("the state of the reference is {state}");
         if matches!(state, "Missing" | "Disallowed") {
             self.events.warning(&*flunder, "BadReference", note);

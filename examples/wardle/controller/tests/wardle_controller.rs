@@ -1,35 +1,29 @@
-//! The controller against a server in process, whose requests may fail.
+//! The controller against a server in memory: requests that fail, and watches that break.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use apiloom::client::cache::InformerFactory;
 use apiloom::client::controller::{Cancel, ElectionConfig, Event, Lease};
-use apiloom::client::{Body, Client, HasMetadata as _, Transport, TransportError};
+use apiloom::client::{HasMetadata as _, Namespaced, ResourceClient};
 use apiloom::meta::ObjectMeta;
-use apiloom::server::{Backend, Config, Server};
-use futures_util::future::{BoxFuture, FutureExt as _};
-use http::{Method, Request, Response};
-use tokio::sync::oneshot;
+use apiloom::meta::kind::Verb;
+use apiloom::testing::{Control, Fault};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use wardle::generated::clientset::{Clientset, Informers, WardleV1alpha1};
+use wardle::generated::clientset::{Clientset, Informers};
+use wardle::generated::fake;
 use wardle::v1alpha1::{Fischer, Flunder, FlunderSpec};
 use wardle::v1beta1::ReferenceType::{self, Fischer as ToFischer, Flunder as ToFlunder};
-
 use wardle_controller::{FINALIZER, LABEL, NAME, Replica};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A server in process, and a replica of the controller that uses it by way of `wrap`.
+/// A server in memory, and a replica of the controller that uses it.
 struct Trial {
-    client: Client,
-    kinds: WardleV1alpha1,
-    stop_server: oneshot::Sender<()>,
-    serving: JoinHandle<()>,
+    clients: Clientset,
+    control: Control,
     cancel: Cancel,
     controller: JoinHandle<anyhow::Result<()>>,
     informers: Informers,
@@ -37,44 +31,35 @@ struct Trial {
 
 impl Trial {
     async fn start() -> Self {
-        Self::with_client(|client| client).await
-    }
-
-    async fn with_client(wrap: impl FnOnce(Client) -> Client) -> Self {
-        // A folder that cannot be made: nothing may be written.
-        let mut config = Config::new("wardle", "/proc/none");
-        config.backend = Backend::Memory;
-        let builder = wardle::generated::install(Server::builder(config)).all_built_in();
-        let server = builder.build().await.unwrap().start().await.unwrap();
-        let client = Client::new(server.loopback().privileged());
-        let (stop_server, stopped) = oneshot::channel();
-        let serving = tokio::spawn(server.serve(async { drop(stopped.await) }));
+        let (clients, control) = fake::Clientset::builder().built_in().build().await.unwrap();
         let cancel = Cancel::new();
         let controller = tokio::spawn({
-            let (client, cancel) = (wrap(client.clone()), cancel.clone());
+            let (client, cancel) = (clients.client().clone(), cancel.clone());
             async move { replica("a").run(&client, &cancel).await }
         });
-        let informers = Informers::new(InformerFactory::new(&client));
+        let informers = Informers::new(InformerFactory::new(clients.client()));
         informers.wardle_v1alpha1().flunders().start();
         Self {
-            kinds: Clientset::new(client.clone()).wardle_v1alpha1(),
-            client,
-            stop_server,
-            serving,
+            clients,
+            control,
             cancel,
             controller,
             informers,
         }
     }
 
+    fn flunders(&self) -> ResourceClient<Flunder, Namespaced> {
+        self.clients.wardle_v1alpha1().flunders("default")
+    }
+
     async fn create(&self, name: &str, to: Option<(&str, ReferenceType)>) {
         let flunder = flunder(name, to);
-        let created = self.kinds.flunders("default").create(&flunder).await;
+        let created = self.flunders().create(&flunder).await;
         created.unwrap();
     }
 
     async fn delete(&self, name: &str) {
-        let deleted = self.kinds.flunders("default").delete(name).await;
+        let deleted = self.flunders().delete(name).await;
         deleted.unwrap();
     }
 
@@ -108,17 +93,15 @@ impl Trial {
         assert!(reached.is_ok(), "{:?} in place of {expected:?}", shown());
     }
 
-    /// Stops the controller, which gives its lease up, and the server.
+    /// Stops the controller, which gives its lease up.
     async fn stop(self) {
         self.cancel.cancel();
         let ended = timeout(LIMIT, self.controller).await.unwrap();
         ended.unwrap().unwrap();
-        let leases = self.client.namespaced::<Lease>("default");
+        let leases = self.clients.client().namespaced::<Lease>("default");
         let lease = leases.get(NAME).await.unwrap();
         assert_eq!(lease.spec.holder_identity.as_deref(), Some(""));
         self.informers.factory().shutdown().await;
-        self.stop_server.send(()).unwrap();
-        self.serving.await.unwrap();
     }
 }
 
@@ -172,7 +155,7 @@ async fn labels_follow_the_objects_that_flunders_refer_to() {
     ];
     trial.until(&missing).await;
     trial.create("target", None).await;
-    let fischers = trial.kinds.fischers();
+    let fischers = trial.clients.wardle_v1alpha1().fischers();
     fischers.create(&fischer("target", &[])).await.unwrap();
     let with_target = |to_fischer, to_flunder| {
         [
@@ -193,7 +176,7 @@ async fn labels_follow_the_objects_that_flunders_refer_to() {
     trial.until(&with_target("Found", "Found")).await;
     fischers.delete("target").await.unwrap();
     trial.until(&with_target("Missing", "Found")).await;
-    let flunders = trial.kinds.flunders("default");
+    let flunders = trial.flunders();
     let plain = flunders.get("plain").await.unwrap();
     assert_eq!(plain.metadata.finalizers, [FINALIZER]);
     trial.stop().await;
@@ -219,14 +202,13 @@ async fn a_flunder_is_kept_while_others_refer_to_it() {
     trial
         .until(&[("second", "Found"), ("target", "None")])
         .await;
-    let flunders = trial.kinds.flunders("default");
+    let flunders = trial.flunders();
     flunders
         .update_with("second", |second| second.spec = None)
         .await
         .unwrap();
     trial.until(&[("second", "None")]).await;
-    let client = trial.client.clone();
-    let events = client.namespaced::<Event>("default");
+    let events = trial.clients.client().namespaced::<Event>("default");
     let reasons = async {
         loop {
             let events = events.list().await.unwrap().items;
@@ -256,60 +238,91 @@ async fn flunders_that_refer_to_each_other_are_deleted_together() {
     trial.stop().await;
 }
 
-/// Fails two of three writes: one before it is sent, and one after it was executed.
-struct Unreliable {
-    inner: Arc<dyn Transport>,
-    writes: AtomicUsize,
-}
-
-impl Transport for Unreliable {
-    fn call(
-        &self,
-        request: Request<Body>,
-    ) -> BoxFuture<'static, Result<Response<Body>, TransportError>> {
-        let is_read = request.method() == Method::GET;
-        // Elections and events have retries of their own.
-        if is_read || !request.uri().path().contains("flunders") {
-            return self.inner.call(request);
-        }
-        let lost = || Err(TransportError::new("the connection was lost"));
-        let number = self.writes.fetch_add(1, Ordering::Relaxed);
-        if number.is_multiple_of(3) {
-            return std::future::ready(lost()).boxed();
-        }
-        let call = self.inner.call(request);
-        async move {
-            let response = call.await?;
-            if number % 3 == 1 {
-                lost()
-            } else {
-                Ok(response)
-            }
-        }
-        .boxed()
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn lost_connections_change_nothing_in_the_end() {
-    let trial = Trial::with_client(|client| {
-        client.wrap_transport(|inner| Unreliable {
-            inner,
-            writes: AtomicUsize::new(0),
-        })
-    })
-    .await;
-    let names: Vec<String> = (0..20).map(|number| format!("f-{number:02}")).collect();
+/// Makes a chain of Flunders, each of which refers to the next one, and deletes it; `disturb` is called in between.
+async fn chain(trial: &Trial, disturb: impl AsyncFnOnce(&Control)) {
+    const OBJECTS: usize = 20;
+    let names: Vec<String> = (0..OBJECTS)
+        .map(|number| format!("f-{number:02}"))
+        .collect();
     for pair in names.windows(2) {
         trial.create(&pair[0], Some((&pair[1], ToFlunder))).await;
     }
+    trial.create(&names[OBJECTS - 1], None).await;
     let mut expected: Vec<_> = names.iter().map(|name| (&**name, "Found")).collect();
-    expected.pop();
-    expected.last_mut().unwrap().1 = "Missing";
+    expected.last_mut().unwrap().1 = "None";
     trial.until(&expected).await;
-    for name in &names[..19] {
+    disturb(&trial.control).await;
+    for name in &names {
         trial.delete(name).await;
     }
     trial.until(&[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writes_that_fail_change_nothing_in_the_end() {
+    let trial = Trial::start().await;
+    let patches = || Fault::on(Verb::Patch).kind::<Flunder>();
+    let faults = [
+        patches().times(8).conflict(),
+        patches().nth(10).times(5).lost_after(),
+        patches().nth(20).times(5).lost_before(),
+        patches().nth(30).times(3).internal_error(),
+        patches().nth(35).times(3).timeout(),
+        Fault::on_apply().kind::<Flunder>().times(5).conflict(),
+    ]
+    .map(|fault| trial.control.inject(fault));
+    chain(&trial, async |_| {}).await;
+    for fault in &faults {
+        assert!(fault.is_over(), "{fault:?}");
+    }
+    trial.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn watches_that_break_and_history_that_is_gone_change_nothing_in_the_end() {
+    let trial = Trial::start().await;
+    chain(&trial, async |control| {
+        // Watches resume at a version that the server does not have any more.
+        control.compact().await.unwrap();
+        assert!(control.drop_watches() > 0);
+        control.take_actions();
+    })
+    .await;
+    let actions = trial.control.actions();
+    let reads = actions.iter().filter(|action| {
+        let query = action.uri.query().unwrap_or_default();
+        let is_read = action.verb == Some(Verb::List) || query.contains("sendInitialEvents=true");
+        action.resource == "flunders" && is_read
+    });
+    // Of the controller, and of this test.
+    assert_eq!(reads.count(), 2);
+    trial.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_written_without_need() {
+    let trial = Trial::start().await;
+    trial.create("a", None).await;
+    trial.create("b", Some(("a", ToFlunder))).await;
+    trial.until(&[("a", "None"), ("b", "Found")]).await;
+    trial.control.drop_watches();
+    // This change concerns both, and changes nothing for them.
+    let fischers = trial.clients.wardle_v1alpha1().fischers();
+    fischers.create(&fischer("x", &["y"])).await.unwrap();
+    trial.create("c", None).await;
+    trial
+        .until(&[("a", "None"), ("b", "Found"), ("c", "None")])
+        .await;
+    let actions = trial.control.actions();
+    let patches = |name: &str| {
+        let of_name = |action: &&apiloom::testing::Action| {
+            action.verb == Some(Verb::Patch)
+                && action.resource == "flunders"
+                && action.name() == name
+        };
+        actions.iter().filter(of_name).count()
+    };
+    // The finalizer, and the label.
+    assert_eq!(["a", "b"].map(patches), [2, 2]);
     trial.stop().await;
 }
