@@ -72,12 +72,17 @@ impl FieldSet {
         &self.nodes
     }
 
-    /// The node of an element.
-    pub(super) fn node(&self, element: &PathElement) -> Option<&SetNode> {
+    /// The place of an element's node.
+    pub(super) fn index(&self, element: &PathElement) -> Option<usize> {
         let found = self
             .nodes
             .binary_search_by(|node| node.element.cmp(element));
-        Some(&self.nodes[found.ok()?])
+        found.ok()
+    }
+
+    /// The node of an element.
+    pub(super) fn node(&self, element: &PathElement) -> Option<&SetNode> {
+        Some(&self.nodes[self.index(element)?])
     }
 
     /// The place of a field.

@@ -80,11 +80,10 @@ impl<'a> ItemKeys<'a> {
             };
             return Err(format!("associative list with keys may not have {what}"));
         };
-        let default = |key: &str| self.node?.property(key)?.node.default.as_ref();
         let values: Vec<(&str, Value)> = keys
             .iter()
             .filter_map(|key| {
-                let value = fields.get(key).or_else(|| default(key))?;
+                let value = fields.get(key).or_else(|| self.default(key))?;
                 Some((key.as_str(), value.clone()))
             })
             .collect();
@@ -97,6 +96,16 @@ impl<'a> ItemKeys<'a> {
             ));
         }
         Ok(PathElement::key(values))
+    }
+
+    /// Whether the list is of type set.
+    pub(super) fn is_set(&self) -> bool {
+        self.keys.is_none()
+    }
+
+    /// The value that the schema gives to a key that an item does not have.
+    pub(super) fn default(&self, key: &str) -> Option<&'a Value> {
+        self.node?.property(key)?.node.default.as_ref()
     }
 
     /// The items by their elements, in the order of the elements. Items without one are left out: a stored list may have

@@ -13,6 +13,7 @@ use crate::schema::Schema;
 
 mod documents;
 mod entry_text;
+mod extract;
 mod scan;
 
 fn schema() -> Schema {

@@ -114,6 +114,16 @@ proptest! {
     }
 
     #[test]
+    fn what_a_manager_has_applied_is_extracted(a in spec(), b in spec()) {
+        let schema = schema();
+        let applied = schema.present_fields(&b);
+        let part = schema.extract(&schema.merge_applied(&a, &b), &applied).unwrap();
+        prop_assert_eq!(&schema.present_fields(&part), &applied, "{}", part);
+        prop_assert!(schema.changed_fields(&b, &part).modified.is_empty(), "{}", part);
+        prop_assert!(schema.item_problems(&part).is_empty());
+    }
+
+    #[test]
     fn sets_are_read_as_they_were_written(a in spec()) {
         let fields = schema().present_fields(&a);
         prop_assert_eq!(FieldSet::from_json(&fields.to_json()).unwrap(), fields);
