@@ -26,6 +26,7 @@ pub use apiloom_client::Transport;
 pub use apiloom_client::TransportError;
 pub use apiloom_client::WatchEvent;
 pub use apiloom_client::WatchStream;
+pub use apiloom_client::apply;
 pub use apiloom_client::cache;
 #[cfg(feature = "websocket")]
 pub use apiloom_client::client::CHANNEL_PROTOCOLS;
@@ -38,6 +39,7 @@ pub use apiloom_client::client::SocketReceiver;
 #[cfg(feature = "websocket")]
 pub use apiloom_client::client::SocketSender;
 pub use apiloom_client::config;
+pub use apiloom_client::configurations;
 pub use apiloom_client::controller;
 pub use apiloom_client::verbs;
 

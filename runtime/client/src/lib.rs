@@ -32,6 +32,7 @@ macro_rules! all_verbs {
     };
 }
 
+pub mod apply;
 pub mod cache;
 pub mod client;
 #[cfg(feature = "tls")]
@@ -48,7 +49,11 @@ pub mod transport;
 #[cfg(test)]
 mod scripted;
 
+#[doc(hidden)]
+pub use serde as __serde;
+
 pub use apiloom_meta::kind::{ClusterKind, NamespacedKind, verbs};
+pub use apply::Configuration;
 pub use client::{
     AllNamespaces, ApiObject, ApiResource, Client, ClientBuilder, Cluster, Kind, ListOptions,
     Namespaced, ObjectList, Patch, ResourceClient, WatchEvent, WatchStream,

@@ -67,7 +67,7 @@ async fn requests_are_recorded_as_data() {
     client.cluster::<Namespace>().get("default").await.unwrap();
     let apply =
         serde_json::json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" } });
-    maps.apply("a", &apply, "m").await.unwrap();
+    maps.apply(&apply, "m").await.unwrap();
     maps.delete("a").await.unwrap();
     let _: serde_json::Value = client
         .request(http::Method::GET, "/version")
@@ -235,7 +235,7 @@ async fn a_fault_of_a_subresource_or_an_apply_hits_nothing_else() {
     assert_eq!([status.hits(), apply.hits(), other.hits()], [0; 3]);
     let map =
         serde_json::json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" } });
-    let error = maps.apply("a", &map, "m").await.unwrap_err();
+    let error = maps.apply(&map, "m").await.unwrap_err();
     assert!(error.is_conflict());
     assert_eq!(apply.hits(), 1);
 }

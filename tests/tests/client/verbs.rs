@@ -79,9 +79,10 @@ pub(super) async fn every_verb(client: &Client) {
     let error = flunders.create(&invalid).await.unwrap_err();
     assert!(error.is_invalid() && !error.causes().is_empty(), "{error}");
 
-    let configuration = json!({"spec": {"reference": "mine"}});
+    let configuration =
+        |name: &str| json!({"metadata": {"name": name}, "spec": {"reference": "mine"}});
     let conflict = flunders
-        .apply("a", &configuration, "other")
+        .apply(&configuration("a"), "other")
         .await
         .unwrap_err();
     let conflicts: Vec<_> = conflict.conflicts().collect();
@@ -90,13 +91,13 @@ pub(super) async fn every_verb(client: &Client) {
         (".spec.reference", "me")
     );
     let forced = flunders
-        .apply("a", &configuration, "other")
+        .apply(&configuration("a"), "other")
         .force()
         .await
         .unwrap();
     assert_eq!(forced.spec.unwrap().reference.as_deref(), Some("mine"));
     flunders
-        .apply("applied", &configuration, "other")
+        .apply(&configuration("applied"), "other")
         .await
         .unwrap();
 

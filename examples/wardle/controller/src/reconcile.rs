@@ -51,9 +51,10 @@ impl State {
             return Ok(Action::Done);
         }
         // With the uid, since an apply would create an object that was deleted meanwhile.
-        let labels = json!({"metadata": {"uid": flunder.uid(), "labels": {LABEL: state}}});
+        let (name, uid) = (flunder.name(), flunder.uid());
+        let labels = json!({"metadata": {"name": name, "uid": uid, "labels": {LABEL: state}}});
         // Forced: the label is only for this controller to set.
-        let apply = flunders.apply(flunder.name(), &labels, NAME).force();
+        let apply = flunders.apply(&labels, NAME).force();
         // Of an object that was deleted it is a conflict, after which the next call finds none.
         apply.await?;
         let note = format!("the state of the reference is {state}");

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::object::{ApiObject, ApiResource};
+use crate::apply::Document;
 use crate::error::Error;
 
 /// The JSON of an object, with its type.
@@ -68,13 +69,24 @@ fn fields(
     }
 }
 
-/// The JSON of an apply configuration: its type and name are added if it has none.
-pub(super) fn configuration(
+/// As [`configuration`], of any value; the name is added too.
+pub(super) fn named_configuration(
     resource: &ApiResource,
     name: &str,
-    configuration: &(impl Serialize + ?Sized),
+    value: &(impl Serialize + ?Sized),
 ) -> Result<Bytes, Error> {
-    let mut fields = fields(resource, configuration)?;
+    let mut fields = fields(resource, value)?;
+    let metadata = fields
+        .entry("metadata")
+        .or_insert_with(|| serde_json::json!({}));
+    if let Some(metadata) = metadata.as_object_mut() {
+        metadata.entry("name").or_insert_with(|| name.into());
+    }
+    configuration(resource, fields)
+}
+
+/// The JSON of an apply configuration: its type is added if it has none.
+pub(super) fn configuration(resource: &ApiResource, mut fields: Document) -> Result<Bytes, Error> {
     let api_version = fields
         .entry("apiVersion")
         .or_insert_with(|| resource.api_version().into());
@@ -88,12 +100,11 @@ pub(super) fn configuration(
     fields
         .entry("kind")
         .or_insert_with(|| (*resource.kind).into());
-    let metadata = fields
-        .entry("metadata")
-        .or_insert_with(|| serde_json::json!({}));
-    if let Some(metadata) = metadata.as_object_mut() {
-        metadata.entry("name").or_insert_with(|| name.into());
-        // What the server refuses in an apply: the fields of an object that was read.
+    // What the server refuses in an apply: the fields of an object that was read.
+    if let Some(metadata) = fields
+        .get_mut("metadata")
+        .and_then(serde_json::Value::as_object_mut)
+    {
         metadata.remove("managedFields");
     }
     Ok(json(&fields)?.into())

@@ -151,7 +151,7 @@ impl<K: ApiObject, S: ObjectScope> ObjectClient for ResourceClient<K, S> {
         configuration: &(impl Serialize + ?Sized),
         field_manager: &str,
     ) -> PatchRequest<T> {
-        let body = encoding::configuration(&B::api_resource(), name, configuration);
+        let body = encoding::named_configuration(&B::api_resource(), name, configuration);
         self.patch_as(subresource, name, Patch::apply_encoded(body))
             .field_manager(field_manager)
     }

@@ -5,7 +5,6 @@ use std::marker::PhantomData;
 
 use apiloom_meta::kind::{ClusterKind, NamespacedKind, verbs};
 use http::Method;
-use serde::Serialize;
 
 use super::builder::Client;
 use super::delete::{DeleteCollectionRequest, DeleteOptions, DeleteRequest};
@@ -21,6 +20,7 @@ use super::scope::{AllNamespaces, Cluster, NamespaceScope, Namespaced, ObjectSco
 use super::subresource::Subresource;
 use super::watch::WatchRequest;
 use super::write::WriteRequest;
+use crate::apply::Configuration;
 use crate::error::Error;
 
 /// Media types of metadata alone; servers that do not know them answer 406.
@@ -284,21 +284,21 @@ impl<K: ApiObject, S: ObjectScope> ResourceClient<K, S> {
     }
 
     /// Sets the fields of a configuration, and removes those that this manager set before and no longer has: server-side
-    /// apply. The object is created if it does not exist.
+    /// apply. The object is created if it does not exist. Fields that another manager has are a conflict
+    /// ([`Error::conflicts`]), unless the request has [`force`](PatchRequest::force).
     ///
-    /// The configuration is any value that serializes as a part of the object; its `apiVersion`, `kind` and name are added.
-    /// Fields that are serialized are owned from then on, so a whole object is rarely a good configuration.
-    pub fn apply<C: Serialize + ?Sized>(
+    /// The configuration is a builder that `apiloom generate` made for the kind ([`apply`](crate::apply)), or JSON.
+    pub fn apply<C: Configuration<K> + ?Sized>(
         &self,
-        name: &str,
         configuration: &C,
         field_manager: &str,
     ) -> PatchRequest<K>
     where
         K: verbs::Patch,
     {
-        let patch = Patch::apply_encoded(self.configuration(name, configuration));
-        self.patch(name, patch).field_manager(field_manager)
+        let patch = Patch::apply_encoded(self.configuration(configuration));
+        self.patch(configuration.name(), patch)
+            .field_manager(field_manager)
     }
 
     /// Deletes an object.
@@ -349,17 +349,17 @@ impl<K: ApiObject, S: ObjectScope> ResourceClient<K, S> {
     }
 
     /// Applies a configuration that has a status; see [`ResourceClient::apply`]. The object must exist.
-    pub fn apply_status<C: Serialize + ?Sized>(
+    pub fn apply_status<C: Configuration<K> + ?Sized>(
         &self,
-        name: &str,
         configuration: &C,
         field_manager: &str,
     ) -> PatchRequest<K>
     where
         K: verbs::HasStatus + verbs::Patch,
     {
-        let patch = Patch::apply_encoded(self.configuration(name, configuration));
-        self.patch_status(name, patch).field_manager(field_manager)
+        let patch = Patch::apply_encoded(self.configuration(configuration));
+        self.patch_status(configuration.name(), patch)
+            .field_manager(field_manager)
     }
 
     /// A subresource of the kind, with objects of the type `T`: for kinds with custom subresources.
@@ -422,11 +422,23 @@ impl<K: ApiObject, S: ObjectScope> ResourceClient<K, S> {
         encoding::object(&self.resource, object)
     }
 
-    fn configuration<C: Serialize + ?Sized>(
+    fn configuration<C: Configuration<K> + ?Sized>(
         &self,
-        name: &str,
         configuration: &C,
     ) -> Result<bytes::Bytes, Error> {
-        encoding::configuration(&self.resource, name, configuration)
+        let own = configuration.namespace();
+        match (self.scope.namespace(), own) {
+            (_, None) => {}
+            (Some(namespace), Some(own)) if namespace == own => {}
+            (namespace, Some(own)) => {
+                let client = namespace.map_or("the cluster".to_owned(), |name| format!("{name:?}"));
+                return Err(Error::Request(format!(
+                    "the configuration of {} {:?} is for the namespace {own:?}, and the client for {client}",
+                    self.resource.kind,
+                    configuration.name(),
+                )));
+            }
+        }
+        encoding::configuration(&self.resource, configuration.document()?)
     }
 }

@@ -147,11 +147,14 @@ async fn every_verb_has_its_path_and_body() {
     let test = json!([{"op": "test", "path": "/a", "value": 1}]);
     pots.patch_status("a", Patch::json(&test)).await.unwrap();
     pots.patch("a", Patch::strategic(&json!({}))).await.unwrap();
-    pots.apply("a", &json!({"spec": {"litres": 2}}), "me")
-        .force()
-        .await
-        .unwrap();
-    pots.apply_status("a", &json!({"status": 1}), "me")
+    pots.apply(
+        &json!({"metadata": {"name": "a"}, "spec": {"litres": 2}}),
+        "me",
+    )
+    .force()
+    .await
+    .unwrap();
+    pots.apply_status(&json!({"metadata": {"name": "a"}, "status": 1}), "me")
         .await
         .unwrap();
     let delete = pots
