@@ -174,15 +174,15 @@ impl Crate {
         namespace: Namespace,
         depth: usize,
     ) -> Lookup {
-        match self.in_module(module, name, namespace, depth) {
-            Lookup::Missing if namespace == Namespace::Type => self.external(name),
-            Lookup::Unknown
-                if namespace == Namespace::Type && self.external(name) != Lookup::Missing =>
-            {
-                self.external(name)
-            }
-            other => other,
+        // Before globs, whose own paths begin with such names: each of them would be searched in all the others.
+        let is_declared = || {
+            self.own_item(module, name, namespace).is_some() || self.import(module, name).is_some()
+        };
+        if namespace == Namespace::Type && self.external(name) != Lookup::Missing && !is_declared()
+        {
+            return self.external(name);
         }
+        self.in_module(module, name, namespace, depth)
     }
 
     fn external(&self, name: &str) -> Lookup {

@@ -200,6 +200,14 @@ fn foreign_names_are_foreign() {
     check_resolve(&[("lib.rs", "")], "resource", Lookup::Missing);
 }
 
+/// Each glob was searched for the first name of the others, and these in it again.
+#[test]
+fn globs_of_several_crates_are_searched_once() {
+    let root = "use other::*; use apiloom::prelude::*; use apiloom::*; pub struct Local;";
+    check_resolve(&[("lib.rs", root)], "Elsewhere", Lookup::Unknown);
+    check_resolve(&[("lib.rs", root)], "apiloom::Thing", apiloom("Thing"));
+}
+
 #[test]
 fn cycles_of_imports_end() {
     check_resolve(
