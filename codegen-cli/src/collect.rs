@@ -7,9 +7,9 @@ mod fields;
 mod hidden;
 mod markers;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use apiloom_model::{Diagnostics, SourceSpan};
+use apiloom_model::{ApiType, Diagnostics, SourceSpan};
 use proc_macro2::{Span, TokenStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
@@ -25,6 +25,8 @@ pub(crate) struct Declarations {
     pub(crate) kinds: Vec<Declared<apiloom_model::Kind>>,
     /// Groups, in source order.
     pub(crate) groups: Vec<Declared<apiloom_model::Group>>,
+    /// API types and the roots of kinds, by module and name.
+    pub(crate) types: HashMap<(ModuleId, String), ApiItem>,
     /// Whether the crate root has `pub fn configure`.
     pub(crate) configure: bool,
     /// Whether some declaration could not be read in full: items that seem to be missing may be in it.
@@ -46,6 +48,15 @@ pub(crate) struct Declared<T> {
     pub(crate) module: ModuleId,
     /// The `cfg` attributes on which it depends, as they are written.
     pub(crate) conditions: Vec<String>,
+}
+
+/// An API type.
+#[derive(Debug)]
+pub(crate) struct ApiItem {
+    /// The type.
+    pub(crate) value: ApiType,
+    /// Its source, with attributes.
+    pub(crate) source: DeriveInput,
 }
 
 /// Collects the declarations of all modules.
@@ -135,9 +146,18 @@ impl Collector<'_> {
         } else if doors.api {
             self.canonical_paths(id, &mut item.attrs);
             let mut diagnostics = Diagnostics::default();
-            apiloom_model::parse_api(&item, &mut diagnostics);
+            let parsed = apiloom_model::parse_api(&item, &mut diagnostics);
             self.diagnostics(id, item.ident.span(), &diagnostics);
+            if let Some(value) = parsed {
+                self.api_type(id, value, item);
+            }
         }
+    }
+
+    fn api_type(&mut self, id: ModuleId, value: ApiType, source: DeriveInput) {
+        let name = source::unraw(&source.ident);
+        let item = ApiItem { value, source };
+        self.found.types.entry((id, name)).or_insert(item);
     }
 
     fn kind(&mut self, id: ModuleId, module: &Module, item: &mut DeriveInput, span: Span) {
@@ -148,11 +168,14 @@ impl Collector<'_> {
         let kind = apiloom_model::parse_kind(item, &mut diagnostics);
         self.diagnostics(id, item.ident.span(), &diagnostics);
         match kind {
-            Some(value) => self.found.kinds.push(Declared {
-                value,
-                module: id,
-                conditions,
-            }),
+            Some(value) => {
+                self.api_type(id, ApiType::Struct(value.root.clone()), item.clone());
+                self.found.kinds.push(Declared {
+                    value,
+                    module: id,
+                    conditions,
+                });
+            }
             None => {
                 self.found.incomplete = true;
                 if diagnostics.is_empty() {

@@ -6,8 +6,8 @@ use crate::model::Model;
 use crate::render::{RenderError, Renderer};
 pub use crate::settings::{CONTRACT, Settings};
 use crate::view::{
-    ApiServiceView, ClientModView, ClientsetView, FakeView, IndexesView, InstallView, KubeView,
-    ListView, MainView, MethodsView, ModView, ProtoView, RbacView, RegistryView,
+    ApiServiceView, ApplyView, ClientModView, ClientsetView, FakeView, IndexesView, InstallView,
+    KubeView, ListView, MainView, MethodsView, ModView, ProtoView, RbacView, RegistryView,
 };
 use apiloom_meta::kind::ProtoFile;
 
@@ -49,6 +49,10 @@ pub fn generate(model: &Model, settings: &Settings) -> Result<Files, RenderError
     ]);
     if settings.clients {
         files.extend(clients(model, &renderer)?);
+        files.insert(
+            "src/generated/apply.rs".to_owned(),
+            renderer.rust_as_written("apply.rs.tera", &ApplyView::new(model))?,
+        );
     }
     if settings.kube {
         files.insert(

@@ -8,6 +8,7 @@ mod checks;
 mod cli;
 mod client_crate;
 mod collect;
+mod configurations;
 mod console;
 mod driver;
 mod dump;

@@ -14,6 +14,65 @@ pub struct Model {
     pub configure: bool,
     /// Declared groups, by name.
     pub groups: Vec<Group>,
+    /// Builders of apply configurations, by group and version; none without `clients = true`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub configurations: Vec<Configurations>,
+}
+
+/// The builders of the kinds of one group and version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Configurations {
+    /// The name of the group; empty for core.
+    pub group: String,
+    /// The version.
+    pub version: String,
+    /// Kinds first, each by name.
+    pub builders: Vec<Builder>,
+}
+
+/// A builder of apply configurations.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Builder {
+    /// Its Rust name.
+    pub name: String,
+    /// Object, struct or union.
+    pub role: BuilderRole,
+    /// Its fields, in declared order.
+    pub fields: Vec<BuilderField>,
+}
+
+/// The role of a builder: object, struct or union.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum BuilderRole {
+    /// An object.
+    Kind {
+        /// Its Rust type.
+        rust_type: String,
+        /// Whether it is in a namespace.
+        namespaced: bool,
+        /// Whether it has the subresource `status`.
+        has_status: bool,
+    },
+    /// A struct inside of objects.
+    Part,
+    /// A struct of which one field is set.
+    Union,
+}
+
+/// A field of a builder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BuilderField {
+    /// The `cfg` attributes of the field, as they are written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<String>,
+    /// The Rust name of the setter.
+    pub name: String,
+    /// The name in JSON.
+    pub json_name: String,
+    /// The form of its value, as `configurations!` of the runtime reads it: `part(FlunderSpec, edit_spec)`.
+    pub form: String,
 }
 
 impl Model {

@@ -56,6 +56,20 @@ impl Renderer {
         Ok(format!("// {}\n{}", self.header, prettyplease::unparse(&file)).into_bytes())
     }
 
+    /// Renders a Rust file in the template's own lines, which it has inside a macro call.
+    pub(crate) fn rust_as_written<View: Serialize>(
+        &self,
+        template: &str,
+        view: &View,
+    ) -> Result<Vec<u8>, RenderError> {
+        let text = self.text(template, view)?;
+        syn::parse_file(&text).map_err(|error| RenderError {
+            template: template.to_owned(),
+            reason: format!("{error} at line {} of\n{text}", error.span().start().line),
+        })?;
+        Ok(format!("// {}\n{}\n", self.header, text.trim()).into_bytes())
+    }
+
     /// Renders a YAML file.
     pub(crate) fn yaml<View: Serialize>(
         &self,

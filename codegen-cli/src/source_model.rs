@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::checks;
 use crate::collect;
+use crate::configurations;
 use crate::console::{Console, Failure};
 use crate::model::Model;
 use crate::package::Package;
@@ -26,7 +27,14 @@ fn load(package: &Package, color: bool) -> Result<(Model, String), String> {
     let has_problems = !problems.is_empty();
     problems.extend(found.warnings.iter().cloned());
     match checked {
-        Ok(model) if !has_problems => Ok((model, report(&problems, &krate, color))),
+        Ok(mut model) if !has_problems => {
+            if package.clients {
+                let (configurations, warnings) = configurations::collect(&krate, &found, &model);
+                model.configurations = configurations;
+                problems.extend(warnings);
+            }
+            Ok((model, report(&problems, &krate, color)))
+        }
         Ok(_) => Err(report(&problems, &krate, color)),
         Err(more) => {
             problems.extend(more);

@@ -1,5 +1,6 @@
 //! The views: the data of each template, as final text with every name and condition decided.
 
+mod apply;
 mod clientset;
 mod fake;
 mod kube;
@@ -11,6 +12,7 @@ use serde::Serialize;
 
 use apiloom_meta::kind::ProtoFile;
 
+pub(crate) use self::apply::ApplyView;
 pub(crate) use self::clientset::ClientsetView;
 pub(crate) use self::fake::FakeView;
 pub(crate) use self::kube::KubeView;
@@ -490,7 +492,7 @@ fn group_word(group: &Group) -> &str {
 }
 
 /// Lower case with `_` before each word; other characters become `_`.
-fn snake_case(name: &str) -> String {
+pub(crate) fn snake_case(name: &str) -> String {
     let characters: Vec<char> = name.chars().collect();
     let mut text = String::new();
     for (index, character) in characters.iter().enumerate() {
@@ -661,6 +663,7 @@ mod tests {
             }],
         };
         let model = Model {
+            configurations: Vec::new(),
             package: "shop".to_owned(),
             crate_name: String::new(),
             configure: false,
@@ -683,6 +686,7 @@ mod tests {
             kinds: kinds.iter().map(|name| kind(name)).collect(),
         };
         let model = Model {
+            configurations: Vec::new(),
             package: String::new(),
             crate_name: String::new(),
             configure: false,

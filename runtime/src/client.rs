@@ -1,8 +1,8 @@
 //! Clients, caches and controllers: programs that use the kinds of a server.
 //!
-//! `apiloom generate` makes a `Clientset` and `Informers` of a package's kinds, if its Cargo.toml has `clients = true` in
-//! `[package.metadata.apiloom]`. With `kube = true` it makes types for kube-rs, in `generated::kube` behind the package's cargo
-//! feature `kube`. A controller is written as [`crate::guide::controller`] shows.
+//! `apiloom generate` makes a `Clientset`, `Informers` and builders of apply configurations ([`apply`]) of a package's kinds, if
+//! its Cargo.toml has `clients = true` in `[package.metadata.apiloom]`. With `kube = true` it makes types for kube-rs, in
+//! `generated::kube` behind the package's cargo feature `kube`. A controller is written as [`crate::guide::controller`] shows.
 
 pub use apiloom_client::AllNamespaces;
 pub use apiloom_client::ApiObject;

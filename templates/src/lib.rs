@@ -8,6 +8,7 @@ pub const TEMPLATES: &[(&str, &str)] = &[
         "apiservice.yaml.tera",
         include_str!("../apiservice.yaml.tera"),
     ),
+    ("apply.rs.tera", include_str!("../apply.rs.tera")),
     ("client.rs.tera", include_str!("../client.rs.tera")),
     ("clientset.rs.tera", include_str!("../clientset.rs.tera")),
     ("fake.rs.tera", include_str!("../fake.rs.tera")),

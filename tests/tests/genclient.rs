@@ -3,6 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 #[allow(missing_docs, unreachable_pub, dead_code, reason = "files of a package")]
+#[path = "../fixtures/generator/forms/src/generated/apply.rs"]
+#[rustfmt::skip]
+mod apply;
+#[allow(missing_docs, unreachable_pub, dead_code, reason = "files of a package")]
 #[path = "../fixtures/generator/forms/src/generated/clientset.rs"]
 #[rustfmt::skip]
 mod clientset;

@@ -36,6 +36,7 @@ impl Assembly<'_> {
             crate_name: crate_name.to_owned(),
             configure: self.found.configure,
             groups,
+            configurations: Vec::new(),
         }
     }
 

@@ -8,11 +8,12 @@ use serde_json::Value;
 use super::*;
 use crate::generate::Settings;
 use crate::model::{
-    ClientParts, Connection, Group, Index, Kind, Method, Model, Release, Subresource,
+    Builder, BuilderField, BuilderRole, ClientParts, Configurations, Connection, Group, Index,
+    Kind, Method, Model, Release, Subresource,
 };
 use crate::view::{
-    ApiServiceView, ClientModView, ClientsetView, FakeView, IndexesView, InstallView, KubeView,
-    ListView, MainView, MethodsView, ModView, ProtoView, RbacView, RegistryView,
+    ApiServiceView, ApplyView, ClientModView, ClientsetView, FakeView, IndexesView, InstallView,
+    KubeView, ListView, MainView, MethodsView, ModView, ProtoView, RbacView, RegistryView,
 };
 
 fn full() -> (Model, Settings) {
@@ -52,6 +53,24 @@ fn full() -> (Model, Settings) {
         crate_name: "my_routes".to_owned(),
         configure: true,
         groups: vec![group(""), group("example.com")],
+        configurations: vec![Configurations {
+            group: String::new(),
+            version: "v1".to_owned(),
+            builders: vec![Builder {
+                name: "HTTPRoute".to_owned(),
+                role: BuilderRole::Kind {
+                    rust_type: "crate::v1::HTTPRoute".to_owned(),
+                    namespaced: true,
+                    has_status: true,
+                },
+                fields: vec![BuilderField {
+                    conditions: vec!["#[cfg(feature = \"x\")]".to_owned()],
+                    name: "r#type".to_owned(),
+                    json_name: "type".to_owned(),
+                    form: "text".to_owned(),
+                }],
+            }],
+        }],
     };
     let settings = Settings {
         clients: true,
@@ -96,6 +115,7 @@ fn minimal() -> (Model, Settings) {
         crate_name: "p".to_owned(),
         configure: false,
         groups: Vec::new(),
+        configurations: Vec::new(),
     };
     (model, Settings::new("p", ""))
 }
@@ -144,6 +164,7 @@ fn views((model, settings): &(Model, Settings)) -> BTreeMap<&'static str, Value>
             "client.rs.tera",
             json(ClientModView::new(model, &BTreeMap::<String, ()>::new())),
         ),
+        ("apply.rs.tera", json(ApplyView::new(model))),
         ("clientset.rs.tera", json(ClientsetView::new(model))),
         ("kube.rs.tera", json(KubeView::new(model))),
         ("fake.rs.tera", json(FakeView::new(model))),
@@ -202,7 +223,9 @@ fn check(input: &(Model, Settings)) {
             given, wanted,
             "the view of {name} is what the template names"
         );
-        let rendered = if name.ends_with(".rs.tera") {
+        let rendered = if *name == "apply.rs.tera" {
+            renderer.rust_as_written(name, view)
+        } else if name.ends_with(".rs.tera") {
             renderer.rust(name, view)
         } else if name.ends_with(".proto.tera") {
             renderer.proto(name, view)

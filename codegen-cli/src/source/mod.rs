@@ -4,6 +4,7 @@
 //! Modules that cannot be followed become a [`Problem`]; none are skipped silently.
 
 mod cfg;
+mod foreign_path;
 mod import;
 mod public_path;
 mod resolve;

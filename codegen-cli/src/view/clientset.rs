@@ -246,6 +246,7 @@ mod tests {
             crate_name: "p".to_owned(),
             configure: false,
             groups: groups.collect(),
+            configurations: Vec::new(),
         }
     }
 

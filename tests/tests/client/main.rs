@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod apply;
 mod controllers;
 mod generated;
 mod informers;

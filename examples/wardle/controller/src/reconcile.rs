@@ -5,7 +5,7 @@ use std::sync::Arc;
 use apiloom::client::cache::{Lister, ObjectKey};
 use apiloom::client::controller::{Action, Context, Finalized, ReconcileError, Recorder, Request};
 use apiloom::client::{Client, HasMetadata as _};
-use serde_json::json;
+use wardle::generated::apply::v1alpha1;
 use wardle::generated::clientset::Clientset;
 use wardle::v1alpha1::{Fischer, Flunder};
 
@@ -51,8 +51,9 @@ impl State {
             return Ok(Action::Done);
         }
         // With the uid, since an apply would create an object that was deleted meanwhile.
-        let (name, uid) = (flunder.name(), flunder.uid());
-        let labels = json!({"metadata": {"name": name, "uid": uid, "labels": {LABEL: state}}});
+        let labels = v1alpha1::Flunder::new(flunder.namespace(), flunder.name())
+            .uid(flunder.uid())
+            .labels([(LABEL, state)]);
         // Forced: the label is only for this controller to set.
         let apply = flunders.apply(&labels, NAME).force();
         // Of an object that was deleted it is a conflict, after which the next call finds none.

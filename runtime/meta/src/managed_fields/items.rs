@@ -10,8 +10,8 @@ use crate::schema::Schema;
 use crate::schema::node::Node;
 
 impl Schema {
-    /// Why a server would refuse the items of a document's lists: two with the same keys, two equal ones in a set, one
-    /// without keys. One line for each, with its path. Unlike [`Schema::check_applied`] it allows fields that the schema
+    /// Problems of a document's lists for which a server would refuse it: two items with the same keys, two equal ones in a
+    /// set, one without keys. One line for each, with its path. Unlike [`Schema::check_applied`] it allows fields that the schema
     /// does not have, since the server may have a newer one.
     pub fn item_problems(&self, document: &Value) -> Vec<String> {
         let mut problems = Vec::new();
