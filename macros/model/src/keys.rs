@@ -457,12 +457,16 @@ pub(crate) fn resolve(
         } else {
             format!("{} and {last}", others.join(", "))
         };
+        let help = match nearest(word, names_at(target)) {
+            Some(near) => format!("did you mean `{near}`? `{word}` is a key of {places}"),
+            None => format!("it is a key of {places}"),
+        };
         d.error(
             Id::MisplacedKey,
             written.span,
             format!("`{word}` has no meaning in {}", target.shown()),
         )
-        .help(format!("it is a key of {places}"));
+        .help(help);
         return Err(None);
     }
     if is_key(word) {
@@ -480,14 +484,26 @@ fn report_later(written: &Name, d: &mut Diagnostics) {
     );
 }
 
+/// The keys of a target that are supported.
+fn keys_at(target: Target) -> impl Iterator<Item = &'static Key> {
+    let here = move |key: &&Key| key.targets.contains(&target) && !key.later;
+    KEYS.iter().filter(here)
+}
+
+/// All spellings of a key.
+fn names(key: &'static Key) -> impl Iterator<Item = &'static str> {
+    std::iter::once(key.name).chain(key.aliases.iter().copied())
+}
+
+/// All spellings of the keys of a target.
+fn names_at(target: Target) -> impl Iterator<Item = &'static str> {
+    keys_at(target).flat_map(names)
+}
+
 /// Returns the key of the target that the help names.
 fn report_unknown(target: Target, written: &Name, d: &mut Diagnostics) -> Option<&'static str> {
     let word = written.text.as_str();
-    let names = |key: &'static Key| std::iter::once(key.name).chain(key.aliases.iter().copied());
-    let here = || {
-        KEYS.iter()
-            .filter(move |key| key.targets.contains(&target) && !key.later)
-    };
+    let here = || keys_at(target);
     let error = d.error(
         Id::UnknownKey,
         written.span,
@@ -496,7 +512,7 @@ fn report_unknown(target: Target, written: &Name, d: &mut Diagnostics) -> Option
     let supported = || KEYS.iter().filter(|key| !key.later);
     if let Some(advice) = markers::of_key(word) {
         error.help(advice);
-    } else if let Some(near) = nearest(word, here().flat_map(names)) {
+    } else if let Some(near) = nearest(word, names_at(target)) {
         error.help(format!("did you mean `{near}`?"));
         return here().find(|key| spelled(key, near)).map(|key| key.name);
     } else if let Some(near) = nearest(word, supported().flat_map(names)) {
