@@ -2,7 +2,7 @@
 //!
 //! `apiloom generate` makes a `Clientset`, `Informers` and builders of apply configurations ([`apply`]) of a package's kinds, if
 //! its Cargo.toml has `clients = true` in `[package.metadata.apiloom]`. With `kube = true` it makes types for kube-rs, in
-//! `generated::kube` behind the package's cargo feature `kube`. A controller is written as [`crate::guide::controller`] shows.
+//! `generated::kube` behind the package's cargo feature `kube`. A controller is written as [`crate::guide::controllers`] shows.
 
 pub use apiloom_client::AllNamespaces;
 pub use apiloom_client::ApiObject;

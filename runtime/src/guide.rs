@@ -1,4 +1,52 @@
-//! Guide to the code that users write beside annotated types, with examples: this module has no code.
+//! Guide to apiloom, with examples that are run as tests: this module has no code.
+//!
+//! From a type to a controller with its test, in the order in which one needs it:
+//!
+//! 1. [`kinds`]: from a Rust type to a server
+//! 2. [`clients`]: reading and writing objects
+//! 3. [`caches`]: copies of objects that follow the server
+//! 4. [`controllers`]: programs that bring the world in line with objects
+//! 5. [`testing`]: their tests
+//!
+//! The pages 2 to 5 are in the documentation with the features `client`, `server` and `testing`. What one writes beside the types of a server:
+//! [`conversion`] between versions, and with the feature `server` rules of a kind (`strategy`), `admission`, users and
+//! permissions (`auth`), and Kubernetes' own kinds (`built_in`).
+
+#[doc = include_str!("docs/kinds.md")]
+pub mod kinds {}
+
+#[cfg_attr(all(feature = "client", feature = "server"), doc = include_str!("docs/clients.md"))]
+#[cfg_attr(
+    not(all(feature = "client", feature = "server")),
+    doc = "This page needs the features `client` and `server`."
+)]
+pub mod clients {}
+
+#[cfg_attr(all(feature = "client", feature = "server"), doc = include_str!("docs/caches.md"))]
+#[cfg_attr(
+    not(all(feature = "client", feature = "server")),
+    doc = "This page needs the features `client` and `server`."
+)]
+pub mod caches {}
+
+#[cfg_attr(all(feature = "client", feature = "server"), doc = include_str!("docs/controllers.md"))]
+#[cfg_attr(all(feature = "client", feature = "server"), doc = include_str!("docs/controller.md"))]
+#[cfg_attr(
+    all(feature = "client", feature = "server"),
+    doc = "\nNext: [its test](crate::guide::testing)."
+)]
+#[cfg_attr(
+    not(all(feature = "client", feature = "server")),
+    doc = "This page needs the features `client` and `server`."
+)]
+pub mod controllers {}
+
+#[cfg_attr(feature = "testing", doc = include_str!("docs/testing.md"))]
+#[cfg_attr(
+    not(feature = "testing"),
+    doc = "This page needs the feature `testing`."
+)]
+pub mod testing {}
 
 #[doc = include_str!("docs/conversion.md")]
 pub mod conversion {}
@@ -15,14 +63,6 @@ pub mod admission {}
 #[doc = include_str!("docs/auth.md")]
 pub mod auth {}
 
-#[cfg(feature = "testing")]
-#[doc = include_str!("docs/testing.md")]
-pub mod testing {}
-
 #[cfg(feature = "server")]
 #[doc = include_str!("docs/built_in.md")]
 pub mod built_in {}
-
-#[cfg(feature = "client")]
-#[doc = include_str!("docs/controller.md")]
-pub mod controller {}
