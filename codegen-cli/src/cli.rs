@@ -6,8 +6,8 @@ use std::io::Write;
 use clap::{Parser, Subcommand};
 
 use crate::console::{Console, Failure};
-use crate::flags::{Generate, Model, Run};
-use crate::{driver, run, source_model, store};
+use crate::flags::{Generate, Model, New, Run};
+use crate::{driver, new, run, source_model, store};
 
 /// Turns annotated Rust types into a Kubernetes-style API server.
 #[derive(Debug, Parser)]
@@ -19,6 +19,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Write a new package: a kind, its server, a controller and a test
+    New(New),
     /// Write a package's generated files
     Generate(Generate),
     /// Generate, build and serve a package
@@ -44,6 +46,7 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>, console: &mut Cons
         Err(error) => return explain(&error, console),
     };
     let done = match cli.command {
+        Command::New(flags) => new::new(&flags, console),
         Command::Generate(flags) => driver::generate(&flags, console),
         Command::Run(flags) => run::run(&flags, console),
         Command::Model(flags) => source_model::print(&flags.target.path, console),

@@ -187,7 +187,11 @@ impl<'a> Generation<'a> {
         let numbers = Numbers::read(&self.package.dir)?;
         let next = numbers.after(&dump.proto)?;
         next.reserve(&mut dump.proto);
-        self.bring(Phase::Schema, &dump.files(&header)?, console)?;
+        self.bring(
+            Phase::Schema,
+            &dump.files(&self.package.name, &header)?,
+            console,
+        )?;
         self.bring_numbers(&numbers, &next, console)
     }
 

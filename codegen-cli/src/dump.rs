@@ -8,7 +8,8 @@ use apiloom_meta::kind::ProtoFile;
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
-use crate::generate::{Files, RelPath, proto_file};
+use crate::generate::{self, Files, RelPath, proto_file};
+use crate::reference::ReferenceView;
 
 /// The hidden subcommand of every generated server: prints one JSON object from name to document.
 const SUBCOMMAND: &str = "__dump";
@@ -68,9 +69,13 @@ pub(crate) fn dump(server: &Path, openapi_v2: bool) -> Result<Dump, String> {
 }
 
 impl Dump {
-    /// The files of the documents.
-    pub(crate) fn files(&self, header: &str) -> Result<Files, String> {
+    /// The files of the documents of a package.
+    pub(crate) fn files(&self, package: &str, header: &str) -> Result<Files, String> {
         let mut files = render(&self.documents, header)?;
+        if let Some(view) = ReferenceView::new(package, &self.documents) {
+            let file = generate::reference(&view, header).map_err(|error| error.to_string())?;
+            files.insert("generated/reference.md".to_owned(), file);
+        }
         for (path, file) in &self.proto {
             if !path.split('/').all(is_plain) {
                 return Err(format!("the server names a strange file: {path}"));
@@ -200,7 +205,7 @@ mod tests {
             documents: Map::new(),
             proto: BTreeMap::from([("k8s.io/x/generated.proto".to_owned(), file.clone())]),
         };
-        let files = dump.files("header").expect("renders");
+        let files = dump.files("p", "header").expect("renders");
         assert_eq!(
             files.iter().next(),
             Some((
@@ -210,7 +215,7 @@ mod tests {
         );
         for path in ["../x.proto", "", "/x.proto", "a//x.proto"] {
             dump.proto = BTreeMap::from([(path.to_owned(), file.clone())]);
-            assert!(dump.files("header").is_err(), "{path}");
+            assert!(dump.files("p", "header").is_err(), "{path}");
         }
     }
 

@@ -12,6 +12,26 @@ pub(crate) struct Target {
     pub(crate) path: PathBuf,
 }
 
+/// Flags of `new`.
+#[derive(Debug, Args)]
+pub(crate) struct New {
+    /// The package's folder, which must be new or empty
+    pub(crate) path: PathBuf,
+    /// The package's name; that of the folder unless given
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// The API group; NAME.example.com unless given
+    #[arg(long)]
+    pub(crate) group: Option<String>,
+    /// The kind; the name in CamelCase unless given
+    #[arg(long)]
+    pub(crate) kind: Option<String>,
+    /// A clone of apiloom to depend on; without it, the clone around the folder or the one that this command was built from,
+    /// else the release of this command
+    #[arg(long, value_name = "DIR")]
+    pub(crate) apiloom_path: Option<PathBuf>,
+}
+
 /// Flags of `generate`.
 #[derive(Debug, Args)]
 pub(crate) struct Generate {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::Model;
+use crate::reference::ReferenceView;
 use crate::render::{RenderError, Renderer};
 pub use crate::settings::{CONTRACT, Settings};
 use crate::view::{
@@ -20,6 +21,11 @@ pub type Files = BTreeMap<RelPath, Vec<u8>>;
 /// A `.proto` file of the second phase; the header is its first line.
 pub fn proto_file(file: &ProtoFile, header: &str) -> Result<Vec<u8>, RenderError> {
     Renderer::new(header.to_owned())?.proto("messages.proto.tera", &ProtoView::new(file))
+}
+
+/// The API reference of the second phase.
+pub(crate) fn reference(view: &ReferenceView, header: &str) -> Result<Vec<u8>, RenderError> {
+    Renderer::new(header.to_owned())?.markdown("reference.md.tera", view)
 }
 
 /// Phase 1: generates everything that needs only the source.

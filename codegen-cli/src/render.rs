@@ -90,6 +90,25 @@ impl Renderer {
         Ok(format!("// {}\n{}\n", self.header, text.trim()).into_bytes())
     }
 
+    /// Renders a file of Markdown.
+    pub(crate) fn markdown<View: Serialize>(
+        &self,
+        template: &str,
+        view: &View,
+    ) -> Result<Vec<u8>, RenderError> {
+        let text = self.text(template, view)?;
+        Ok(format!("<!-- {} -->\n{}\n", self.header, text.trim()).into_bytes())
+    }
+
+    /// Renders a file that is the user's own: without a header.
+    pub(crate) fn plain<View: Serialize>(
+        &self,
+        template: &str,
+        view: &View,
+    ) -> Result<String, RenderError> {
+        Ok(format!("{}\n", self.text(template, view)?.trim()))
+    }
+
     fn text<View: Serialize>(&self, template: &str, view: &View) -> Result<String, RenderError> {
         let fail = |reason: tera::Error| RenderError {
             template: template.to_owned(),

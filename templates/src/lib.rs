@@ -23,6 +23,23 @@ pub const TEMPLATES: &[(&str, &str)] = &[
     ),
     ("methods.rs.tera", include_str!("../methods.rs.tera")),
     ("mod.rs.tera", include_str!("../mod.rs.tera")),
+    (
+        "new/Cargo.toml.tera",
+        include_str!("../new/Cargo.toml.tera"),
+    ),
+    ("new/README.md.tera", include_str!("../new/README.md.tera")),
+    (
+        "new/controller.rs.tera",
+        include_str!("../new/controller.rs.tera"),
+    ),
+    ("new/lib.rs.tera", include_str!("../new/lib.rs.tera")),
+    ("new/main.rs.tera", include_str!("../new/main.rs.tera")),
+    ("new/test.rs.tera", include_str!("../new/test.rs.tera")),
+    (
+        "new/v1alpha1.rs.tera",
+        include_str!("../new/v1alpha1.rs.tera"),
+    ),
     ("rbac.yaml.tera", include_str!("../rbac.yaml.tera")),
+    ("reference.md.tera", include_str!("../reference.md.tera")),
     ("registry.rs.tera", include_str!("../registry.rs.tera")),
 ];
