@@ -33,8 +33,10 @@ pub use crate::protobuf;
 pub use crate::protobuf::{ProtobufField, ProtobufMessage, ProtobufPresence, ProtobufType};
 use crate::query::JsonQuery;
 use crate::types::{ObjectMeta, OwnerReference};
+#[cfg(feature = "schema")]
+pub use conversion::Converter;
 pub use conversion::{
-    Conversion, ConversionMethod, ConvertJson, Converter, InMemoryConversion, JsonConversion,
+    Conversion, ConversionMethod, ConvertJson, InMemoryConversion, JsonConversion,
 };
 pub use deletion::{DeletionRule, Dependents, ObjectDeletion};
 pub use name_format::NameFormat;

@@ -2,14 +2,19 @@
 //! asynchronous converter.
 
 use std::fmt;
+#[cfg(feature = "schema")]
 use std::sync::Arc;
 
+#[cfg(feature = "schema")]
 use async_trait::async_trait;
+#[cfg(feature = "schema")]
 use bytes::Bytes;
 use serde_json::Value;
 
 use super::SmolStr;
-use crate::gvk::{GroupResource, GroupVersion};
+use crate::gvk::GroupResource;
+#[cfg(feature = "schema")]
+use crate::gvk::GroupVersion;
 use crate::schema::Schema;
 
 /// Conversion of a version's objects to the hub and back. All versions of a kind use the same method.
@@ -36,6 +41,7 @@ pub enum ConversionMethod {
     Rename,
     /// An asynchronous converter (strategy `Webhook` of a CRD), whose results the target version's schema prunes and
     /// defaults. Writes are validated only in the version of the request.
+    #[cfg(feature = "schema")]
     Asynchronous(Arc<dyn Converter>),
 }
 
@@ -66,6 +72,7 @@ pub struct JsonConversion {
 pub type ConvertJson = fn(&[u8], &Schema, &mut Vec<u8>) -> Result<(), String>;
 
 /// Converts objects between all versions of a kind, for instance by calling a webhook.
+#[cfg(feature = "schema")]
 #[async_trait]
 pub trait Converter: fmt::Debug + Send + Sync + 'static {
     /// Converts documents, each a complete object as JSON with an `apiVersion` other than `to`; one call has all
@@ -84,7 +91,9 @@ impl Conversion {
     pub fn in_memory(&self) -> Option<&InMemoryConversion> {
         match &self.method {
             ConversionMethod::InMemory(functions) => Some(functions),
-            ConversionMethod::Rename | ConversionMethod::Asynchronous(_) => None,
+            #[cfg(feature = "schema")]
+            ConversionMethod::Asynchronous(_) => None,
+            ConversionMethod::Rename => None,
         }
     }
 }
@@ -94,6 +103,7 @@ impl fmt::Debug for Conversion {
         let method = match &self.method {
             ConversionMethod::InMemory(_) => "in memory",
             ConversionMethod::Rename => "by a new apiVersion",
+            #[cfg(feature = "schema")]
             ConversionMethod::Asynchronous(_) => "asynchronously",
         };
         write!(
