@@ -142,6 +142,11 @@ impl<T: CacheObject> Hub<T> {
         inner.listeners.retain(|(other, _)| *other != number);
     }
 
+    /// Returns when the listeners were told of everything that the store shows now: a change is shown a moment earlier.
+    pub(super) fn announced(&self) {
+        drop(self.inner.lock());
+    }
+
     /// Announces all objects to a subscriber again.
     pub(super) fn resync(&self, announce: impl FnOnce(Vec<Arc<T>>)) {
         // Locked, so that no object leaves between the list and the announcement.

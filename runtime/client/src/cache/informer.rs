@@ -387,13 +387,10 @@ impl<T: CacheObject> Informer<T> {
     /// # Errors
     /// If the time has passed, with the last failure.
     pub async fn wait_for_server(&self, limit: Duration) -> Result<(), BehindError> {
-        catch_up(
-            &*self.shared.source,
-            self.shared.hub.lister(),
-            self.name(),
-            limit,
-        )
-        .await
+        let hub = &self.shared.hub;
+        catch_up(&*self.shared.source, hub.lister(), hub.name(), limit).await?;
+        hub.announced();
+        Ok(())
     }
 
     /// The same informer, which is not kept.

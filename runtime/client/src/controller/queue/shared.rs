@@ -173,6 +173,12 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
         self.shared.lock().is_idle_until(Instant::now())
     }
 
+    /// Whether no worker has a key, none is ready, and none becomes ready within a duration.
+    pub(in super::super) fn is_idle_for(&self, quiet: Duration) -> bool {
+        let state = self.shared.lock();
+        state.is_idle_until(later(Instant::now(), quiet))
+    }
+
     /// Waits until no worker has a key, none is ready, and none becomes ready within a duration.
     pub async fn wait_idle(&self, quiet: Duration) {
         self.wait_until(|state| state.is_idle_until(later(Instant::now(), quiet)))

@@ -130,9 +130,13 @@ where
             loop {
                 self.wait_idle().await;
                 let adds = self.queue().metrics().adds;
+                // Then nothing is written while the sources catch up, unless a key is added.
+                if !self.queue().is_idle_for(QUIET) {
+                    continue;
+                }
                 reason = self.catch_up(end).await.err();
-                if reason.is_none() && self.queue().is_idle() && self.queue().metrics().adds == adds
-                {
+                let is_quiet = self.queue().is_idle_for(QUIET);
+                if reason.is_none() && is_quiet && self.queue().metrics().adds == adds {
                     return;
                 }
             }
