@@ -159,7 +159,7 @@ impl<T> TestServerBuilder<T> {
     /// All problems of what is registered; an object that is refused.
     pub async fn build(self) -> Result<T, TestError> {
         let memory = Memory::with_manual_time();
-        let is_paused = watch::Sender::new(false);
+        let pauses = watch::Sender::new(0);
         let start_time = self.start_time.unwrap_or_else(MicroTime::now);
         let clock = TestClock::new(start_time, Arc::clone(&memory));
         let token = Arc::new(OnceLock::new());
@@ -171,7 +171,7 @@ impl<T> TestServerBuilder<T> {
         config.controllers.names = self.controllers;
         let store = TestStore {
             memory: Arc::clone(&memory),
-            is_paused: is_paused.subscribe(),
+            pauses: pauses.subscribe(),
         };
         let mut builder = Server::builder(config)
             .storage(Arc::new(store))
@@ -182,7 +182,7 @@ impl<T> TestServerBuilder<T> {
         }
         let server = builder.build().await?.start().await?;
         let loopback = server.loopback();
-        let shared = Shared::new(server.registry(), memory, clock, is_paused);
+        let shared = Shared::new(server.registry(), memory, clock, pauses);
         let shared = Arc::new(shared);
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(server.serve(async {

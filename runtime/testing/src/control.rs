@@ -107,10 +107,11 @@ impl Control {
         Ok(())
     }
 
-    /// Stops the watch caches, until the value is dropped: what is served from them is stale, and watches get no events.
-    /// Reads that must be current wait for the caches as they do in production, and are answered by the store after that.
+    /// Stops the watch caches, until this value and all others of its type are dropped: what is served from them is stale, and
+    /// watches get no events. Reads that must be current wait for the caches as they do in production, and are answered by the
+    /// store after that.
     pub fn pause_watch_cache(&self) -> PausedWatchCache {
-        self.shared.is_paused.send_replace(true);
+        self.shared.pauses.send_modify(|pauses| *pauses += 1);
         PausedWatchCache(Arc::clone(&self.shared))
     }
 
@@ -170,6 +171,6 @@ impl fmt::Debug for PausedWatchCache {
 
 impl Drop for PausedWatchCache {
     fn drop(&mut self) {
-        self.0.is_paused.send_replace(false);
+        self.0.pauses.send_modify(|pauses| *pauses -= 1);
     }
 }

@@ -20,8 +20,8 @@ pub(crate) struct Shared {
     pub(crate) memory: Arc<Memory>,
     pub(crate) clock: TestClock,
     pub(crate) watches: Watches,
-    /// Whether the watches of the store deliver nothing.
-    pub(crate) is_paused: watch::Sender<bool>,
+    /// How many pauses there are, during which the watches of the store deliver nothing.
+    pub(crate) pauses: watch::Sender<usize>,
     pub(crate) requests: Mutex<Requests>,
     is_stopped: AtomicBool,
 }
@@ -49,14 +49,14 @@ impl Shared {
         registry: Arc<Registry>,
         memory: Arc<Memory>,
         clock: TestClock,
-        is_paused: watch::Sender<bool>,
+        pauses: watch::Sender<usize>,
     ) -> Self {
         Self {
             registry,
             memory,
             clock,
             watches: Watches::default(),
-            is_paused,
+            pauses,
             requests: Mutex::default(),
             is_stopped: AtomicBool::new(false),
         }

@@ -7,11 +7,11 @@ use apiloom_storage::{Layer, Memory, Storage, StorageError, WatchStart, WatchStr
 use futures_util::StreamExt as _;
 use tokio::sync::watch;
 
-/// A store in memory. Its watches deliver nothing while it is paused, so that watch caches are stale.
+/// A store in memory. Its watches deliver nothing while the number of pauses is not zero, so that watch caches are stale.
 #[derive(Debug)]
 pub(crate) struct TestStore {
     pub(crate) memory: Arc<Memory>,
-    pub(crate) is_paused: watch::Receiver<bool>,
+    pub(crate) pauses: watch::Receiver<usize>,
 }
 
 #[async_trait]
@@ -22,12 +22,12 @@ impl Layer for TestStore {
 
     async fn watch(&self, prefix: &str, start: WatchStart) -> Result<WatchStream, StorageError> {
         let items = self.memory.watch(prefix, start).await?;
-        let is_paused = self.is_paused.clone();
+        let pauses = self.pauses.clone();
         let held = items.then(move |item| {
-            let mut is_paused = is_paused.clone();
+            let mut pauses = pauses.clone();
             async move {
                 // An error means that the test is over.
-                let _ = is_paused.wait_for(|is_paused| !is_paused).await;
+                let _ = pauses.wait_for(|pauses| *pauses == 0).await;
                 item
             }
         });

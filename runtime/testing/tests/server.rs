@@ -336,10 +336,12 @@ async fn a_paused_watch_cache_serves_what_it_had() {
     };
     maps.create(&config_map("a", "1")).await.unwrap();
     until("the cache has a", async || stale().await == 1).await;
-    let paused = control.pause_watch_cache();
+    let paused = [control.pause_watch_cache(), control.pause_watch_cache()];
     maps.create(&config_map("b", "1")).await.unwrap();
+    let [first, second] = paused;
+    drop(first);
     assert_eq!(stale().await, 1);
-    drop(paused);
+    drop(second);
     until("the cache has b", async || stale().await == 2).await;
 }
 
