@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use apiloom_meta::kind::SmolStr;
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt as _};
+use http::header::UPGRADE;
 use http::{Method, Request, Response};
 use http_body::{Frame, SizeHint};
 use tokio::time::timeout;
@@ -109,9 +110,13 @@ impl Client {
 /// A transport that sends requests other than reads only while a guard permits it: see [`Client::guarded`]. A write that has
 /// no response when the permission ends is given up; the server may still execute it within the time for which others wait.
 ///
-/// The guard is asked at each step of sending, so a process that stood still in the middle of a write does not send the
-/// rest of it when it goes on. It is no fence: what a connection had read of a write before it stood still, it may send
-/// later. Systems that must refuse that too compare the [`term`](Leadership::term).
+/// A request with `Upgrade`, such as that of a WebSocket, is a write: what is sent over its socket can change anything. A
+/// socket that is open when the permission ends is not closed: close it when the leader's work ends.
+///
+/// The guard is asked before a request is passed on, each time that it makes progress, and when its body is read. It is no
+/// fence: [`HttpTransport`](crate::transport::HttpTransport) reads bodies of up to 64 MiB whole before it has a connection,
+/// and what a connection got of a write before the process stood still, it may send later. Systems that must refuse that
+/// too compare the [`term`](Leadership::term).
 #[derive(Clone)]
 pub struct GuardedTransport {
     inner: Arc<dyn Transport>,
@@ -131,7 +136,8 @@ impl Transport for GuardedTransport {
         request: Request<Body>,
     ) -> BoxFuture<'static, Result<Response<Body>, TransportError>> {
         let is_read = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
-        if is_read {
+        // What is sent over a socket is no request, so the socket is not opened.
+        if is_read && !request.headers().contains_key(UPGRADE) {
             return self.inner.call(request);
         }
         let Self { inner, guard } = self.clone();
@@ -350,6 +356,16 @@ mod tests {
             api.0.lock().unwrap().requests.len(),
             requests,
             "nothing was sent"
+        );
+        let requests = api.0.lock().unwrap().requests.len();
+        let socket = client.request(Method::GET, "/api/v1/namespaces/a/pods/b/exec");
+        let socket = socket.header("Upgrade", "websocket").stream();
+        let error = socket.await.map(drop).unwrap_err();
+        assert!(error.to_string().contains("not the leader"), "{error}");
+        assert_eq!(
+            api.0.lock().unwrap().requests.len(),
+            requests,
+            "no socket was asked for"
         );
         leases.get("test").await.unwrap();
         run.task.await.unwrap().unwrap_err();
