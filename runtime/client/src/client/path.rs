@@ -92,9 +92,12 @@ pub(super) fn check_path(path: &str, query: &str) -> Result<(), Error> {
         "does not begin with a slash"
     } else if !is_plain(path) || !is_plain(query) {
         "has a character that must be encoded"
-    } else if path.contains("//") {
+    } else if with_plain_separators(path).contains("//") {
         "has an empty segment"
-    } else if path.split('/').any(is_dots) {
+    } else if with_plain_separators(path)
+        .split('/')
+        .any(|segment| segment == "." || segment == "..")
+    {
         "has a segment of dots"
     } else {
         return Ok(());
@@ -102,10 +105,12 @@ pub(super) fn check_path(path: &str, query: &str) -> Result<(), Error> {
     Err(Error::Request(format!("the path {path:?} {problem}")))
 }
 
-/// Whether a segment, encoded or not, is one that leads to another folder.
-fn is_dots(segment: &str) -> bool {
-    let decoded = segment.to_ascii_lowercase().replace("%2e", ".");
-    decoded == "." || decoded == ".."
+/// The path as servers and proxies may read it that decode dots and slashes, and take a backslash for a slash.
+fn with_plain_separators(path: &str) -> String {
+    let path = path.to_ascii_lowercase().replace("%2e", ".");
+    path.replace("%2f", "/")
+        .replace("%5c", "/")
+        .replace('\\', "/")
 }
 
 /// Appends a parameter to a query.
@@ -181,6 +186,12 @@ mod tests {
             "/a/%2e%2E/b",
             "/.",
             "/a/.%2e",
+            "/a/..%2Fb",
+            "/a/x%2f..%2fy",
+            "/a/x%5C%2E%2e%5cy",
+            "/a/..\\b",
+            "/a/%2Fb",
+            "/%5cother/x",
             "/a b",
             "/a\r\nx: y",
             "/a#b",
