@@ -60,18 +60,49 @@ pub(super) fn text(bytes: &[u8]) -> String {
     printable.collect::<String>().trim().to_owned()
 }
 
+/// What serde writes before a value in backticks. Names of fields are in backticks too, and are shown.
+const BEFORE_VALUES: [&str; 5] = [
+    "unknown variant `",
+    "boolean `",
+    "integer `",
+    "floating point `",
+    "character `",
+];
+
 /// The message of a decoder without the values that it quotes: `invalid type: string "…", expected i32`.
 pub(super) fn reason(message: &str) -> String {
-    let bytes = message.as_bytes();
     let mut shown = String::new();
-    let mut next = 0;
-    while let Some(quote) = message[next..].find('"').map(|at| next + at) {
-        shown.push_str(&message[next..quote]);
-        shown.push_str("\"…\"");
-        next = piece_end(bytes, quote);
+    let mut rest = message;
+    loop {
+        let starts = BEFORE_VALUES.iter().filter_map(|before| {
+            let start = rest.find(before)?;
+            Some(start + before.len())
+        });
+        let quote = rest.find('"');
+        match (starts.min(), quote) {
+            (Some(start), quote) if quote.is_none_or(|quote| start <= quote) => {
+                shown.push_str(&rest[..start]);
+                shown.push('…');
+                rest = &rest[start..];
+                rest = &rest[value_end(rest)..];
+            }
+            (_, Some(quote)) => {
+                shown.push_str(&rest[..quote]);
+                shown.push_str("\"…\"");
+                rest = &rest[piece_end(rest.as_bytes(), quote)..];
+            }
+            _ => break,
+        }
     }
-    shown.push_str(&message[next..]);
+    shown.push_str(rest);
     shown
+}
+
+/// The end of a value in backticks, at the last one of them: the value is written as it is, and can have some too.
+fn value_end(text: &str) -> usize {
+    let end = ["`, expected ", "`, there are no variants", "`"];
+    let end = end.iter().find_map(|end| text.rfind(end));
+    end.unwrap_or(text.len())
 }
 
 #[cfg(test)]
@@ -104,5 +135,41 @@ mod tests {
         );
         assert_eq!(reason(r#"missing field `a`"#), "missing field `a`");
         assert_eq!(reason("open \"x"), "open \"…\"");
+        for (message, shown) in [
+            (
+                "unknown field `a`, expected `b`",
+                "unknown field `a`, expected `b`",
+            ),
+            (
+                "unknown variant `a`, expected `b` or `c` at line 1",
+                "unknown variant `…`, expected `b` or `c` at line 1",
+            ),
+            (
+                "unknown variant `a`b\"`, expected x`, expected one of `c`, `d`",
+                "unknown variant `…`, expected one of `c`, `d`",
+            ),
+            (
+                "unknown variant `a`, there are no variants",
+                "unknown variant `…`, there are no variants",
+            ),
+            (
+                "invalid type: integer `5`, expected `x` at line 1",
+                "invalid type: integer `…`, expected `x` at line 1",
+            ),
+            (
+                "invalid value: character `\"`, expected \"y\"",
+                "invalid value: character `…`, expected \"…\"",
+            ),
+            (
+                "invalid value: string \"integer `5`, expected \", expected i32",
+                "invalid value: string \"…\", expected i32",
+            ),
+            (
+                "invalid type: floating point `5",
+                "invalid type: floating point `…",
+            ),
+        ] {
+            assert_eq!(reason(message), shown);
+        }
     }
 }
