@@ -213,7 +213,7 @@ macro_rules! __setter {
             value => value.into_iter().map(::core::convert::Into::<::std::string::String>::into).collect::<::std::vec::Vec<_>>() }
     };
     (@text_map $before:ident $field:ident $json:literal) => {
-        $crate::__setter! { @set $before $field $json [Key: ::core::convert::Into<::std::string::String>, Text: ::core::convert::Into<::std::string::String>] (impl ::core::iter::IntoIterator<Item = (Key, Text)>) set
+        $crate::__setter! { @set $before $field $json [] (impl ::core::iter::IntoIterator<Item = (impl ::core::convert::Into<::std::string::String>, impl ::core::convert::Into<::std::string::String>)>) set
             value => value.into_iter().map(|(key, text)| (key.into(), text.into())).collect::<::std::collections::BTreeMap<::std::string::String, _>>() }
     };
     (@value $before:ident $field:ident $json:literal ($type:ty)) => {
@@ -224,7 +224,7 @@ macro_rules! __setter {
             value => value.into_iter().collect::<::std::vec::Vec<_>>() }
     };
     (@map $before:ident $field:ident $json:literal ($type:ty)) => {
-        $crate::__setter! { @set $before $field $json [Key: ::core::convert::Into<::std::string::String>] (impl ::core::iter::IntoIterator<Item = (Key, $type)>) set
+        $crate::__setter! { @set $before $field $json [] (impl ::core::iter::IntoIterator<Item = (impl ::core::convert::Into<::std::string::String>, $type)>) set
             value => value.into_iter().map(|(key, value)| (key.into(), value)).collect::<::std::collections::BTreeMap<::std::string::String, _>>() }
     };
     (@nullable $before:ident $field:ident $json:literal ($type:ty)) => {

@@ -7,7 +7,7 @@ use apiloom_meta::OwnerReference;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use self::declared::{ConfigMap, Layer, Layout, Namespace, Source};
+use self::declared::{ConfigMap, Key, Layer, Layout, Namespace, Source, Text};
 use super::{Configuration, ExtractError, Part as _};
 
 #[allow(unreachable_pub, dead_code, reason = "the macro is for public modules")]
@@ -30,10 +30,16 @@ mod declared {
             words "words": texts,
             sizes "sizes": list(u16),
             weights "weights": map(u16),
+            keys "keys": map(Key),
+            texts "texts": list(Text),
             weight "weight": value(f64),
             inlined "": flat(Layout);
         kind Namespace(cluster, status) of core::Namespace: ;
         part Layout:
+            width "width": value(i32);
+        part Key:
+            width "width": value(i32);
+        part Text:
             width "width": value(i32);
         part Layer:
             name "name": text,
@@ -77,6 +83,16 @@ fn trap_46_an_untouched_builder_has_type_and_name_only() {
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}),
     );
     check(&Layer::new(), json!({}));
+}
+
+#[test]
+fn builders_may_be_called_as_type_parameters_often_are() {
+    check_fields(
+        &config()
+            .keys([("a", Key::new().width(1))])
+            .texts([Text::new().width(2)]),
+        json!({"keys": {"a": {"width": 1}}, "texts": [{"width": 2}]}),
+    );
 }
 
 #[test]
