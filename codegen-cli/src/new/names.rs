@@ -5,11 +5,13 @@ use apiloom_meta::names::dns_subdomain;
 /// Maximum length of a package's name, which is a label of its group.
 const MAX_NAME: usize = 63;
 
-/// Names that would be those of other crates in the package.
-const TAKEN: [&str; 8] = [
+/// Names that would be those of other crates in the package, or of its modules.
+const TAKEN: [&str; 10] = [
     "alloc",
     "apiloom",
+    "controller",
     "core",
+    "generated",
     "proc-macro",
     "serde",
     "std",
@@ -67,7 +69,7 @@ pub(super) fn check_package(name: &str) -> Result<(), String> {
         let what = if is_keyword {
             "a keyword of Rust"
         } else {
-            "the name of another crate"
+            "the name of another crate, or of a module of the package"
         };
         return Err(format!(
             "`{name}` cannot be the name of a package: it is {what}\n  help: choose another one with --name, such as `{name}-api`"
@@ -179,6 +181,11 @@ mod tests {
         check(&check_package("async"), "a keyword of Rust");
         check(&check_package("tokio"), "the name of another crate");
         check(&check_package("apiloom-meta"), "the name of another crate");
+        check(&check_package("controller"), "a module of the package");
+        check(
+            &check_package("generated"),
+            "--name, such as `generated-api`",
+        );
     }
 
     #[test]
