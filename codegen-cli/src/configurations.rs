@@ -416,7 +416,7 @@ impl<'a> Reach<'a> {
         };
         let setters: Vec<String> = inputs
             .iter()
-            .map(|input| unique(&input.name.text))
+            .map(|input| unique(&nameable(&input.name.text)))
             .collect();
         let writer = Writer { reach: self, names };
         let inputs = inputs.iter().zip(setters);
@@ -533,10 +533,19 @@ fn parsed(ty: &Code) -> Option<Type> {
     syn::parse2(quote::ToTokens::to_token_stream(ty)).ok()
 }
 
+/// The name, with an underscore if it is a keyword that cannot be written raw: a variant may be called `Crate`.
+fn nameable(name: &str) -> String {
+    match name {
+        "crate" | "self" | "super" | "Self" => format!("{name}_"),
+        _ => name.to_owned(),
+    }
+}
+
+/// The identifier with this name; syn does not know `gen`, a keyword since edition 2024.
 fn identifier(name: &str) -> String {
     match syn::parse_str::<syn::Ident>(name) {
-        Ok(_) => name.to_owned(),
-        Err(_) => format!("r#{name}"),
+        Ok(_) if name != "gen" => name.to_owned(),
+        _ => format!("r#{name}"),
     }
 }
 

@@ -155,6 +155,20 @@ part SourceFile:
 }
 
 #[test]
+fn variants_called_as_keywords_have_setters() {
+    let source = "#[apiloom::api] pub enum Source { Crate(String), Super(String), Gen(String) }";
+    check(
+        &(kind("pub source: Source,") + source),
+        "kind Thing(namespaced) of crate::Thing:
+  source \"source\": part(Source, edit_source);
+union Source:
+  crate_ \"crate\": text,
+  super_ \"super\": text,
+  r#gen \"gen\": text;",
+    );
+}
+
+#[test]
 fn kinds_without_clients_or_patch_have_none() {
     let source = kind("").replace("storage", "storage, no_client")
         + &kind("")
