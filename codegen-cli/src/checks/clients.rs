@@ -37,6 +37,7 @@ const COLLECTIONS: [&str; 6] = [
 /// A field of a path: its type without `Option` and `Box`, and where that is written.
 struct FieldType<'a> {
     module: ModuleId,
+    visibility: &'a syn::Visibility,
     ty: &'a Type,
     is_optional: bool,
 }
@@ -240,6 +241,13 @@ impl<'a> Checker<'a> {
                 ));
                 boxed(problem.help(ELSEWHERE))
             })?;
+            let around = &self.krate.module(field.module).path;
+            if !source::reachable(field.visibility, around) {
+                let problem = Problem::error(format!("the field `{}` is private", name.text));
+                return Err(boxed(
+                    problem.help("make it public: generated code reads it"),
+                ));
+            }
             let ident = if name.raw {
                 format!("r#{}", name.text)
             } else {
@@ -288,6 +296,7 @@ impl<'a> Checker<'a> {
         let (ty, is_optional) = without_option(&field.ty);
         Some(FieldType {
             module,
+            visibility: &field.vis,
             ty,
             is_optional,
         })
