@@ -8,6 +8,7 @@ use apiloom::prelude::*;
     method(verb = get),
     method(name = "Approve", verb = get),
     method(name = "fn", verb = get),
+    method(name = "gen", verb = get),
     method(name = "get", verb = get),
     method(name = "twice", verb = get),
     method(name = "twice", verb = get),

@@ -209,8 +209,11 @@ fn read_verb(arg: &Arg, d: &mut Diagnostics) -> Option<Spanned<MethodVerb>> {
 /// Checks the name of a function of a client.
 fn check_function(name: &Spanned<String>, d: &mut Diagnostics) -> bool {
     let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    // A keyword since edition 2024, which syn does not know.
+    let is_new_keyword = name.value == "gen";
     let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(is_inner)
+        && !is_new_keyword
         && syn::parse_str::<syn::Ident>(name).is_ok();
     if !is_name {
         bad_name(
