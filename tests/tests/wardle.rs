@@ -47,9 +47,13 @@ fn hello_is_under_60_lines() {
 
 #[test]
 fn generated_code_names_no_field_of_wardle() {
+    // But for builders, which have a method for each field.
     let generated = repository().join("examples/wardle/src/generated");
     for entry in std::fs::read_dir(generated).unwrap() {
         let path = entry.unwrap().path();
+        if path.ends_with("apply.rs") {
+            continue;
+        }
         let text = std::fs::read_to_string(&path).unwrap();
         for field in ["reference", "disallowed", "spec", "status"] {
             assert!(!text.contains(field), "{} names {field}", path.display());

@@ -338,7 +338,14 @@ mod tests {
             after: 13,
             keys: vec![Key::flunder("default", "a")],
         };
-        Model::new([10, 15], &puts, &[deletion], &Default::default()).unwrap()
+        Model::new(
+            [10, 15],
+            &puts,
+            &[deletion],
+            &Default::default(),
+            &Default::default(),
+        )
+        .unwrap()
     }
 
     fn event(kind: &str, revision: u64, name: &str) -> Item {

@@ -61,7 +61,8 @@ pub(crate) struct Model {
 
 impl Model {
     /// Builds the model of a store that is empty at `first`, from all writes up to `last`. The objects of one delete
-    /// request are deleted in any order; `told` has the object that each revision deleted.
+    /// request are deleted in any order; `told` has the object that each revision deleted. The servers themselves wrote the
+    /// revisions in `own`.
     ///
     /// # Errors
     /// When the number of revisions does not match the number of writes.
@@ -70,6 +71,7 @@ impl Model {
         puts: &[Put],
         deletions: &[Deletion],
         told: &BTreeMap<Revision, Key>,
+        own: &BTreeSet<Revision>,
     ) -> Result<Self, String> {
         let mut writes: BTreeMap<Revision, Vec<Put>> = BTreeMap::new();
         for put in puts {
@@ -88,7 +90,8 @@ impl Model {
         for writes in writes.values_mut() {
             writes.sort_by_key(|put| put.place);
         }
-        let mut unknown = (first + 1..=last).filter(|revision| !writes.contains_key(revision));
+        let mut unknown = (first + 1..=last)
+            .filter(|revision| !writes.contains_key(revision) && !own.contains(revision));
         let mut assigned = Vec::new();
         let mut revisions = Vec::new();
         for deletion in deletions {

@@ -1,10 +1,12 @@
 //! One run: servers, clients and writers of one seed, and the comparison at its end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use apiloom_tests::{created, revision};
-use serde_json::json;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -12,7 +14,7 @@ use crate::check::{check_listing, check_log, check_resumed};
 use crate::client::{Item, Log, Watcher};
 use crate::interest::Interest;
 use crate::list::{Lister, Listing, Wanted};
-use crate::model::{Model, Revision};
+use crate::model::{Model, Put, Revision};
 use crate::objects::{Key, NAMESPACES, Resource, Version, collection};
 use crate::outside::Outside;
 use crate::plan::Plan;
@@ -91,13 +93,38 @@ pub(crate) async fn run(setup: Setup, seed: u64) -> Result<(), String> {
     for (era, ledger) in past.into_iter().enumerate() {
         let bounds = [ledger.first(), ledger.newest()];
         let (puts, deletions) = ledger.parts();
-        models.push(Model::new(bounds, &puts, &deletions, &told(&logs[0], era))?);
+        let own = own_revisions(&site, bounds, &puts);
+        let told = told(&logs[0], era);
+        models.push(Model::new(bounds, &puts, &deletions, &told, &own)?);
     }
     for listing in &listings {
         check_listing(&models, listing)?;
     }
     logs.iter().try_for_each(|log| check_log(&models, log))?;
     check_counts(&models, &logs, &listings)
+}
+
+/// The revisions at which servers over etcd have written the records of the kinds that they serve, or these have ended.
+fn own_revisions(site: &Site, [first, last]: [Revision; 2], puts: &[Put]) -> BTreeSet<Revision> {
+    let Some(cluster) = site.etcd() else {
+        return BTreeSet::new();
+    };
+    let known: BTreeSet<Revision> = puts.iter().map(|put| put.revision).collect();
+    let [key, range_end] =
+        ["/registry/apiloom/", "/registry/apiloom0"].map(|key| STANDARD.encode(key));
+    let records = |revision: Revision| {
+        let range =
+            json!({"key": key, "range_end": range_end, "revision": revision, "keys_only": true});
+        let mut answer = Value::Null;
+        tokio::task::block_in_place(|| {
+            cluster.with_etcd(|etcd| answer = etcd.gateway("/v3/kv/range", &range));
+        });
+        answer["kvs"].take()
+    };
+    (first + 1..=last)
+        .filter(|revision| !known.contains(revision))
+        .filter(|revision| records(revision - 1) != records(*revision))
+        .collect()
 }
 
 /// Checks that enough happened for the comparison to be meaningful.
