@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use apiloom::meta::kind::{
     Conversion, ConversionMethod, Converter, InMemoryConversion, ResourceDef, SchemaSource,
@@ -150,7 +151,10 @@ impl Converter for Painter {
         self.calls.fetch_add(1, Ordering::AcqRel);
         self.documents.fetch_add(documents.len(), Ordering::AcqRel);
         // A converter is far away.
-        tokio::task::yield_now().await;
+        match self.mistake {
+            "slow" => tokio::time::sleep(Duration::from_millis(50)).await,
+            _ => tokio::task::yield_now().await,
+        }
         let convert = |document: &Bytes| {
             let object: Value = serde_json::from_slice(document).unwrap();
             assert_ne!(object["apiVersion"], to.to_string(), "nothing to convert");
@@ -337,11 +341,56 @@ async fn kinds_convert_asynchronously() {
     server.stop().await;
 }
 
+/// Stores v2 of the spoons from now on.
+async fn store_v2(server: &Served, painter: &Arc<Painter>) {
+    let v1 = ResourceDef {
+        storage: false,
+        ..spoon("v1", "color", None)
+    };
+    let method = ConversionMethod::Asynchronous(Arc::clone(painter) as _);
+    let v2 = ResourceDef {
+        storage: true,
+        ..spoon("v2", "colour", Some(method))
+    };
+    let change = CatalogChange::new().definition(v1).definition(v2);
+    server.registry.change(change).await.unwrap();
+}
+
+/// The collector looks at its progress more often than this converter answers.
+#[tokio::test]
+async fn the_garbage_collector_waits_for_a_slow_conversion() {
+    let painter = Painter::new("slow");
+    let method = ConversionMethod::Asynchronous(Arc::clone(&painter) as _);
+    let server = serve_spoons(method, "colour").await;
+    let loopback = &server.loopback.privileged();
+    for name in ["a", "b", "c", "d", "e"] {
+        let (code, _) = call(loopback, "POST", &url("v1", ""), &named(name, &json!({}))).await;
+        assert_eq!(code, 201);
+    }
+    store_v2(&server, &painter).await;
+    let foreground = json!({"propagationPolicy": "Foreground"});
+    let (code, _) = call(loopback, "DELETE", &url("v2", "/a"), &foreground).await;
+    assert_eq!(code, 200);
+    let started = Instant::now();
+    while call(loopback, "GET", &url("v2", "/a"), &Value::Null)
+        .await
+        .0
+        != 404
+    {
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "the collector does not get on"
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    server.stop().await;
+}
+
 #[tokio::test]
 async fn stored_objects_of_another_version_are_converted_by_their_readers() {
-    let method = |painter: &Arc<Painter>| ConversionMethod::Asynchronous(Arc::clone(painter) as _);
     let painter = Painter::new("");
-    let server = serve_spoons(method(&painter), "colour").await;
+    let method = ConversionMethod::Asynchronous(Arc::clone(&painter) as _);
+    let server = serve_spoons(method, "colour").await;
     let loopback = &server.loopback.privileged();
     call(
         loopback,
@@ -350,17 +399,7 @@ async fn stored_objects_of_another_version_are_converted_by_their_readers() {
         &named("a", &json!({"color": "red"})),
     )
     .await;
-    // From now on v2 is stored.
-    let v1 = ResourceDef {
-        storage: false,
-        ..spoon("v1", "color", None)
-    };
-    let v2 = ResourceDef {
-        storage: true,
-        ..spoon("v2", "colour", Some(method(&painter)))
-    };
-    let change = CatalogChange::new().definition(v1).definition(v2);
-    server.registry.change(change).await.unwrap();
+    store_v2(&server, &painter).await;
     for (version, color) in [("v1", "color"), ("v2", "colour")] {
         let (_, got) = call(loopback, "GET", &url(version, "/a"), &Value::Null).await;
         assert_eq!(got["spec"], json!({color: "red"}));

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use apiloom_meta::{ApiError, Object};
@@ -312,6 +313,8 @@ struct OpenWatch {
     unsent: Option<PendingEvent>,
     /// Whether a bookmark is due as soon as all changes up to `sent` are delivered.
     owes_bookmark: bool,
+    /// Whether the next change is waited for, and none is converted.
+    is_idle: Arc<AtomicBool>,
 }
 
 impl OpenWatch {
@@ -325,6 +328,7 @@ impl OpenWatch {
             sent: Revision(0),
             unsent: None,
             owes_bookmark: false,
+            is_idle: Arc::default(),
         }
     }
 
@@ -531,6 +535,13 @@ impl WatchEvents {
         Some(opened.delivered)
     }
 
+    /// Whether [`WatchEvents::next`] only waits for a change. Otherwise its future should not be dropped: an asynchronous
+    /// conversion would begin again, and one that takes long would never end. False after the end.
+    pub(crate) fn idle(&self) -> Arc<AtomicBool> {
+        let opened = self.opened.as_ref();
+        opened.map_or_else(|_| Arc::default(), |opened| Arc::clone(&opened.is_idle))
+    }
+
     /// Whether an event may be available without waiting.
     pub fn is_ready(&self) -> bool {
         self.opened.as_ref().is_ok_and(|opened| {
@@ -706,12 +717,15 @@ impl Watcher<'_> {
     }
 
     async fn wait(&mut self) -> Next {
+        self.opened.is_idle.store(true, Ordering::Relaxed);
         // Bookmarks first: a stream of changes that the selectors exclude must not starve them.
-        tokio::select! {
+        let next = tokio::select! {
             biased;
             due = self.lifetime.due() => due,
             next = self.opened.changes.next() => next,
-        }
+        };
+        self.opened.is_idle.store(false, Ordering::Relaxed);
+        next
     }
 
     fn bookmark(&self, revision: Revision, ends_initial_events: bool) -> WatchEvent {

@@ -1,6 +1,7 @@
 //! The metadata of all objects of a kind, as they change, for the graph.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -81,6 +82,21 @@ impl Reporter {
         });
     }
 
+    /// Waits until the feed may have reached the revision that is waited for, and converts nothing.
+    async fn may_be_reached_idle(
+        &mut self,
+        mut cache: Option<&mut watch::Receiver<Revision>>,
+        checked: &mut Revision,
+        idle: &AtomicBool,
+    ) {
+        loop {
+            self.may_be_reached(cache.as_deref_mut(), checked).await;
+            if idle.load(Ordering::Relaxed) {
+                return;
+            }
+        }
+    }
+
     /// Waits until the feed may have reached the revision that is waited for.
     async fn may_be_reached(
         &mut self,
@@ -143,13 +159,15 @@ async fn follow_once(
     let cache = endpoint.resource().cache.as_ref();
     let mut revisions = cache.map(|cache| cache.revisions());
     let mut checked = Revision(0);
+    let idle = events.idle();
     let def = endpoint.def();
     let mut listed = Some(HashSet::new());
     loop {
         let event = tokio::select! {
             biased;
             event = events.next() => event,
-            () = reporter.may_be_reached(revisions.as_mut(), &mut checked) => {
+            // A conversion would begin again with each look at the progress.
+            () = reporter.may_be_reached_idle(revisions.as_mut(), &mut checked, &idle) => {
                 reporter.set_reached(events.delivered());
                 continue;
             }

@@ -378,8 +378,8 @@ impl Collector {
             .await
     }
 
-    /// Deletes an object in the state that was judged. If only other things than its owners have changed since, in that
-    /// of now.
+    /// Deletes an object in the state that was judged. If only things have changed since that the judgement did not depend
+    /// on, in that of now.
     async fn delete(
         &self,
         uid: Uid,
@@ -399,7 +399,9 @@ impl Collector {
             let now = self.requests.metadata(target).await?;
             match now.filter(|now| has_uid(now, uid)) {
                 None => return Ok(()),
-                Some(now) if now.owner_references == judged.owner_references => latest = now,
+                // A client deleted it meanwhile: its policy counts, and the event is on the way.
+                Some(now) if now.deletion_timestamp.is_some() => return Ok(()),
+                Some(now) if is_as_judged(&now, &judged) => latest = now,
                 Some(_) => return Err(error),
             }
         }
@@ -462,6 +464,11 @@ impl Collector {
         let set = self.requests.set(target, latest, "finalizers", json!(kept));
         set.await.map(drop)
     }
+}
+
+/// Whether what an object is judged by is still the same: its owners, and the finalizers that say how it is deleted.
+fn is_as_judged(now: &ObjectMeta, judged: &ObjectMeta) -> bool {
+    now.owner_references == judged.owner_references && now.finalizers == judged.finalizers
 }
 
 /// What a feed reports to. Once the feed is ended, it is ignored: the next one of its kind may know more.
