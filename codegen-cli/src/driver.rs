@@ -2,6 +2,7 @@
 
 mod diff;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::client_crate;
@@ -12,7 +13,7 @@ use crate::generate::{self, Files, RelPath, Settings};
 use crate::model::Model;
 use crate::numbers::{LOCK, Numbers};
 use crate::outputs::{Change, ChangeKind, MANIFEST, Manifest, Phase, Plan};
-use crate::package::{Package, ServerPackage};
+use crate::package::{MAIN, Package, ServerPackage};
 use crate::source_model;
 use crate::{build, cargo};
 
@@ -84,13 +85,50 @@ fn package_files(
         generation.find_edits(Phase::Schema)?;
         return generation.finish(console);
     }
-    let options = cargo::Options {
-        target_dir: flags.target_dir.clone(),
-        ..cargo::Options::default()
+    let built;
+    let server = if let Some(server) = &flags.server {
+        check_age(server, package)?;
+        server
+    } else {
+        let options = cargo::Options {
+            target_dir: flags.target_dir.clone(),
+            ..cargo::Options::default()
+        };
+        built = build::build(package, &options, console)?;
+        &built
     };
-    let server = build::build(package, &options, console)?;
-    generation.schema(&server, console)?;
+    generation.schema(server, console)?;
     generation.finish(console)
+}
+
+/// Refuses a server that was built before the newest of the package's files, as cargo would build it again.
+fn check_age(server: &Path, package: &Package) -> Result<(), Failure> {
+    let changed = |path: &Path| {
+        fs::metadata(path)
+            .and_then(|metadata| metadata.modified())
+            .map_err(|error| format!("cannot read {}: {error}", path.display()))
+    };
+    let built = changed(server)?;
+    let mut paths = vec![package.dir.join("Cargo.toml"), package.dir.join("src")];
+    if let Ok(server) = package.server() {
+        paths.push(package.dir.join(&server.dir).join(MAIN));
+    }
+    while let Some(path) = paths.pop() {
+        if path.is_dir() {
+            let entries = fs::read_dir(&path)
+                .and_then(|entries| entries.collect::<Result<Vec<_>, _>>())
+                .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+            paths.extend(entries.iter().map(fs::DirEntry::path));
+        } else if changed(&path)? > built {
+            return Err(format!(
+                "{} was built before {} changed\n  help: build it again, or leave out --server",
+                server.display(),
+                path.display()
+            )
+            .into());
+        }
+    }
+    Ok(())
 }
 
 /// How differences are handled.

@@ -49,8 +49,11 @@ pub(crate) struct Generate {
     /// Write clients of the kinds to this folder too, as a package of their own
     #[arg(long, value_name = "DIR")]
     pub(crate) client_crate: Option<PathBuf>,
+    /// Take OpenAPI and CRDs from this server of the package, which was built before, instead of building it
+    #[arg(long, value_name = "FILE", conflicts_with = "fast")]
+    pub(crate) server: Option<PathBuf>,
     /// Build in this folder instead of cargo's own, or apiloom's for a package outside of its workspace
-    #[arg(long, value_name = "DIR", conflicts_with = "fast")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["fast", "server"])]
     pub(crate) target_dir: Option<PathBuf>,
 }
 

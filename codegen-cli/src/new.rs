@@ -130,6 +130,7 @@ fn generate(path: &Path, console: &mut Console<'_>) -> Result<(), Failure> {
         fast: true,
         force: false,
         client_crate: None,
+        server: None,
         target_dir: None,
     };
     let mut quiet = Console {

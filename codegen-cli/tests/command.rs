@@ -156,6 +156,28 @@ fn schema_documents_are_checked() {
 }
 
 #[test]
+fn a_server_that_was_built_before_is_not_built_again() {
+    let package = Package::new();
+    assert!(package.apiloom("generate", &[]).status.success());
+    let built = package.path("target/debug/solo-server");
+    let built = built.to_str().expect("a path in Unicode");
+    let phases = "generating code of solo\ngenerating OpenAPI documents and CRDs of solo\n";
+    let flags = ["--check", "--server", built];
+    let out = "solo: 9 generated files, all fresh\n";
+    package.check("generate", &flags, 0, out, phases);
+
+    let source = package.path("src/lib.rs");
+    let text = fs::read(&source).expect("the source");
+    fs::write(&source, text).expect("the same source, written later");
+    let err = format!(
+        "generating code of solo\n\
+         error: {} was built before solo/src/lib.rs changed\n  help: build it again, or leave out --server\n",
+        built.replace(&package.root.path().display().to_string(), "ROOT")
+    );
+    package.check("generate", &flags, 1, "", &err);
+}
+
+#[test]
 fn schema_documents_are_not_checked_against_outdated_code() {
     let package = Package::new();
     fs::remove_file(package.path("src/generated/mod.rs")).expect("a generated file");
