@@ -1,0 +1,178 @@
+//! CustomResourceDefinitions of other projects, which `tests/corpus/fetch` obtains. `tests/corpus/definitions.txt` lists
+//! them: the file, the beginning of its SHA-256, and what it makes use of. With UPDATE=1 the test writes that table.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on panics, and says where"
+)]
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use apiloom_tests::repository;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+const TABLE: &str = "tests/corpus/definitions.txt";
+
+struct Definition {
+    /// `PROJECT/NAME`, or `PROJECT@RELEASE/NAME`.
+    file: String,
+    sum: String,
+    document: Value,
+}
+
+impl Definition {
+    fn versions(&self) -> &[Value] {
+        self.document["spec"]["versions"].as_array().unwrap()
+    }
+}
+
+/// All that were fetched, in the order of their files.
+static DEFINITIONS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
+    let root = repository().join("target/tools/crds");
+    let fetched = fs::read_to_string(root.join("packages.txt")).unwrap_or_default();
+    let listed = fs::read_to_string(repository().join("tests/corpus/packages.txt")).unwrap();
+    assert_eq!(fetched, listed, "{}: run tests/tools", root.display());
+    let mut files: Vec<_> = folder(&root).filter(|path| path.is_dir()).collect();
+    files = files.iter().flat_map(|path| folder(path)).collect();
+    files.sort();
+    let read = |path: &Path| {
+        let bytes = fs::read(path).unwrap();
+        let sum = Sha256::digest(&bytes);
+        let document = serde_saphyr::from_slice(&bytes)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let file = path.strip_prefix(&root).unwrap().with_extension("");
+        Definition {
+            file: file.to_str().unwrap().to_owned(),
+            sum: sum[..8].iter().fold(String::new(), |mut sum, byte| {
+                write!(sum, "{byte:02x}").unwrap();
+                sum
+            }),
+            document,
+        }
+    };
+    files.iter().map(|path| read(path)).collect()
+});
+
+fn folder(path: &Path) -> impl Iterator<Item = std::path::PathBuf> + use<> {
+    fs::read_dir(path)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+}
+
+/// What of CustomResourceDefinitions a definition makes use of, beside plain fields.
+fn features(definition: &Definition) -> BTreeSet<&'static str> {
+    let mut found = BTreeSet::new();
+    let spec = &definition.document["spec"];
+    if spec["conversion"]["strategy"] == "Webhook" {
+        found.insert("conversion-webhook");
+    }
+    if definition.versions().len() > 1 {
+        found.insert("several-versions");
+    }
+    for version in definition.versions() {
+        if version["subresources"].get("scale").is_some() {
+            found.insert("scale");
+        }
+        keywords(&version["schema"]["openAPIV3Schema"], &mut found);
+    }
+    found
+}
+
+fn keywords(schema: &Value, found: &mut BTreeSet<&'static str>) {
+    for (keyword, name) in [
+        ("$ref", "reference"),
+        ("default", "default"),
+        ("nullable", "nullable"),
+        ("oneOf", "one-of"),
+        ("x-kubernetes-embedded-resource", "embedded-resource"),
+        ("x-kubernetes-int-or-string", "int-or-string"),
+        ("x-kubernetes-preserve-unknown-fields", "preserve-unknown"),
+        ("x-kubernetes-validations", "cel"),
+    ] {
+        if schema
+            .get(keyword)
+            .is_some_and(|value| value != &Value::Bool(false))
+        {
+            found.insert(name);
+        }
+    }
+    if schema["x-kubernetes-list-type"] == "map" {
+        found.insert("list-map");
+    }
+    let named = schema["properties"].as_object().into_iter().flatten();
+    named.for_each(|(_, property)| keywords(property, found));
+    for keyword in ["allOf", "anyOf", "oneOf"] {
+        let schemas = schema[keyword].as_array().into_iter().flatten();
+        schemas.for_each(|schema| keywords(schema, found));
+    }
+    for keyword in ["items", "additionalProperties", "not"] {
+        if schema[keyword].is_object() {
+            keywords(&schema[keyword], found);
+        }
+    }
+}
+
+#[test]
+fn the_fetched_definitions_are_those_of_the_table() {
+    let mut table = String::new();
+    for definition in &*DEFINITIONS {
+        let features = Vec::from_iter(features(definition)).join(",");
+        let features = if features.is_empty() { "-" } else { &features };
+        let Definition { file, sum, .. } = definition;
+        writeln!(table, "{file} {sum} {features}").unwrap();
+    }
+    let path = repository().join(TABLE);
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&path, &table).unwrap();
+    }
+    let committed = fs::read_to_string(path).unwrap_or_default();
+    let committed = BTreeSet::from_iter(committed.lines());
+    let found = BTreeSet::from_iter(table.lines());
+    let missing: Vec<_> = committed.difference(&found).collect();
+    let surplus: Vec<_> = found.difference(&committed).collect();
+    assert!(
+        missing.is_empty() && surplus.is_empty(),
+        "{TABLE} has {missing:#?}, fetched were {surplus:#?}"
+    );
+}
+
+#[test]
+fn there_are_150_definitions_of_12_projects() {
+    let projects = DEFINITIONS.iter().map(|definition| {
+        let folder = definition.file.split_once('/').unwrap().0;
+        folder
+            .split_once('@')
+            .map_or(folder, |(project, _)| project)
+    });
+    let projects: BTreeSet<_> = projects.collect();
+    assert!(projects.len() >= 12, "{projects:?}");
+    assert!(DEFINITIONS.len() >= 150, "{}", DEFINITIONS.len());
+}
+
+#[test]
+fn every_file_is_one_definition_with_its_name() {
+    for Definition { file, document, .. } in &*DEFINITIONS {
+        assert_eq!(document["apiVersion"], "apiextensions.k8s.io/v1", "{file}");
+        assert_eq!(document["kind"], "CustomResourceDefinition", "{file}");
+        let spec = &document["spec"];
+        let name = format!(
+            "{}.{}",
+            spec["names"]["plural"].as_str().unwrap(),
+            spec["group"].as_str().unwrap()
+        );
+        assert_eq!(document["metadata"]["name"], *name, "{file}");
+        assert_eq!(file.split_once('/').unwrap().1, name);
+        let versions = spec["versions"].as_array().unwrap();
+        let stored = versions.iter().filter(|version| version["storage"] == true);
+        assert_eq!(stored.count(), 1, "{file}");
+        assert!(
+            versions.iter().all(|version| version["schema"].is_object()),
+            "{file}"
+        );
+    }
+}
