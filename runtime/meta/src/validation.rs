@@ -3,6 +3,9 @@
 //! Works on the type-erased object. The schema has refused values of the wrong type before, so they count as absent
 //! here.
 
+#[cfg(feature = "schema")]
+mod embedded;
+
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -19,6 +22,8 @@ use crate::names;
 use crate::object::Object;
 use crate::types::{OwnerReference, Time};
 
+#[cfg(feature = "schema")]
+pub use self::embedded::embedded_errors;
 pub use crate::labels::label_errors;
 pub use crate::managed_fields::limits::FIELD_MANAGER_MAX_BYTES;
 

@@ -360,7 +360,7 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
         value: impl FnOnce() -> Value,
     ) -> Value {
         match self.node {
-            Some(node) if !node.types.takes(types) => {
+            Some(node) if !node.types.takes(types) && !node.is_custom => {
                 self.walk.wrong_type(node, &found(), self.path);
                 Value::Null
             }
@@ -372,8 +372,8 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
         // Go parses times, quantities and similar types while decoding, so a malformed one is a type error, not an
         // invalid value.
         let read = match self.node {
-            Some(node) => format::read(node, value),
-            None => Ok(value),
+            Some(node) if !node.is_custom => format::read(node, value),
+            _ => Ok(value),
         };
         match read {
             Ok(value) => self.typed(
@@ -409,7 +409,7 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
     }
 
     fn integer(self, number: Number) -> Value {
-        let Some(node) = self.node else {
+        let Some(node) = self.node.filter(|node| !node.is_custom) else {
             return Value::Number(number);
         };
         if node.types.takes(Types::NUMBER) {
@@ -489,15 +489,13 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
         {
             return Ok(self.integer(whole));
         }
-        if let Some(node) = self
-            .node
-            .filter(|node| number::overflows(node.format.as_deref(), value))
-        {
+        let typed = self.node.filter(|node| !node.is_custom);
+        if let Some(node) = typed.filter(|node| number::overflows(node.format.as_deref(), value)) {
             self.walk
                 .wrong_type(node, &format!("number {}", go_number(value)), self.path);
             return Ok(Value::Null);
         }
-        let wants_integer = self.node.is_some_and(|node| {
+        let wants_integer = typed.is_some_and(|node| {
             node.types.takes(Types::INTEGER) && !node.types.takes(Types::NUMBER)
         });
         if wants_integer && value == 0.0 && value.is_sign_negative() {
@@ -522,7 +520,8 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut access: A) -> Result<Value, A::Error> {
-        if let Some(node) = self.node.filter(|node| !node.types.takes(Types::ARRAY)) {
+        let typed = self.node.filter(|node| !node.is_custom);
+        if let Some(node) = typed.filter(|node| !node.types.takes(Types::ARRAY)) {
             self.walk.wrong_type(node, "array", self.path);
             while access
                 .next_element_seed(Skip {
@@ -532,7 +531,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
             {}
             return Ok(Value::Null);
         }
-        let items = self.node.and_then(|node| node.items.as_deref());
+        let items = self.node.and_then(Node::item);
         let path = self.path;
         let mut elements = Vec::new();
         self.walk.expand(0)?;
@@ -542,7 +541,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
                 break;
             };
             elements.push(match items {
-                Some(node) if element.is_null() => zero(node),
+                Some(node) if element.is_null() && !node.is_custom => zero(node),
                 _ => element,
             });
         }
@@ -550,7 +549,8 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut access: A) -> Result<Value, A::Error> {
-        if let Some(node) = self.node.filter(|node| !node.types.takes(Types::OBJECT)) {
+        let typed = self.node.filter(|node| !node.is_custom);
+        if let Some(node) = typed.filter(|node| !node.types.takes(Types::OBJECT)) {
             self.walk.wrong_type(node, "object", self.path);
             while access
                 .next_key_seed(Key {
@@ -622,7 +622,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
                 None => {
                     fields.insert(key, value);
                 }
-                Some(node) if is_data => {
+                Some(node) if is_data && !node.is_custom => {
                     fields.insert(key, zero(node));
                 }
                 Some(_) => {

@@ -101,7 +101,8 @@ fn value(value: &Value, node: Option<&Node>, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends an object: the properties of its node in their order, then the other fields sorted.
+/// Appends an object: the properties of its node in their order, then the other fields sorted. All fields of a custom
+/// resource are sorted.
 fn fields(members: &Map<String, Value>, node: Option<&Node>, out: &mut Vec<u8>) {
     out.push(b'{');
     let mut separator: &[u8] = b"";
@@ -112,7 +113,8 @@ fn fields(members: &Map<String, Value>, node: Option<&Node>, out: &mut Vec<u8>) 
         self::value(value, node, out);
     };
     let mut left = members.len();
-    for property in node.iter().flat_map(|node| &node.properties) {
+    let ordered = node.filter(|node| !node.is_custom);
+    for property in ordered.iter().flat_map(|node| &node.properties) {
         if left == 0 {
             break;
         }
@@ -123,7 +125,7 @@ fn fields(members: &Map<String, Value>, node: Option<&Node>, out: &mut Vec<u8>) 
     }
     if left > 0 {
         for (name, value) in members {
-            match node {
+            match ordered {
                 Some(node) if node.property(name).is_some() => {}
                 _ => member(name, value, node.and_then(|node| child(node, name))),
             }

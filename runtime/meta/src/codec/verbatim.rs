@@ -3,6 +3,8 @@
 //! Most stored documents were written with the current schema. One pass over the bytes, with the schema, decides; in
 //! case of doubt a document counts as different, and is decoded, pruned, defaulted and encoded.
 
+use std::cmp::Ordering;
+
 use super::canonical::{Canonical, MAX_DEPTH};
 use super::decode::decode;
 use super::decoded::Format;
@@ -74,13 +76,18 @@ impl<'a> Canonical<'a> {
     }
 
     fn array(&self, at: usize, node: Option<&Node>, depth: usize) -> Option<usize> {
-        let node = node.and_then(|node| node.items.as_deref());
+        let node = node.and_then(Node::item);
+        let is_defaulted =
+            node.is_some_and(|node| node.is_custom && !node.nullable && node.default.is_some());
         let mut at = self.literal(at, b"[")?;
         if let Some(end) = self.literal(at, b"]") {
             return Some(end);
         }
         let depth = Some(depth + 1).filter(|depth| *depth < MAX_DEPTH)?;
         loop {
+            if is_defaulted && self.json.get(at) == Some(&b'n') {
+                return None;
+            }
             at = self.value(at, node, depth)?;
             match self.literal(at, b",") {
                 Some(next) => at = next,
@@ -153,6 +160,9 @@ impl<'n, 'a> Order<'n, 'a> {
 
     /// Checks the next member; returns the node of its value.
     fn take(&mut self, name: &'a [u8], is_null: bool) -> Option<Option<&'n Node>> {
+        if let Some(node) = self.node.filter(|node| node.is_custom) {
+            return self.take_sorted(node, name);
+        }
         if let Some(node) = self.node {
             let is_set = |(field, _): &&(&str, _)| field.as_bytes() == name && !is_null;
             self.computed += node.computed.iter().filter(is_set).count();
@@ -177,6 +187,34 @@ impl<'n, 'a> Order<'n, 'a> {
             return None;
         }
         match node.child(name) {
+            Child::Node(node) => Some(Some(node)),
+            Child::Free => Some(None),
+            Child::Unknown => None,
+        }
+    }
+
+    /// Checks the next member of a custom resource, whose properties and members are sorted.
+    fn take_sorted(&mut self, node: &'n Node, name: &'a [u8]) -> Option<Option<&'n Node>> {
+        // The defaults of its metadata are applied by the decoder.
+        let has_others = node
+            .custom
+            .as_ref()
+            .is_some_and(|custom| custom.has_defaults());
+        if has_others || self.last.replace(name).is_some_and(|last| last >= name) {
+            return None;
+        }
+        for property in node.properties.iter().skip(self.next) {
+            match property.name.as_bytes().cmp(name) {
+                Ordering::Greater => break,
+                Ordering::Equal => {
+                    self.next += 1;
+                    return Some(Some(&property.node));
+                }
+                Ordering::Less if property.node.default.is_some() => return None,
+                Ordering::Less => self.next += 1,
+            }
+        }
+        match node.child(std::str::from_utf8(name).ok()?) {
             Child::Node(node) => Some(Some(node)),
             Child::Free => Some(None),
             Child::Unknown => None,

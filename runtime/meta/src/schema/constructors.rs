@@ -64,6 +64,7 @@ impl Schema {
         Self {
             root,
             has_singles: false,
+            document: None,
         }
     }
 
@@ -89,7 +90,11 @@ impl Schema {
         attach::check_defaults(&root, "", &mut builder.problems.lines);
         if builder.problems.lines.is_empty() {
             let has_singles = has_singles(&root);
-            Ok(Self { root, has_singles })
+            Ok(Self {
+                root,
+                has_singles,
+                document: None,
+            })
         } else {
             Err(SchemaErrors(builder.problems.lines))
         }
@@ -97,7 +102,7 @@ impl Schema {
 }
 
 /// Whether there is a number of format `float` here or below.
-fn has_singles(node: &Node) -> bool {
+pub(super) fn has_singles(node: &Node) -> bool {
     let properties = node.properties.iter().map(|property| &*property.node);
     let others = [node.items.as_deref(), node.additional.as_deref()];
     node.format.as_deref() == Some("float")

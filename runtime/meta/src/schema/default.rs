@@ -84,9 +84,9 @@ fn put(node: &Node, value: &mut Value, room: &mut Room) {
         Value::Object(fields) => default_fields(node, fields, room),
         Value::Array(elements) => {
             if let Some(items) = &node.items {
-                elements
-                    .iter_mut()
-                    .for_each(|element| put(items, element, room));
+                for element in elements {
+                    put_entry(items, element, room);
+                }
             }
         }
         _ => {}
@@ -144,9 +144,30 @@ fn default_fields(node: &Node, fields: &mut Map<String, Value>, room: &mut Room)
             .iter_mut()
             .filter(|(name, _)| node.property(name).is_none())
         {
-            put(additional, value, room);
+            put_entry(additional, value, room);
         }
     }
+    // The defaults of an object's metadata, if a custom resource has any.
+    for property in node.custom.iter().flat_map(|custom| &custom.declared) {
+        if let Some(value) = fields.get_mut(&property.name) {
+            put(&property.node, value, room);
+        }
+    }
+}
+
+/// Defaults an item of a list or a value of a map. In custom resources a null is replaced too.
+fn put_entry(node: &Node, value: &mut Value, room: &mut Room) {
+    if node.is_custom
+        && value.is_null()
+        && !node.nullable
+        && let Some(default) = &node.default
+    {
+        if !room.has_room_for(default) {
+            return;
+        }
+        *value = default.clone();
+    }
+    put(node, value, room);
 }
 
 /// Drops unknown fields, and nulls that mean absent.
@@ -164,7 +185,7 @@ pub(crate) fn prune(node: &Node, value: &mut Value) {
             });
         }
         Value::Array(elements) => {
-            if let Some(items) = &node.items {
+            if let Some(items) = node.item() {
                 elements
                     .iter_mut()
                     .for_each(|element| prune(items, element));
@@ -176,5 +197,9 @@ pub(crate) fn prune(node: &Node, value: &mut Value) {
 
 /// Whether a null for this node means that the field is absent.
 pub(crate) fn drops_null(node: &Node) -> bool {
+    if node.is_custom {
+        // With a default, it is replaced.
+        return !node.nullable && node.default.is_none();
+    }
     !(node.nullable || node.types.is_any() && node.is_open())
 }

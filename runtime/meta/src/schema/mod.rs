@@ -12,6 +12,8 @@ mod cel;
 mod combine;
 #[cfg(feature = "schema")]
 mod constructors;
+#[cfg(feature = "schema")]
+mod custom;
 mod default;
 mod difference;
 mod equality;
@@ -43,6 +45,8 @@ mod union;
 mod validate;
 mod walk;
 
+#[cfg(feature = "schema")]
+use bytes::Bytes;
 use serde_json::Value;
 
 use self::node::{Child, Node, Types};
@@ -80,6 +84,9 @@ pub use self::plain_text::plain_text;
 pub struct Schema {
     root: Node,
     has_singles: bool,
+    /// The JSON of the `openAPIV3Schema` of a custom resource.
+    #[cfg(feature = "schema")]
+    document: Option<Bytes>,
 }
 
 /// A schema for a CustomResourceDefinition.
@@ -110,12 +117,28 @@ impl Schema {
     /// The schema as OpenAPI v3 / `openAPIV3Schema` JSON, with defaults and `x-kubernetes-*`, without the private
     /// `x-apiloom-*` keywords. `metadata` is the form of the object's metadata.
     pub fn to_openapi(&self, metadata: &Metadata<'_>) -> Value {
+        #[cfg(feature = "schema")]
+        if let Some(document) = self.custom_document() {
+            return custom::v3(document, metadata);
+        }
         openapi::v3(&self.root, metadata)
+    }
+
+    /// The `openAPIV3Schema` of a custom resource, as it was written.
+    #[cfg(feature = "schema")]
+    fn custom_document(&self) -> Option<Value> {
+        // It was parsed before.
+        serde_json::from_slice(self.document.as_ref()?).ok()
     }
 
     /// The schema as `openAPIV3Schema` of a CustomResourceDefinition: as [`Schema::to_openapi`], with CEL in
     /// `x-kubernetes-validations` for rules without OpenAPI keywords.
     pub fn to_crd(&self) -> CrdSchema {
+        #[cfg(feature = "schema")]
+        if let Some(schema) = self.custom_document() {
+            let unsaid = Vec::new();
+            return CrdSchema { schema, unsaid };
+        }
         let mut schema = openapi::v3(&self.root, &Metadata::Open);
         let unsaid = cel::write(&self.root, &mut schema);
         CrdSchema { schema, unsaid }
@@ -124,6 +147,10 @@ impl Schema {
     /// The schema as OpenAPI v2 (swagger) JSON. Schemas that v2 cannot express (nullable, oneOf, anyOf) lose their
     /// type, so that clients do not refuse values that the server accepts.
     pub fn to_openapi_v2(&self, metadata: &Metadata<'_>) -> Value {
+        #[cfg(feature = "schema")]
+        if let Some(document) = self.custom_document() {
+            return custom::v2(document, metadata);
+        }
         openapi::v2(&self.root, metadata)
     }
 
@@ -153,14 +180,22 @@ impl Schema {
     /// Validates a document on create: presence, types, bounds, formats, patterns, enums, list and map topology,
     /// unions, checks. The errors are in the order of the schema.
     pub fn validate(&self, document: &Value) -> Vec<FieldError> {
-        validate::validate(&self.root, document, None)
+        self.errors(document, None)
     }
 
     /// Validates an update from `old` to `new`: all checks of [`Schema::validate`], and the update rules (immutable
     /// fields and others). Values equal to those in `old` are not validated again, so that an object that a newer
     /// schema would refuse can still be changed in other fields.
     pub fn validate_update(&self, new: &Value, old: &Value) -> Vec<FieldError> {
-        validate::validate(&self.root, new, Some(old))
+        self.errors(new, Some(old))
+    }
+
+    fn errors(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        #[cfg(feature = "schema")]
+        if self.root.is_custom {
+            return custom::validate(&self.root, new, old);
+        }
+        validate::validate(&self.root, new, old)
     }
 
     /// Whether the schema has a field at a path, as columns and selectable fields need it.

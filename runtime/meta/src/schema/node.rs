@@ -324,6 +324,37 @@ pub(crate) struct Choice {
     pub(crate) branches: Vec<Node>,
 }
 
+/// Rules that only schemas of custom resources have. The nodes of `allOf`, `anyOf`, `oneOf` and `not` validate the same
+/// value and describe no structure.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CustomRules {
+    pub(crate) all_of: Vec<Node>,
+    pub(crate) any_of: Vec<Node>,
+    pub(crate) one_of: Vec<Node>,
+    pub(crate) not: Option<Node>,
+    /// Whether keys that are not properties are errors: `additionalProperties: false`.
+    pub(crate) refuses_unknown: bool,
+    /// The `required` fields that are not properties.
+    pub(crate) required: Vec<String>,
+    /// The rules of the schema for `apiVersion`, `kind` and `metadata` of an object, besides those of every object.
+    pub(crate) declared: Vec<Property>,
+}
+
+impl CustomRules {
+    /// All nodes.
+    fn nodes_mut(&mut self) -> impl Iterator<Item = &mut Node> {
+        let junctors = [&mut self.all_of, &mut self.any_of, &mut self.one_of];
+        junctors.into_iter().flatten().chain(&mut self.not)
+    }
+
+    /// Whether `apiVersion`, `kind` or `metadata` have defaults.
+    pub(crate) fn has_defaults(&self) -> bool {
+        self.declared
+            .iter()
+            .any(|property| property.node.has_defaults)
+    }
+}
+
 /// Structure and rules of one value of a document.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Node {
@@ -378,6 +409,12 @@ pub(crate) struct Node {
     /// Other `x-kubernetes-*` keywords, which are only printed.
     pub(crate) extensions: Vec<(String, Value)>,
 
+    /// Whether it is part of the schema of a custom resource. The decoder keeps values of wrong types, which are
+    /// validated later; unknown fields are kept only with `preserve_unknown`; properties are sorted by name.
+    pub(crate) is_custom: bool,
+    /// Rules that only schemas of custom resources have.
+    pub(crate) custom: Option<Box<CustomRules>>,
+
     pub(crate) checks: Vec<CheckFn>,
     pub(crate) computed: Vec<(&'static str, DefaultFn)>,
     /// Whether there is a default here or below; other subtrees are not walked.
@@ -385,6 +422,15 @@ pub(crate) struct Node {
     /// Whether [`Node::index`] was called.
     pub(crate) is_indexed: bool,
 }
+
+/// A value that may be anything, but of which no field is kept: what a custom resource has under
+/// `additionalProperties: true`, and as items of what is no list.
+static CLOSED: LazyLock<Node> = LazyLock::new(|| Node {
+    nullable: true,
+    is_custom: true,
+    is_indexed: true,
+    ..Node::default()
+});
 
 /// Maximum number of properties for which linear search is faster than binary search.
 const LINEAR: usize = 8;
@@ -460,8 +506,24 @@ impl Node {
         }
     }
 
+    /// The schema of the items of a list; `None` if they may be anything.
+    pub(crate) fn item(&self) -> Option<&Node> {
+        match self.items.as_deref() {
+            None if self.is_custom && !self.preserve_unknown => Some(Self::closed()),
+            items => items,
+        }
+    }
+
+    /// A value that may be anything, but of which no field is kept.
+    pub(crate) fn closed() -> &'static Node {
+        &CLOSED
+    }
+
     /// Whether unknown fields are kept.
     pub(crate) fn is_open(&self) -> bool {
+        if self.is_custom {
+            return self.preserve_unknown;
+        }
         // A node without types and structure is that of serde_json::Value.
         self.preserve_unknown
             || (self.types.is_any() && self.properties.is_empty() && self.items.is_none())
@@ -514,6 +576,13 @@ impl Node {
         }
         for branch in self.choices.iter_mut().flat_map(|c| &mut c.branches) {
             branch.index();
+        }
+        if let Some(custom) = &mut self.custom {
+            custom.nodes_mut().for_each(Node::index);
+            for property in &mut custom.declared {
+                Arc::make_mut(&mut property.node).index();
+                has_defaults |= property.node.has_defaults;
+            }
         }
         self.has_defaults = has_defaults;
         self.is_indexed = true;

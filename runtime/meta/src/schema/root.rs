@@ -14,6 +14,18 @@ pub(crate) fn schema_of<T: schemars::JsonSchema>() -> Value {
         .to_value()
 }
 
+/// The fields with the type of an object, and their descriptions.
+pub(crate) const TYPE_FIELDS: [(&str, &str); 2] = [
+    (
+        "kind",
+        "Kind is the REST resource this object represents, in CamelCase.",
+    ),
+    (
+        "apiVersion",
+        "APIVersion is the group and version of this representation of the object.",
+    ),
+];
+
 /// Adds the fields of every object to a node: `kind`, `apiVersion` and `metadata` come first, as in the encoder.
 pub(crate) fn add_type_and_metadata(node: &mut Node, metadata: Arc<Node>) {
     node.properties
@@ -24,17 +36,8 @@ pub(crate) fn add_type_and_metadata(node: &mut Node, metadata: Arc<Node>) {
             ..Node::of(Types::STRING)
         })
     };
-    let first = [
-        (
-            "kind",
-            string("Kind is the REST resource this object represents, in CamelCase."),
-        ),
-        (
-            "apiVersion",
-            string("APIVersion is the group and version of this representation of the object."),
-        ),
-        ("metadata", metadata),
-    ];
+    let [kind, api_version] = TYPE_FIELDS.map(|(name, description)| (name, string(description)));
+    let first = [kind, api_version, ("metadata", metadata)];
     let first = first.into_iter().map(|(name, node)| Property {
         name: name.to_owned(),
         required: false,

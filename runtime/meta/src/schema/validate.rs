@@ -250,44 +250,8 @@ impl Walk {
             union::check(self, node, union, fields, old, path);
         }
         if node.embedded_resource {
-            self.embedded_resource(fields, path);
-        }
-    }
-
-    /// Checks an embedded object, which must have apiVersion and kind; its metadata is optional.
-    fn embedded_resource(&mut self, fields: &Map<String, Value>, path: &Path<'_>) {
-        let api_version = |text: &str| {
-            if text.split('/').count() > 2 {
-                Some(format!("unexpected GroupVersion string: {text}"))
-            } else {
-                None
-            }
-        };
-        let kind = |text: &str| {
-            let problems = names::dns1035_label(&text.to_ascii_lowercase());
-            let problems = (!problems.is_empty()).then(|| problems.join(","));
-            problems.map(|problems| {
-                format!("may have mixed case, but should otherwise match: {problems}")
-            })
-        };
-        for name in ["apiVersion", "kind"] {
-            let check = |text: &str| match name {
-                "kind" => kind(text),
-                _ => api_version(text),
-            };
-            let at = || Path::Field(path, name).field();
-            match fields.get(name) {
-                None => self.fail(|| FieldError::required(&at(), "")),
-                Some(Value::String(text)) if text.is_empty() => {
-                    self.fail(|| FieldError::invalid(&at(), text.as_str(), "must not be empty"));
-                }
-                Some(Value::String(text)) => {
-                    if let Some(problem) = check(text) {
-                        self.fail(|| FieldError::invalid(&at(), text.as_str(), &problem));
-                    }
-                }
-                // A value of another type is reported elsewhere.
-                Some(_) => {}
+            for error in embedded_type_errors(fields, path) {
+                self.fail(|| error);
             }
         }
     }
@@ -536,6 +500,52 @@ impl Walk {
             }),
         }
     }
+}
+
+/// The errors of the type of an embedded object, which must have apiVersion and kind; its metadata is optional.
+pub(super) fn embedded_type_errors(
+    fields: &Map<String, Value>,
+    path: &Path<'_>,
+) -> Vec<FieldError> {
+    let api_version = |text: &str| {
+        if text.split('/').count() > 2 {
+            Some(format!("unexpected GroupVersion string: {text}"))
+        } else {
+            None
+        }
+    };
+    let kind = |text: &str| {
+        let problems = names::dns1035_label(&text.to_ascii_lowercase());
+        let problems = (!problems.is_empty()).then(|| problems.join(","));
+        problems
+            .map(|problems| format!("may have mixed case, but should otherwise match: {problems}"))
+    };
+    let mut errors = Vec::new();
+    for name in ["apiVersion", "kind"] {
+        let check = |text: &str| match name {
+            "kind" => kind(text),
+            _ => api_version(text),
+        };
+        let at = || Path::Field(path, name).field();
+        match fields.get(name) {
+            None => errors.push(FieldError::required(&at(), "")),
+            Some(Value::String(text)) if text.is_empty() => {
+                errors.push(FieldError::invalid(
+                    &at(),
+                    text.as_str(),
+                    "must not be empty",
+                ));
+            }
+            Some(Value::String(text)) => {
+                if let Some(problem) = check(text) {
+                    errors.push(FieldError::invalid(&at(), text.as_str(), &problem));
+                }
+            }
+            // A value of another type is reported elsewhere.
+            Some(_) => {}
+        }
+    }
+    errors
 }
 
 /// Whether a value matches a branch.

@@ -1,0 +1,68 @@
+//! Schemas of custom resources, made at run time from the `openAPIV3Schema` of a CustomResourceDefinition.
+//!
+//! They use the tree of all schemas, marked as custom. Decoding, pruning and defaults follow
+//! `k8s.io/apiextensions-apiserver`, validation follows `k8s.io/kube-openapi`, with its texts.
+
+mod build;
+mod embedded;
+mod formats;
+mod lists;
+mod numbers;
+mod outcome;
+mod publish;
+mod validate;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+pub(super) use self::publish::{v2, v3};
+pub(super) use self::validate::validate;
+
+use super::constructors::has_singles;
+use super::{Schema, SchemaErrors};
+
+impl Schema {
+    /// The schema of a custom resource, from the `openAPIV3Schema` of a version of a CustomResourceDefinition.
+    ///
+    /// [`structural::problems`](super::structural::problems) reports what kube-apiserver refuses in a definition; this
+    /// function makes a schema of every document that it accepts.
+    ///
+    /// - [`decode`](crate::codec::decode) keeps values of wrong types, which validation reports; it prunes unknown
+    ///   fields, and drops nulls of fields that are not nullable and have no default.
+    /// - [`Schema::validate`] and [`Schema::validate_update`] have the texts of kube-apiserver for custom resources. An
+    ///   update tolerates errors of values that it does not change.
+    /// - The encoder sorts all fields.
+    /// - Rules of `x-kubernetes-validations` are kept, but not evaluated.
+    ///
+    /// The JSON of the document is kept for [`Schema::to_openapi`].
+    ///
+    /// # Errors
+    /// If a keyword has a value of the wrong type, or a pattern is not a regular expression; each line names the field.
+    pub fn of_custom_resource(document: &Value) -> Result<Self, SchemaErrors> {
+        let json = serde_json::to_vec(document).unwrap_or_default();
+        Self::of_custom_document(document, json.into())
+    }
+
+    /// As [`Schema::of_custom_resource`], of the JSON of a document. The bytes are kept as they are, so that a part of a
+    /// stored definition needs no memory of its own.
+    ///
+    /// # Errors
+    /// As [`Schema::of_custom_resource`], and if the bytes are not JSON.
+    pub fn of_custom_resource_json(json: Bytes) -> Result<Self, SchemaErrors> {
+        let document = serde_json::from_slice(&json)
+            .map_err(|error| SchemaErrors(vec![format!("the schema is not JSON: {error}")]))?;
+        Self::of_custom_document(&document, json)
+    }
+
+    fn of_custom_document(document: &Value, json: Bytes) -> Result<Self, SchemaErrors> {
+        let root = build::root(document).map_err(SchemaErrors)?;
+        Ok(Self {
+            has_singles: has_singles(&root),
+            root,
+            document: Some(json),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

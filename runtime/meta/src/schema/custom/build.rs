@@ -1,0 +1,377 @@
+//! Builds the tree of a custom resource from its `openAPIV3Schema`.
+//!
+//! Descriptions, titles and examples are not kept: what is published is made of the document.
+
+use std::sync::{Arc, LazyLock};
+
+use serde_json::{Map, Number, Value};
+
+use super::super::build::object_meta;
+use super::super::node::{CustomRules, ListType, Node, Property, Rules, Types};
+use super::super::pattern::Pattern;
+use super::super::problems::{Problems, join};
+use super::super::recursion::PRESERVE;
+use super::super::structural::is_known_format;
+
+/// The rules for the fields of every object, in their order.
+const OF_EVERY_OBJECT: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+/// Keywords that have no effect on values.
+const WITHOUT_EFFECT: [&str; 5] = ["description", "example", "externalDocs", "title", "$schema"];
+
+/// Builds the tree of a whole object.
+pub(super) fn root(document: &Value) -> Result<Node, Vec<String>> {
+    let mut builder = Builder::default();
+    let mut root = builder.node(document, "");
+    root.types = Types::OBJECT;
+    add_fields_of_every_object(&mut root);
+    root.index();
+    let lines = builder.problems.lines;
+    if lines.is_empty() {
+        Ok(root)
+    } else {
+        Err(lines)
+    }
+}
+
+/// Nodes with a type and nothing else, which most fields have: shared by all schemas.
+static PLAIN: LazyLock<[Arc<Node>; 6]> = LazyLock::new(|| {
+    [
+        Types::STRING,
+        Types::INTEGER,
+        Types::BOOLEAN,
+        Types::NUMBER,
+        Types::OBJECT,
+        Types::ARRAY,
+    ]
+    .map(|types| {
+        Arc::new(Node {
+            is_custom: true,
+            is_indexed: true,
+            ..Node::of(types)
+        })
+    })
+});
+
+/// The metadata of custom resources, whose fields are sorted.
+fn sorted_meta() -> Arc<Node> {
+    static SORTED: LazyLock<Arc<Node>> = LazyLock::new(|| {
+        let mut meta = Arc::unwrap_or_clone(object_meta());
+        sort(&mut meta);
+        meta.is_indexed = false;
+        meta.index();
+        Arc::new(meta)
+    });
+    Arc::clone(&SORTED)
+}
+
+fn sort(node: &mut Node) {
+    node.properties.sort_by(|a, b| a.name.cmp(&b.name));
+    for property in &mut node.properties {
+        sort(property.node_mut());
+    }
+    for below in [&mut node.items, &mut node.additional]
+        .into_iter()
+        .flatten()
+    {
+        sort(below);
+    }
+}
+
+/// Adds `apiVersion`, `kind` and `metadata`. What the schema says of them is kept as additional rules.
+fn add_fields_of_every_object(node: &mut Node) {
+    let is_common = |property: &Property| OF_EVERY_OBJECT.contains(&property.name.as_str());
+    let properties = std::mem::take(&mut node.properties);
+    let (declared, mut others): (Vec<_>, Vec<_>) = properties.into_iter().partition(is_common);
+    let text = || {
+        Arc::new(Node {
+            is_indexed: true,
+            ..Node::of(Types::STRING)
+        })
+    };
+    let common = OF_EVERY_OBJECT.map(|name| Property {
+        name: name.to_owned(),
+        required: declared
+            .iter()
+            .any(|property| property.name == name && property.required),
+        node: if name == "metadata" {
+            sorted_meta()
+        } else {
+            text()
+        },
+    });
+    others.extend(common);
+    others.sort_by(|a, b| a.name.cmp(&b.name));
+    node.properties = others;
+    let has_rules = |property: &Property| !PLAIN.iter().any(|it| Arc::ptr_eq(it, &property.node));
+    let declared: Vec<Property> = declared.into_iter().filter(has_rules).collect();
+    if !declared.is_empty() {
+        node.custom.get_or_insert_default().declared = declared;
+    }
+}
+
+#[derive(Default)]
+struct Builder {
+    problems: Problems,
+}
+
+impl Builder {
+    fn error(&mut self, path: &str, text: impl std::fmt::Display) {
+        self.problems.error(path, text);
+    }
+
+    /// The tree of a field, shared if it is plain.
+    fn shared(&mut self, schema: &Value, path: &str) -> Arc<Node> {
+        let keywords = schema.as_object();
+        let mut others = keywords
+            .into_iter()
+            .flatten()
+            .filter(|(name, _)| !WITHOUT_EFFECT.contains(&name.as_str()));
+        if let (Some((name, value)), None) = (others.next(), others.next())
+            && name == "type"
+            && let Some(types) = value.as_str().and_then(Types::parse)
+            && let Some(plain) = PLAIN.iter().find(|plain| plain.types == types)
+        {
+            return Arc::clone(plain);
+        }
+        Arc::new(self.node(schema, path))
+    }
+
+    fn node(&mut self, schema: &Value, path: &str) -> Node {
+        let Value::Object(keywords) = schema else {
+            self.error(path, "a schema must be an object");
+            return Node::default();
+        };
+        let int_or_string = self.flag(keywords, "x-kubernetes-int-or-string", path);
+        let mut node = Node {
+            is_custom: true,
+            int_or_string,
+            types: self.types(keywords, int_or_string, path),
+            nullable: self.flag(keywords, "nullable", path),
+            preserve_unknown: self.flag(keywords, PRESERVE, path),
+            embedded_resource: self.flag(keywords, "x-kubernetes-embedded-resource", path),
+            default: keywords
+                .get("default")
+                .filter(|value| !value.is_null())
+                .cloned(),
+            ..Node::default()
+        };
+        node.format = self.text(keywords, "format", path).filter(|format| {
+            let json_type = (!int_or_string).then(|| node.types.single()).flatten();
+            format != "quantity" && is_known_format(json_type, format)
+        });
+        self.structure(&mut node, keywords, path);
+        self.topology(&mut node, keywords, path);
+        node.rules = self.rules(keywords, path).into();
+        self.junctors(&mut node, keywords, path);
+        if let Some(rules) = keywords.get("x-kubernetes-validations") {
+            let rules = ("x-kubernetes-validations".to_owned(), rules.clone());
+            node.extensions.push(rules);
+        }
+        if node.embedded_resource {
+            add_fields_of_every_object(&mut node);
+        }
+        node
+    }
+
+    fn types(&mut self, keywords: &Map<String, Value>, int_or_string: bool, path: &str) -> Types {
+        let name = self.text(keywords, "type", path);
+        if int_or_string {
+            return Types::INTEGER.union(Types::STRING);
+        }
+        match name.as_deref() {
+            None | Some("") => Types::ANY,
+            Some(name) => Types::parse(name).unwrap_or_else(|| {
+                self.error(path, format_args!("unknown type `{name}`"));
+                Types::ANY
+            }),
+        }
+    }
+
+    fn structure(&mut self, node: &mut Node, keywords: &Map<String, Value>, path: &str) {
+        let required = self.strings(keywords, "required", path);
+        for (name, schema) in self.members(keywords, "properties", path) {
+            let below = self.shared(schema, &join(path, name));
+            node.properties.push(Property {
+                name: name.clone(),
+                required: required.contains(name),
+                node: below,
+            });
+        }
+        node.properties.sort_by(|a, b| a.name.cmp(&b.name));
+        let undescribed: Vec<String> = required
+            .into_iter()
+            .filter(|name| node.property(name).is_none())
+            .collect();
+        if !undescribed.is_empty() {
+            node.custom.get_or_insert_default().required = undescribed;
+        }
+        match keywords.get("additionalProperties") {
+            None | Some(Value::Null) => {}
+            // Keys are known then, but not what they hold.
+            Some(Value::Bool(allowed)) => {
+                node.additional = Some(Box::new(Node::closed().clone()));
+                if !allowed {
+                    node.custom.get_or_insert_default().refuses_unknown = true;
+                }
+            }
+            Some(schema) => {
+                let values = self.node(schema, &format!("{path}[*]"));
+                node.additional = Some(Box::new(values));
+            }
+        }
+        if let Some(items) = keywords.get("items").filter(|items| !items.is_null()) {
+            let items = self.node(items, &format!("{path}[*]"));
+            node.items = Some(Box::new(items));
+        }
+    }
+
+    fn topology(&mut self, node: &mut Node, keywords: &Map<String, Value>, path: &str) {
+        let keys = self.strings(keywords, "x-kubernetes-list-map-keys", path);
+        let list_type = self.text(keywords, "x-kubernetes-list-type", path);
+        node.list_type = match list_type.as_deref() {
+            Some("atomic") => Some(ListType::Atomic),
+            Some("set") => Some(ListType::Set),
+            Some("map") => Some(ListType::Map(keys)),
+            None => None,
+            Some(other) => {
+                self.error(path, format_args!("unknown list type `{other}`"));
+                None
+            }
+        };
+        let map_type = self.text(keywords, "x-kubernetes-map-type", path);
+        node.atomic_map = map_type.map(|map_type| map_type == "atomic");
+    }
+
+    fn rules(&mut self, keywords: &Map<String, Value>, path: &str) -> Rules {
+        let mut rules = Rules {
+            minimum: self.number(keywords, "minimum", path),
+            maximum: self.number(keywords, "maximum", path),
+            multiple_of: self.number(keywords, "multipleOf", path),
+            min_length: size(keywords, "minLength"),
+            max_length: size(keywords, "maxLength"),
+            min_items: size(keywords, "minItems"),
+            max_items: size(keywords, "maxItems"),
+            min_properties: size(keywords, "minProperties"),
+            max_properties: size(keywords, "maxProperties"),
+            values: keywords
+                .get("enum")
+                .and_then(Value::as_array)
+                .cloned()
+                .unwrap_or_default(),
+            ..Rules::default()
+        };
+        if self.flag(keywords, "exclusiveMinimum", path) {
+            rules.exclusive_minimum = rules.minimum.take();
+        }
+        if self.flag(keywords, "exclusiveMaximum", path) {
+            rules.exclusive_maximum = rules.maximum.take();
+        }
+        let pattern = self.text(keywords, "pattern", path);
+        if let Some(pattern) = pattern.filter(|pattern| !pattern.is_empty()) {
+            match Pattern::new(&pattern) {
+                Ok(pattern) => rules.pattern = Some(pattern),
+                Err(reason) => self.error(
+                    path,
+                    format_args!("pattern `{pattern}` is not a regular expression: {reason}"),
+                ),
+            }
+        }
+        rules
+    }
+
+    fn junctors(&mut self, node: &mut Node, keywords: &Map<String, Value>, path: &str) {
+        let [all_of, any_of, one_of] = ["allOf", "anyOf", "oneOf"].map(|name| {
+            let branches = keywords.get(name).and_then(Value::as_array);
+            let branches = branches.into_iter().flatten();
+            branches
+                .map(|branch| self.branch(branch, path))
+                .collect::<Vec<_>>()
+        });
+        let not = keywords.get("not").filter(|not| !not.is_null());
+        let not = not.map(|not| self.branch(not, path));
+        if all_of.is_empty() && any_of.is_empty() && one_of.is_empty() && not.is_none() {
+            return;
+        }
+        let custom = node.custom.get_or_insert_default();
+        **custom = CustomRules {
+            all_of,
+            any_of,
+            one_of,
+            not,
+            ..std::mem::take(custom)
+        };
+    }
+
+    /// A schema that judges values and describes none.
+    fn branch(&mut self, schema: &Value, path: &str) -> Node {
+        self.node(schema, path)
+    }
+
+    fn text(&mut self, keywords: &Map<String, Value>, name: &str, path: &str) -> Option<String> {
+        match keywords.get(name) {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(_) => {
+                self.error(path, format_args!("`{name}` must be a string"));
+                None
+            }
+        }
+    }
+
+    fn flag(&mut self, keywords: &Map<String, Value>, name: &str, path: &str) -> bool {
+        match keywords.get(name) {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(flag)) => *flag,
+            Some(_) => {
+                self.error(path, format_args!("`{name}` must be true or false"));
+                false
+            }
+        }
+    }
+
+    fn number(&mut self, keywords: &Map<String, Value>, name: &str, path: &str) -> Option<Number> {
+        match keywords.get(name) {
+            None | Some(Value::Null) => None,
+            Some(Value::Number(number)) => Some(number.clone()),
+            Some(_) => {
+                self.error(path, format_args!("`{name}` must be a number"));
+                None
+            }
+        }
+    }
+
+    fn strings(&mut self, keywords: &Map<String, Value>, name: &str, path: &str) -> Vec<String> {
+        let list = match keywords.get(name) {
+            None | Some(Value::Null) => return Vec::new(),
+            Some(list) => list.as_array(),
+        };
+        let strings = list.map(|list| list.iter().map(|item| item.as_str().map(str::to_owned)));
+        strings.and_then(Iterator::collect).unwrap_or_else(|| {
+            self.error(path, format_args!("`{name}` must be a list of strings"));
+            Vec::new()
+        })
+    }
+
+    fn members<'a>(
+        &mut self,
+        keywords: &'a Map<String, Value>,
+        name: &str,
+        path: &str,
+    ) -> impl Iterator<Item = (&'a String, &'a Value)> + use<'a> {
+        let members = match keywords.get(name) {
+            Some(Value::Object(members)) => Some(members),
+            None | Some(Value::Null) => None,
+            Some(_) => {
+                self.error(path, format_args!("`{name}` must be an object"));
+                None
+            }
+        };
+        members.into_iter().flatten()
+    }
+}
+
+fn size(keywords: &Map<String, Value>, name: &str) -> Option<usize> {
+    let size = keywords.get(name)?.as_u64()?;
+    Some(usize::try_from(size).unwrap_or(usize::MAX))
+}

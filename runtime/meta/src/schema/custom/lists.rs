@@ -1,0 +1,79 @@
+//! Checks that the items of sets and the keys of map lists are unique.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::super::equality::{Identity, identity};
+use super::super::node::{Child, ListType, Node};
+use super::super::path::Path;
+use super::outcome::Outcome;
+use crate::field::FieldError;
+
+/// Checks a value and everything in it.
+pub(super) fn check(node: &Node, value: &Value, path: &Path<'_>, out: &mut Outcome) {
+    if !node.is_custom {
+        return;
+    }
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if let Child::Node(below) = node.child(name) {
+                    let at = path.step(node.property(name).is_none(), name);
+                    check(below, value, &at, out);
+                }
+            }
+        }
+        Value::Array(items) => {
+            list(node, items, path, out);
+            for (index, item) in items.iter().enumerate() {
+                if let Some(below) = &node.items {
+                    check(below, item, &Path::Index(path, index), out);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn list(node: &Node, items: &[Value], path: &Path<'_>, out: &mut Outcome) {
+    let Some(list_type) = &node.list_type else {
+        return;
+    };
+    let keys = match list_type {
+        ListType::Atomic => return,
+        ListType::Set => None,
+        ListType::Map(keys) => {
+            let is_object = |item: &Value| item.is_null() || item.is_object();
+            if let Some(index) = items.iter().position(|item| !is_object(item)) {
+                let at = Path::Index(path, index).field();
+                let detail = "must be an object for an array of list-type map";
+                out.add(|| FieldError::invalid(&at, &items[index], detail));
+                return;
+            }
+            Some(keys)
+        }
+    };
+    // The second item with an identity is reported, others after it are not.
+    let mut seen: HashMap<Identity<'_>, usize> = HashMap::with_capacity(items.len());
+    for (index, item) in items.iter().enumerate() {
+        let count = seen.entry(identity(node, list_type, item)).or_default();
+        *count += 1;
+        if *count == 2 {
+            let shown = match (keys, item) {
+                (Some(keys), Value::Object(fields)) => of_keys(keys, fields),
+                (Some(_), _) => Value::Object(Map::new()),
+                (None, item) => item.clone(),
+            };
+            out.add(|| FieldError::duplicate(&Path::Index(path, index).field(), shown));
+        }
+    }
+}
+
+/// The keys of an item.
+fn of_keys(keys: &[String], fields: &Map<String, Value>) -> Value {
+    let keys = keys
+        .iter()
+        .filter_map(|key| Some((key.clone(), fields.get(key)?.clone())));
+    Value::Object(keys.collect())
+}

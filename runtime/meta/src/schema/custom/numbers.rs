@@ -1,0 +1,133 @@
+//! The rules for numbers of custom resources.
+
+use serde_json::{Number, Value};
+
+use super::super::node::{Node, Types};
+use super::outcome::{Outcome, invalid_name};
+use crate::field::{FieldError, FieldPath};
+use crate::number;
+
+/// The largest integer that a float has without neighbors of the same value.
+const MAX_EXACT: f64 = 9_007_199_254_740_991.0;
+
+/// The number as an integer: with the syntax of one, or a float without fraction.
+pub(super) fn integer(value: &Number) -> Option<i128> {
+    match number::whole(value) {
+        Some(whole) => Some(whole).filter(|whole| i64::try_from(*whole).is_ok()),
+        None => {
+            let float = number::float(value);
+            let is_whole = float.fract() == 0.0 && float.abs() <= MAX_EXACT;
+            #[allow(clippy::cast_possible_truncation, reason = "it is a small integer")]
+            is_whole.then_some(float as i128)
+        }
+    }
+}
+
+/// Whether Go decodes the number as an integer.
+pub(super) fn has_integer_syntax(value: &Number) -> bool {
+    number::whole(value).is_some_and(|whole| i64::try_from(whole).is_ok())
+}
+
+/// Checks a number.
+pub(super) fn check(node: &Node, value: &Number, name: &str, at: &FieldPath, out: &mut Outcome) {
+    let range = Range::of(node);
+    if !range.has(value) {
+        out.add(|| range.error("Checked", name));
+    }
+    let rules = &node.rules;
+    let shown = || Value::Number(value.clone());
+    if let Some(step) = &rules.multiple_of {
+        if !range.has(step) {
+            out.add(|| range.error("MultipleOf", name));
+        }
+        if !number::is_multiple(value, step) {
+            let detail = format!("should be a multiple of {}", go_float(step, false));
+            out.add(|| invalid_name(at, shown(), name, &detail));
+        }
+    }
+    let is_integer = has_integer_syntax(value);
+    for (limit, is_exclusive, is_minimum) in [
+        (&rules.minimum, false, true),
+        (&rules.exclusive_minimum, true, true),
+        (&rules.maximum, false, false),
+        (&rules.exclusive_maximum, true, false),
+    ] {
+        let Some(limit) = limit else { continue };
+        let (boundary, words) = match (is_minimum, is_exclusive) {
+            (true, false) => ("Minimum boundary", "greater than or equal to"),
+            (true, true) => ("Minimum boundary", "greater than"),
+            (false, false) => ("Maximum boundary", "less than or equal to"),
+            (false, true) => ("Maximum boundary", "less than"),
+        };
+        let in_range = range.has(limit);
+        if !in_range {
+            out.add(|| range.error(boundary, name));
+        }
+        let order = number::compare(value, limit);
+        let order = if is_minimum { order } else { order.reverse() };
+        if order.is_lt() || (is_exclusive && order.is_eq()) {
+            let limit = go_float(limit, is_integer && in_range);
+            let detail = format!("should be {words} {limit}");
+            out.add(|| invalid_name(at, shown(), name, &detail));
+        }
+    }
+}
+
+/// The range of a type and a format.
+struct Range<'a> {
+    json_type: &'static str,
+    format: Option<&'a str>,
+}
+
+impl<'a> Range<'a> {
+    fn of(node: &'a Node) -> Self {
+        let json_type = match node.types {
+            Types::INTEGER => "integer",
+            Types::NUMBER => "number",
+            _ => "",
+        };
+        let format = node.format.as_deref().filter(|_| !json_type.is_empty());
+        Self { json_type, format }
+    }
+
+    fn has(&self, value: &Number) -> bool {
+        match (self.json_type, self.format) {
+            ("integer", Some("int32")) => {
+                integer(value).is_some_and(|whole| i32::try_from(whole).is_ok())
+            }
+            ("integer", _) => integer(value).is_some(),
+            (_, Some("float")) => number::float(value).abs() <= f64::from(f32::MAX),
+            _ => true,
+        }
+    }
+
+    /// The error of kube-openapi, which has no path.
+    fn error(&self, what: &str, name: &str) -> FieldError {
+        let format = match self.format {
+            Some(format) => format!("with format {format}"),
+            None => "(default format)".to_owned(),
+        };
+        let json_type = self.json_type;
+        let detail = format!("{what} value must be of type {json_type} {format} in {name}");
+        FieldError::invalid(&FieldPath::root(), "", &detail)
+    }
+}
+
+/// A limit as Go prints it: limits are floats, which are converted for integers.
+fn go_float(limit: &Number, as_integer: bool) -> String {
+    let float = number::float(limit);
+    if as_integer && let Some(whole) = integer(limit) {
+        return whole.to_string();
+    }
+    if float == 0.0 {
+        return "0".to_owned();
+    }
+    let text = format!("{float:e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or_default();
+    if (-4..6).contains(&exponent) {
+        return format!("{float}");
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{digits}e{sign}{:02}", exponent.abs())
+}

@@ -1,0 +1,153 @@
+//! Decoding, pruning, defaults and encoding.
+
+use serde_json::{Value, json};
+
+use super::{of, schema, stored};
+use crate::codec;
+use crate::object::Object;
+
+#[test]
+fn defaults_come_before_pruning_and_nulls_are_dropped() {
+    let schema = schema(&json!({
+        "a": {"type": "string", "default": "x"},
+        "b": {"type": "string"},
+        "c": {"type": "string", "nullable": true, "default": "y"},
+        "o": {"type": "object", "default": {}, "properties": {"p": {"type": "integer", "default": 1}}},
+        "l": {"type": "array", "items": {"type": "object", "properties": {"q": {"type": "boolean", "default": true}}}},
+        "m": {"type": "object", "additionalProperties": {"type": "string"}},
+    }));
+    let (value, strict) = stored(
+        &schema,
+        &json!({"a": null, "b": null, "c": null, "bogus": 1, "l": [{}, {"q": false, "r": 1}], "m": {"k": null, "j": "v"}}),
+    );
+    assert_eq!(
+        value,
+        json!({"a": "x", "c": null, "o": {"p": 1}, "l": [{"q": true}, {"q": false}], "m": {"j": "v"}})
+    );
+    assert_eq!(
+        strict,
+        [r#"unknown field "bogus""#, r#"unknown field "l[1].r""#]
+    );
+}
+
+#[test]
+fn values_of_wrong_types_are_kept_for_validation() {
+    let schema = schema(&json!({
+        "s": {"type": "string"},
+        "i": {"type": "integer", "format": "int32"},
+        "t": {"type": "string", "format": "date-time"},
+        "o": {"type": "object", "properties": {"a": {"type": "string"}}},
+    }));
+    let document = json!({"s": 1, "i": "x", "t": "never", "o": "text"});
+    assert_eq!(stored(&schema, &document), (document, Vec::new()));
+    // Fields that the type does not have are pruned from values of other types too.
+    let (value, _) = stored(&schema, &json!({"s": {"a": 1}, "o": [{"a": 1}]}));
+    assert_eq!(value, json!({"s": {}, "o": [{}]}));
+}
+
+#[test]
+fn unknown_fields_are_kept_where_the_schema_says_so() {
+    let schema = schema(&json!({
+        "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+            "properties": {"closed": {"type": "object", "properties": {"a": {"type": "string"}}}}},
+        "any": {"type": "object", "additionalProperties": true},
+        "embedded": {"type": "object", "x-kubernetes-embedded-resource": true, "properties": {"spec": {"type": "object"}}},
+    }));
+    let (value, strict) = stored(
+        &schema,
+        &json!({
+            "open": {"x": {"y": [{"z": null}]}, "closed": {"a": "", "b": ""}},
+            "any": {"k": 1, "o": {"p": 1}},
+            "embedded": {"apiVersion": "v1", "kind": "K", "metadata": {"name": "n", "bogus": 1}, "spec": {"a": 1}, "status": 1},
+        }),
+    );
+    assert_eq!(
+        value,
+        json!({
+            "open": {"x": {"y": [{"z": null}]}, "closed": {"a": ""}},
+            "any": {"k": 1, "o": {}},
+            "embedded": {"apiVersion": "v1", "kind": "K", "metadata": {"name": "n"}, "spec": {}},
+        })
+    );
+    assert_eq!(strict.len(), 5, "{strict:?}");
+}
+
+#[test]
+fn nulls_of_items_are_replaced_by_defaults() {
+    let schema = schema(&json!({
+        "l": {"type": "array", "items": {"type": "string", "default": "d"}},
+        "n": {"type": "array", "items": {"type": "string"}},
+        "m": {"type": "object", "additionalProperties": {"type": "string", "default": "d"}},
+    }));
+    let (value, _) = stored(
+        &schema,
+        &json!({"l": [null, "a"], "n": [null], "m": {"k": null}}),
+    );
+    assert_eq!(
+        value,
+        json!({"l": ["d", "a"], "n": [null], "m": {"k": "d"}})
+    );
+}
+
+#[test]
+fn metadata_of_embedded_objects_has_defaults() {
+    let schema = schema(
+        &json!({"e": {"type": "object", "x-kubernetes-embedded-resource": true, "properties": {
+        "metadata": {"type": "object", "properties": {"namespace": {"type": "string", "default": "here"}}}}}}),
+    );
+    let (value, _) = stored(&schema, &json!({"e": {"metadata": {"name": "n"}}}));
+    assert_eq!(
+        value,
+        json!({"e": {"metadata": {"name": "n", "namespace": "here"}}})
+    );
+}
+
+#[test]
+fn all_fields_are_sorted() {
+    let schema = of(
+        &json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
+        "spec": {"type": "object", "properties": {"b": {"type": "string"}, "a": {"type": "string"}}}}}),
+    );
+    let document = json!({"kind": "K", "apiVersion": "g/v1", "metadata": {"name": "n", "annotations": {"x": "y"}, "creationTimestamp": null},
+        "free": 1, "zero": 2, "spec": {"b": "", "a": ""}});
+    let (value, _) = stored(&schema, &document);
+    let object = Object::from_value(value).unwrap();
+    let json = codec::encode_object(&object, &schema);
+    assert_eq!(
+        std::str::from_utf8(&json).unwrap(),
+        r#"{"apiVersion":"g/v1","free":1,"kind":"K","metadata":{"annotations":{"x":"y"},"name":"n"},"spec":{"a":"","b":""},"zero":2}"#
+    );
+    assert!(codec::is_verbatim(&json, &schema));
+    let unsorted = br#"{"kind":"K","apiVersion":"g/v1"}"#;
+    assert!(!codec::is_verbatim(unsorted, &schema));
+}
+
+#[test]
+fn the_recognizer_sees_missing_defaults() {
+    let schema = schema(&json!({
+        "a": {"type": "string", "default": "x"},
+        "l": {"type": "array", "items": {"type": "string", "default": "d"}},
+    }));
+    let is_verbatim =
+        |document: Value| codec::is_verbatim(document.to_string().as_bytes(), &schema);
+    assert!(is_verbatim(json!({"a": "y", "l": ["e"]})));
+    assert!(!is_verbatim(json!({"l": ["e"]})));
+    assert!(!is_verbatim(json!({"a": null})));
+    assert!(!is_verbatim(json!({"a": "y", "l": [null]})));
+    assert!(!is_verbatim(json!({"a": "y", "b": 1})));
+    assert!(!is_verbatim(json!({"a": {"b": 1}})));
+}
+
+#[test]
+fn documents_that_are_no_schemas_are_refused() {
+    let errors = |document: Value| {
+        super::super::super::Schema::of_custom_resource(&document)
+            .unwrap_err()
+            .0
+    };
+    assert_eq!(errors(json!(1)), ["a schema must be an object"]);
+    assert_eq!(
+        errors(json!({"type": "object", "properties": {"a": {"type": "text", "nullable": 1, "maximum": "x", "pattern": "("}}})).len(),
+        4
+    );
+}
