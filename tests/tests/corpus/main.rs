@@ -6,6 +6,9 @@
     reason = "a test that cannot go on panics, and says where"
 )]
 
+mod minimal;
+mod objects;
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;

@@ -1,0 +1,121 @@
+//! The schema engine over the definitions: documents with what a schema requires, and random ones.
+
+use std::cell::Cell;
+
+use apiloom_meta::FieldError;
+use apiloom_meta::schema::Schema;
+use serde_json::{Value, json};
+
+use crate::{DEFINITIONS, Definition, minimal};
+
+/// Random documents for each version.
+const SAMPLES: u64 = 20;
+
+/// Calls a check with each version of all definitions, its schema as JSON and as the engine has it.
+fn for_each_version(check: impl Fn(&Definition, &Value, &Schema)) {
+    for definition in &*DEFINITIONS {
+        for version in definition.versions() {
+            let document = &version["schema"]["openAPIV3Schema"];
+            let schema = Schema::of_custom_resource(document)
+                .unwrap_or_else(|error| panic!("{} {version}: {error}", definition.file));
+            check(definition, version, &schema);
+        }
+    }
+}
+
+/// The minimal object of a version.
+fn object(definition: &Definition, version: &Value) -> Value {
+    let spec = &definition.document["spec"];
+    let group = spec["group"].as_str().unwrap();
+    let mut object = minimal::document(&version["schema"]["openAPIV3Schema"]);
+    object["apiVersion"] = format!("{group}/{}", version["name"].as_str().unwrap()).into();
+    object["kind"] = spec["names"]["kind"].clone();
+    object["metadata"] = json!({"name": "a"});
+    object
+}
+
+fn no_errors(definition: &Definition, object: &Value, errors: &[FieldError]) {
+    let Definition { file, .. } = definition;
+    let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    assert!(errors.is_empty(), "{file}: {errors:#?} in {object}");
+}
+
+#[test]
+fn minimal_objects_are_valid() {
+    for_each_version(|definition, version, schema| {
+        let minimal = object(definition, version);
+        let mut pruned = minimal.clone();
+        schema.prune(&mut pruned);
+        assert_eq!(pruned, minimal, "{}", definition.file);
+        let mut object = minimal;
+        schema.default(&mut object);
+        no_errors(definition, &object, &schema.validate(&object));
+        no_errors(
+            definition,
+            &object,
+            &schema.validate_update(&object, &object),
+        );
+
+        let defaulted = object.clone();
+        assert!(!schema.default(&mut object), "{}", definition.file);
+        schema.prune(&mut object);
+        assert_eq!(object, defaulted, "{}", definition.file);
+    });
+}
+
+#[test]
+fn a_field_that_is_required_is_missed() {
+    let missed = Cell::new(0);
+    for_each_version(|definition, version, schema| {
+        let document = &version["schema"]["openAPIV3Schema"];
+        let spec = &document["properties"]["spec"];
+        let Some(name) = spec["required"][0].as_str() else {
+            return;
+        };
+        if spec["properties"][name].get("default").is_some() {
+            return;
+        }
+        let mut object = object(definition, version);
+        object["spec"] = minimal::document(spec);
+        object["spec"].as_object_mut().unwrap().remove(name);
+        schema.default(&mut object);
+        let expected = format!("spec.{name}: Required value");
+        let errors = schema.validate(&object);
+        let found = errors.iter().any(|error| error.to_string() == expected);
+        assert!(found, "{}: {errors:?}", definition.file);
+        missed.set(missed.get() + 1);
+    });
+    assert!(missed.get() >= 80, "{missed:?} versions");
+}
+
+#[test]
+fn unknown_fields_are_pruned_unless_the_schema_keeps_them() {
+    for_each_version(|definition, version, schema| {
+        let document = &version["schema"]["openAPIV3Schema"];
+        let mut object = object(definition, version);
+        let known = object.clone();
+        object["unknownToAll"] = json!({"a": [1]});
+        schema.prune(&mut object);
+        let kept = document["x-kubernetes-preserve-unknown-fields"] == true;
+        assert_eq!(object == known, !kept, "{}: {object}", definition.file);
+    });
+}
+
+#[test]
+fn defaults_and_pruning_of_random_objects_change_nothing_twice() {
+    for_each_version(|definition, _, schema| {
+        for seed in 0..SAMPLES {
+            let mut object = schema.sample(seed);
+            schema.prune(&mut object);
+            schema.default(&mut object);
+            let once = object.clone();
+            schema.prune(&mut object);
+            assert!(!schema.default(&mut object), "{} {seed}", definition.file);
+            assert_eq!(object, once, "{} {seed}", definition.file);
+            let errors = schema.validate(&object);
+            if errors.is_empty() {
+                no_errors(definition, &object, &schema.validate_update(&object, &once));
+            }
+        }
+    });
+}
