@@ -4,6 +4,7 @@
 //! `k8s.io/apiextensions-apiserver`, validation follows `k8s.io/kube-openapi`, with its texts.
 
 mod build;
+mod defaults;
 mod embedded;
 mod formats;
 mod lists;
@@ -15,6 +16,7 @@ mod validate;
 use bytes::Bytes;
 use serde_json::Value;
 
+pub(super) use self::defaults::{default_errors, has_unknown_fields, metadata_errors};
 pub(super) use self::publish::{v2, v3};
 pub(super) use self::validate::validate;
 
@@ -24,7 +26,7 @@ use super::{Schema, SchemaErrors};
 impl Schema {
     /// The schema of a custom resource, from the `openAPIV3Schema` of a version of a CustomResourceDefinition.
     ///
-    /// [`structural::problems`](super::structural::problems) reports what kube-apiserver refuses in a definition; this
+    /// [`structural::refusals`](super::structural::refusals) reports what kube-apiserver refuses in a definition; this
     /// function makes a schema of every document that it accepts.
     ///
     /// - [`decode`](crate::codec::decode) keeps values of wrong types, which validation reports; it prunes unknown

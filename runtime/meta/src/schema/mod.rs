@@ -20,6 +20,8 @@ mod equality;
 #[cfg(feature = "schema")]
 mod fit;
 pub(crate) mod format;
+#[cfg(feature = "schema")]
+mod known_formats;
 #[cfg(not(feature = "schema"))]
 mod no_pattern;
 pub(crate) mod node;
@@ -39,6 +41,7 @@ pub(crate) use self::default::{default as default_value, drops_null};
 #[cfg(feature = "schema")]
 mod root;
 mod sample;
+#[cfg(feature = "schema")]
 pub mod structural;
 mod transition;
 mod union;

@@ -7,11 +7,11 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Map, Number, Value};
 
 use super::super::build::object_meta;
+use super::super::known_formats::is_known_format;
 use super::super::node::{CustomRules, ListType, Node, Property, Rules, Types};
 use super::super::pattern::Pattern;
 use super::super::problems::{Problems, join};
 use super::super::recursion::PRESERVE;
-use super::super::structural::is_known_format;
 
 /// The rules for the fields of every object, in their order.
 const OF_EVERY_OBJECT: [&str; 3] = ["apiVersion", "kind", "metadata"];
@@ -21,14 +21,21 @@ const WITHOUT_EFFECT: [&str; 5] = ["description", "example", "externalDocs", "ti
 
 /// Builds the tree of a whole object.
 pub(super) fn root(document: &Value) -> Result<Node, Vec<String>> {
-    let mut builder = Builder::default();
-    let mut root = builder.node(document, "");
+    let mut root = value(document)?;
     root.types = Types::OBJECT;
     add_fields_of_every_object(&mut root);
     root.index();
+    Ok(root)
+}
+
+/// Builds the tree of a value.
+pub(super) fn value(document: &Value) -> Result<Node, Vec<String>> {
+    let mut builder = Builder::default();
+    let mut node = builder.node(document, "");
+    node.index();
     let lines = builder.problems.lines;
     if lines.is_empty() {
-        Ok(root)
+        Ok(node)
     } else {
         Err(lines)
     }
@@ -158,7 +165,7 @@ impl Builder {
         };
         node.format = self.text(keywords, "format", path).filter(|format| {
             let json_type = (!int_or_string).then(|| node.types.single()).flatten();
-            format != "quantity" && is_known_format(json_type, format)
+            is_known_format(json_type, format)
         });
         self.structure(&mut node, keywords, path);
         self.topology(&mut node, keywords, path);

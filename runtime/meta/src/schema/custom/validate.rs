@@ -14,8 +14,7 @@ use crate::field::{FieldError, go_quote};
 /// The errors of an object, or of an update of it: types and values, then embedded objects, then the identity of list
 /// items.
 pub(crate) fn validate(root: &Node, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    let mut out = checked(root, new, old, &Path::Root, true);
-    embedded::check(root, new, &Path::Root, &mut out);
+    let mut out = of_types(root, new, old);
     // Lists with duplicates may be changed until they have none.
     let had_duplicates = old.is_some_and(|old| {
         let mut of_old = Outcome::default();
@@ -26,6 +25,18 @@ pub(crate) fn validate(root: &Node, new: &Value, old: Option<&Value>) -> Vec<Fie
         lists::check(root, new, &Path::Root, &mut out);
     }
     out.into_errors()
+}
+
+/// The errors of types and values, and of embedded objects.
+fn of_types(node: &Node, new: &Value, old: Option<&Value>) -> Outcome {
+    let mut out = checked(node, new, old, &Path::Root, true);
+    embedded::check(node, new, &Path::Root, &mut out);
+    out
+}
+
+/// The errors of a value by itself, as that of a default.
+pub(super) fn value(node: &Node, value: &Value) -> Vec<FieldError> {
+    of_types(node, value, None).into_errors()
 }
 
 /// Validates a value; if it is unchanged, errors are tolerated. The root's `apiVersion` and `kind` never are.

@@ -99,7 +99,10 @@ fn every_value_has_one_type() {
     );
     field(
         json!({"type": "null"}),
-        &[r#".type: Invalid value: "null": must be the name of a type"#],
+        &[
+            r#".type: Unsupported value: "null": supported values: "array", "boolean", "integer", "number", "object", "string""#,
+            ".type: Forbidden: type cannot be set to null, use nullable as an alternative",
+        ],
     );
     field(
         json!({"type": "string", "x-kubernetes-int-or-string": true}),
@@ -121,13 +124,13 @@ fn objects_and_lists_say_what_they_hold_once() {
     );
     field(
         json!({"type": "array", "items": [{"type": "string"}]}),
-        &[
-            r#".items: Invalid value: [{"type":"string"}]: must be a schema and not a list of schemas"#,
-        ],
+        &[".items: Forbidden: items must be a schema object and not an array"],
     );
     field(
         json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": {"type": "string"}}),
-        &[".additionalProperties: Forbidden: must not be used beside properties"],
+        &[
+            ".additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive",
+        ],
     );
 }
 
@@ -140,7 +143,7 @@ fn branches_judge_and_describe_nothing() {
         ("default", json!("d"), "must be undefined to be structural"),
         (
             "additionalProperties",
-            json!({}),
+            json!(true),
             "must be undefined to be structural",
         ),
         ("nullable", json!(true), "must be false to be structural"),
@@ -150,9 +153,14 @@ fn branches_judge_and_describe_nothing() {
             "must be false to be structural",
         ),
         (
-            "x-kubernetes-list-type",
-            json!("set"),
-            "must be undefined to be structural",
+            "x-kubernetes-preserve-unknown-fields",
+            json!(true),
+            "must be false to be structural",
+        ),
+        (
+            "x-kubernetes-validations",
+            json!([{"rule": "true"}]),
+            "must be empty to be structural",
         ),
     ] {
         let branch = json!({ keyword: value });
@@ -184,12 +192,12 @@ fn branches_judge_fields_that_are_described() {
     field(
         json!({"type": "object", "anyOf": [{"properties": {"a": {"minLength": 1}}}]}),
         &[
-            ".anyOf[0].properties[a]: Required value: must be described outside of allOf, anyOf, oneOf and not",
+            ".properties[a]: Required value: because it is defined in properties[p].anyOf[0].properties[a]",
         ],
     );
     field(
         json!({"type": "object", "properties": {"a": {"type": "string"}}, "not": {"items": {"maxLength": 3}}}),
-        &[".not.items: Required value: must be described outside of allOf, anyOf, oneOf and not"],
+        &[".items: Required value: because it is defined in properties[p].not.items"],
     );
     field(
         json!({"type": "object", "properties": {"a": {"type": "string"}}, "not": {"properties": {"a": {"title": "T"}}}}),
@@ -203,6 +211,7 @@ fn metadata_is_given() {
     for metadata in [
         json!({"type": "object", "properties": {"labels": {"type": "object"}}}),
         json!({"type": "object", "required": ["name"]}),
+        json!({"type": "object", "description": "The metadata."}),
     ] {
         check(
             &json!({"type": "object", "properties": {"metadata": metadata}}),
@@ -210,9 +219,13 @@ fn metadata_is_given() {
         );
         field(
             json!({"type": "object", "x-kubernetes-embedded-resource": true, "properties": {"metadata": metadata}}),
-            &[&format!(".properties[metadata]: {detail}")],
+            &[],
         );
     }
+    field(
+        json!({"type": "object", "properties": {"metadata": {"type": "object"}}, "anyOf": [{"properties": {"metadata": {"minProperties": 1}}}]}),
+        &[".anyOf[0].properties[metadata]: Forbidden: must not be specified in a nested context"],
+    );
     check(
         &json!({"type": "object", "properties": {"kind": {"type": "integer"}}}),
         &[r#"properties[kind].type: Invalid value: "integer": must be string"#],
@@ -228,6 +241,7 @@ fn embedded_resources_are_objects() {
     field(
         json!({"type": "string", "x-kubernetes-embedded-resource": true}),
         &[
+            ".properties: Required value: must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields",
             r#".type: Invalid value: "string": must be object if x-kubernetes-embedded-resource is true"#,
         ],
     );
@@ -235,11 +249,32 @@ fn embedded_resources_are_objects() {
 
 #[test]
 fn some_keywords_are_not_supported() {
-    for name in UNSUPPORTED {
+    for (name, value) in [
+        ("$ref", json!("#/definitions/a")),
+        ("additionalItems", json!(true)),
+        ("definitions", json!({"a": {"type": "object"}})),
+        ("dependencies", json!({})),
+        ("id", json!("a")),
+        ("patternProperties", json!({"a": {"type": "object"}})),
+    ] {
+        let detail = format!("{name}: Forbidden: {name} is not supported");
         field(
-            json!({"type": "object", name: {}}),
-            &[&format!(".{name}: Forbidden: is not supported")],
+            json!({"type": "object", name: value}),
+            &[&format!(".{detail}")],
         );
+        field(
+            json!({"type": "object", "not": {name: value}}),
+            &[&format!(".not.{detail}")],
+        );
+    }
+    // These are dropped.
+    for name in [
+        "$defs",
+        "const",
+        "deprecated",
+        "prefixItems",
+        "propertyNames",
+    ] {
         field(
             json!({"type": "object", "not": {name: {}}}),
             &[&format!(".not.{name}: Forbidden: is not supported")],
@@ -283,7 +318,9 @@ fn lists_tell_their_items_apart() {
     let list = |list_type: &str, items: Value| json!({"type": "array", "x-kubernetes-list-type": list_type, "items": items});
     field(
         list("other", json!({"type": "string"})),
-        &[r#".x-kubernetes-list-type: Invalid value: "other": must be atomic, set or map"#],
+        &[
+            r#".x-kubernetes-list-type: Unsupported value: "other": supported values: "atomic", "set", "map""#,
+        ],
     );
     field(
         json!({"type": "object", "x-kubernetes-list-type": "atomic"}),
@@ -299,20 +336,18 @@ fn lists_tell_their_items_apart() {
     );
     field(
         list("set", json!({"type": "string", "nullable": true})),
-        &[
-            ".items.nullable: Forbidden: cannot be nullable when x-kubernetes-list-type is set or map",
-        ],
+        &[".items.nullable: Forbidden: cannot be nullable when x-kubernetes-list-type is set"],
     );
     field(
         list("set", json!({"type": "object"})),
         &[
-            ".items.x-kubernetes-map-type: Required value: must be atomic as item of a list with x-kubernetes-list-type=set",
+            ".items.x-kubernetes-map-type: Invalid value: null: must be atomic as item of a list with x-kubernetes-list-type=set",
         ],
     );
     field(
         list("set", list("set", json!({"type": "string"}))),
         &[
-            ".items.x-kubernetes-list-type: Required value: must be atomic as item of a list with x-kubernetes-list-type=set",
+            ".items.x-kubernetes-list-type: Invalid value: \"set\": must be atomic as item of a list with x-kubernetes-list-type=set",
         ],
     );
     field(
@@ -337,7 +372,7 @@ fn list_maps_have_keys_that_are_always_there() {
     field(
         map(&["b"], item(json!({"type": "string"}))),
         &[
-            r#".x-kubernetes-list-map-keys[0]: Invalid value: "b": entries must all be names of item properties"#,
+            r#".x-kubernetes-list-map-keys: Invalid value: ["b"]: entries must all be names of item properties"#,
         ],
     );
     field(
@@ -365,7 +400,6 @@ fn list_maps_have_keys_that_are_always_there() {
         map(&["a"], json!({"type": "string"})),
         &[
             r#".items.type: Invalid value: "string": must be object if parent array's x-kubernetes-list-type is map"#,
-            r#".x-kubernetes-list-map-keys[0]: Invalid value: "a": entries must all be names of item properties"#,
         ],
     );
 }
@@ -382,20 +416,17 @@ fn rules_in_cel_are_those_that_kubernetes_takes() {
     );
     field(
         rules(json!([{"rule": " ", "message": " "}])),
-        &[
-            ".x-kubernetes-validations[0].rule: Required value: rule is not specified",
-            ".x-kubernetes-validations[0].message: Invalid value: \" \": message must be non-empty if specified",
-        ],
+        &[".x-kubernetes-validations[0].rule: Required value: rule is not specified"],
     );
     field(
         rules(
             json!([{"rule": "true", "message": "a\nb", "reason": "Other", "path": ".a"}, {"rule": "true\n&& true"}]),
         ),
         &[
-            ".x-kubernetes-validations[0].message: Invalid value: \"a\\nb\": message must not contain line breaks",
-            ".x-kubernetes-validations[0].reason: Invalid value: \"Other\": must be one of FieldValueDuplicate, FieldValueForbidden, FieldValueInvalid, FieldValueRequired",
-            ".x-kubernetes-validations[0].path: Forbidden: is no field of a rule",
+            ".x-kubernetes-validations[0].message: Invalid value: \"a\\nb\": must not contain line breaks",
+            ".x-kubernetes-validations[0].reason: Unsupported value: \"Other\": supported values: \"FieldValueDuplicate\", \"FieldValueForbidden\", \"FieldValueInvalid\", \"FieldValueRequired\"",
             ".x-kubernetes-validations[1].message: Required value: message must be specified if rule contains line breaks",
+            ".x-kubernetes-validations[0].path: Forbidden: is no field of a rule",
         ],
     );
     field(
@@ -403,7 +434,12 @@ fn rules_in_cel_are_those_that_kubernetes_takes() {
         &[".x-kubernetes-validations: Forbidden: must not be used where no type is specified"],
     );
     let list = |list_type: &str, rule: &str| {
-        json!({"type": "array", "x-kubernetes-list-type": list_type, "x-kubernetes-list-map-keys": ["name"],
+        let keys = if list_type == "map" {
+            vec!["name"]
+        } else {
+            vec![]
+        };
+        json!({"type": "array", "x-kubernetes-list-type": list_type, "x-kubernetes-list-map-keys": keys,
             "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"},
                 "list": {"type": "array", "items": {"type": "string", "x-kubernetes-validations": [{"rule": rule}]}}},
                 "x-kubernetes-validations": [{"rule": rule}]}})
@@ -414,6 +450,192 @@ fn rules_in_cel_are_those_that_kubernetes_takes() {
         list("map", "self == oldSelf"),
         &[&format!("{below}.items.properties[list]")],
     );
-    field(list("atomic", "self == oldSelf"), &[at, below]);
+    field(list("atomic", "self == oldSelf"), &[below, at]);
     field(list("atomic", "self != 'oldSelf' && self.oldSelfish"), &[]);
+}
+
+#[test]
+fn a_root_beside_status_has_few_keywords() {
+    let lines = |schema: Value| {
+        let found = refusals(&schema, &FieldPath::new("s"), true);
+        found.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        lines(json!({"type": "object", "description": "d", "required": ["spec"]})),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        lines(json!({"type": "object", "minProperties": 1})),
+        [
+            "s: Invalid value: {\"minProperties\":1,\"type\":\"object\"}: only [Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations] fields are allowed at the root of the schema if the status subresource is enabled"
+        ]
+    );
+    assert_eq!(
+        lines(json!({"type": "object", "nullable": true}))[1..],
+        ["s.nullable: Forbidden: nullable cannot be true at the root"]
+    );
+}
+
+#[test]
+fn defaults_fit_their_schemas() {
+    let object = |default: Value| json!({"type": "object", "default": default, "required": ["a"], "properties": {"a": {"type": "integer"}}});
+    field(object(json!({"a": 1})), &[]);
+    field(
+        object(json!({"a": 1, "b": 2})),
+        &[r#".default: Invalid value: {"a":1,"b":2}: must not have unknown fields"#],
+    );
+    field(object(json!({})), &[".default.a: Required value"]);
+    field(
+        object(json!({"a": "x"})),
+        &[r#".default.a: Invalid value: "string": a in body must be of type integer: "string""#],
+    );
+    field(
+        json!({"type": "string", "default": "b", "enum": ["a"]}),
+        &[r#".default: Unsupported value: "b": supported values: "a""#],
+    );
+    field(
+        json!({"type": "array", "items": {"type": "string", "default": 1}}),
+        &[
+            r#".items.default: Invalid value: "integer":  in body must be of type string: "integer""#,
+        ],
+    );
+    check(
+        &json!({"type": "object", "properties": {"metadata": {"type": "object", "properties": {"name": {"type": "string", "default": "a"}}}}}),
+        &[
+            "properties[metadata].properties[name].default: Forbidden: must not be set in top-level metadata",
+        ],
+    );
+    let embedded = |metadata: Value| json!({"type": "object", "x-kubernetes-embedded-resource": true, "properties": {"metadata": metadata}});
+    field(
+        embedded(
+            json!({"type": "object", "properties": {"labels": {"type": "object", "default": {"a": "b"}, "additionalProperties": {"type": "string"}}}}),
+        ),
+        &[],
+    );
+    field(
+        embedded(
+            json!({"type": "object", "properties": {"labels": {"type": "object", "default": {"a": 1}, "additionalProperties": {"type": "integer"}}}}),
+        ),
+        &[
+            r#".properties[metadata].properties[labels].default: Invalid value: {"a":1}: must result in valid metadata: labels[a]: Invalid value: "integer": labels[a] in body must be of type string: "integer""#,
+        ],
+    );
+    field(
+        embedded(
+            json!({"type": "object", "properties": {"labels": {"type": "object", "additionalProperties": {"type": "string", "default": "a"}}}}),
+        ),
+        &[
+            ".properties[metadata].properties[labels].additionalProperties.default: Forbidden: must not be set inside additionalProperties applying to object metadata",
+        ],
+    );
+}
+
+#[test]
+fn other_keywords_agree_with_each_other() {
+    field(
+        json!({"x-kubernetes-int-or-string": true, "x-kubernetes-preserve-unknown-fields": true}),
+        &[
+            ".x-kubernetes-preserve-unknown-fields: Invalid value: true: must be false if x-kubernetes-int-or-string is true",
+        ],
+    );
+    field(
+        json!({"type": "object", "x-kubernetes-preserve-unknown-fields": false}),
+        &[".x-kubernetes-preserve-unknown-fields: Invalid value: false: must be true or undefined"],
+    );
+    field(
+        json!({"type": "object", "x-kubernetes-embedded-resource": true}),
+        &[
+            ".properties: Required value: must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields",
+        ],
+    );
+    field(
+        json!({"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true, "additionalProperties": true}),
+        &[
+            ".additionalProperties: Forbidden: must not be used if x-kubernetes-embedded-resource is set",
+        ],
+    );
+    field(
+        json!({"type": "object", "x-kubernetes-map-type": "other"}),
+        &[
+            r#".x-kubernetes-map-type: Unsupported value: "other": supported values: "atomic", "granular""#,
+        ],
+    );
+    field(
+        json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set", "x-kubernetes-list-map-keys": ["a"]}),
+        &[
+            r#".x-kubernetes-list-type: Invalid value: "set": must be map if x-kubernetes-list-map-keys is non-empty"#,
+        ],
+    );
+    let twice =
+        json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}});
+    field(
+        json!({"type": "array", "items": twice, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a", "a"]}),
+        &[
+            r#".x-kubernetes-list-map-keys: Invalid value: ["a","a"]: must not contain duplicate entries"#,
+        ],
+    );
+    field(
+        json!({"type": "object", "properties": {"a": {"type": "string", "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}}, "x-kubernetes-map-type": "atomic"}),
+        &[
+            r#".properties[a].x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": oldSelf cannot be used on the uncorrelatable portion of the schema within properties[p]"#,
+        ],
+    );
+    field(
+        json!({"type": "object", "properties": {"a": {"type": "string"}}, "x-kubernetes-validations": [
+            {"rule": "true", "fieldPath": ".a"}, {"rule": "true", "fieldPath": ".b", "optionalOldSelf": true}]}),
+        &[r#".x-kubernetes-validations[1].fieldPath: Invalid value: ".b": must be a valid path"#],
+    );
+    field(
+        json!({"type": "string", "x-kubernetes-validations": [{"rule": "true", "optionalOldSelf": true}]}),
+        &[
+            ".x-kubernetes-validations[0].optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule",
+        ],
+    );
+    let found = refusals(
+        &json!({"type": "object", "properties": {"p": {"type": "string", "pattern": "("}}}),
+        &FieldPath::root(),
+        false,
+    );
+    assert!(
+        found[0].body.starts_with("Invalid value: \"(\": must be a valid regular expression, but isn't: error parsing regexp: "),
+        "{}",
+        found[0]
+    );
+}
+
+#[test]
+fn paths_lead_to_fields() {
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
+        "a": {"type": "string"}, "m": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "l": {"type": "array", "items": {"type": "string"}}}}}});
+    let found = |path: &str, allows_keys: bool| match field_path_type(&schema, path, allows_keys) {
+        Ok((path, json_type)) => format!("{path} {json_type}"),
+        Err(error) => error.to_string(),
+    };
+    for (path, allows_keys, expected) in [
+        (".spec.a", false, ".spec.a string"),
+        (".spec.m.k", false, ".spec.m.k integer"),
+        (".spec.m['a.b']", true, ".spec.m.a.b integer"),
+        (r".spec.m['a\'b']", true, ".spec.m.a'b integer"),
+        (".spec['a']", false, "array notation is not allowed"),
+        (".spec['a'", true, "unexpected end of JSON path"),
+        (".spec[a]", true, "expected single quoted string but got a"),
+        (".spec[']", true, "expected single quoted string but got ']"),
+        ("spec.a", false, "expected [ or . but got: spec"),
+        (".", false, "unexpected end of JSON path"),
+        (".spec.b", false, "does not refer to a valid field"),
+        (".spec.a.b", false, "does not refer to a valid field"),
+        (".spec.l.b", false, "does not refer to a valid field"),
+    ] {
+        assert_eq!(found(path, allows_keys), expected, "{path}");
+    }
+}
+
+#[test]
+fn unknown_formats_are_listed_once() {
+    let schema = json!({"type": "object", "properties": {
+        "a": {"type": "string", "format": "quantity"}, "b": {"type": "string", "format": "quantity"},
+        "c": {"type": "integer", "format": "uint8"}, "d": {"type": "string", "format": "date-time"},
+        "e": {"x-kubernetes-int-or-string": true, "format": "uri"}}});
+    assert_eq!(unknown_formats(&schema), ["quantity", "uint8"]);
 }

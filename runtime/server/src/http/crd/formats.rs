@@ -30,7 +30,8 @@ pub(super) fn replace_unknown(schema: &mut Value) {
 
 fn replace(keywords: &mut Keywords, format: &str) {
     let json_type = keywords.get("type").and_then(Value::as_str);
-    let is_known = is_known_format(json_type, format);
+    // kube-apiserver ignores that of quantities, which tells clients what the text is.
+    let is_known = is_known_format(json_type, format) || format == "quantity";
     let is_text = matches!(json_type, None | Some("string"));
     let integer = Integer::of(format).filter(|_| matches!(json_type, None | Some("integer")));
     if !is_known {

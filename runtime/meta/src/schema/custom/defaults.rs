@@ -1,0 +1,69 @@
+//! Checks defaults in the document of a schema.
+
+use serde_json::Value;
+
+use super::super::build::object_meta;
+use super::super::node::{Child, Node};
+use super::super::path::Path;
+use super::super::validate::{embedded_type_errors, validate};
+use super::{build, validate as custom};
+use crate::field::{FieldError, FieldPath};
+
+/// The errors of a default, with the paths of kube-apiserver; `at` is the path of the default itself. None for a schema
+/// that cannot be built, which is reported elsewhere.
+pub(in super::super) fn default_errors(
+    schema: &Value,
+    default: &Value,
+    at: &FieldPath,
+) -> Vec<FieldError> {
+    let Ok(node) = build::value(schema) else {
+        return Vec::new();
+    };
+    let errors = custom::value(&node, default);
+    let below = |error: FieldError| {
+        let path = match error.path.as_str() {
+            "" => at.clone(),
+            path if path.starts_with('[') => FieldPath::new(format!("{}{path}", at.as_str())),
+            path => at.child(path),
+        };
+        FieldError { path, ..error }
+    };
+    errors.into_iter().map(below).collect()
+}
+
+/// Whether pruning would change a value.
+pub(in super::super) fn has_unknown_fields(schema: &Value, value: &Value) -> bool {
+    build::value(schema).is_ok_and(|node| has_unknown(&node, value))
+}
+
+fn has_unknown(node: &Node, value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.iter().any(|(name, value)| match node.child(name) {
+            Child::Unknown => true,
+            Child::Free => false,
+            Child::Node(below) => has_unknown(below, value),
+        }),
+        Value::Array(items) => node
+            .item()
+            .is_some_and(|node| items.iter().any(|item| has_unknown(node, item))),
+        _ => false,
+    }
+}
+
+/// The errors of the type and the metadata of an object. Names and labels are validated when an object has them.
+pub(in super::super) fn metadata_errors(object: &Value) -> Vec<FieldError> {
+    let Value::Object(fields) = object else {
+        return Vec::new();
+    };
+    let mut errors = embedded_type_errors(fields, &Path::Root);
+    for name in ["apiVersion", "kind"] {
+        if let Some(value) = fields.get(name).filter(|value| !value.is_string()) {
+            let at = FieldPath::new(name);
+            errors.push(FieldError::invalid(&at, value, "must be a string"));
+        }
+    }
+    if let Some(metadata) = fields.get("metadata") {
+        errors.extend(validate(&object_meta(), metadata, None));
+    }
+    errors
+}
