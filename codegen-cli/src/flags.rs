@@ -26,6 +26,9 @@ pub(crate) struct New {
     /// The kind; the name in CamelCase unless given
     #[arg(long)]
     pub(crate) kind: Option<String>,
+    /// Adds types for programs with kube-rs, and a test with it
+    #[arg(long)]
+    pub(crate) kube: bool,
     /// A clone of apiloom to depend on; without it, the clone around the folder or the one that this command was built from,
     /// else the release of this command
     #[arg(long, value_name = "DIR")]

@@ -15,6 +15,7 @@ use crate::console::{Console, Failure};
 use crate::driver;
 use crate::flags::{Generate, New, Target};
 use crate::render::Renderer;
+use crate::view;
 
 /// The file that a folder of a package has.
 const MANIFEST: &str = "Cargo.toml";
@@ -30,11 +31,20 @@ pub(crate) struct NewView {
     kind: String,
     /// The resource, such as `things`.
     plural: String,
+    /// The method of the generated clients for the group and version, such as `zoo_v1alpha1`.
+    version_method: String,
+    /// Their method for the resource.
+    resource_method: String,
     /// The value of the dependency on apiloom, such as `version = "1.0"`.
     apiloom: String,
+    /// Whether there are types for kube-rs.
+    kube: bool,
     /// Whether the package must say that it belongs to no workspace around it.
     is_alone: bool,
 }
+
+/// The version of the kind.
+const VERSION: &str = "v1alpha1";
 
 /// The files, with their templates.
 const FILES: [(&str, &str); 7] = [
@@ -47,12 +57,15 @@ const FILES: [(&str, &str); 7] = [
     ("tests/controller.rs", "new/test.rs.tera"),
 ];
 
+/// Those that packages with types for kube-rs have besides.
+const KUBE_FILES: [(&str, &str); 1] = [("tests/kube.rs", "new/kube_test.rs.tera")];
+
 impl NewView {
     /// Checks the names; those that the user did not give follow from the name of the folder.
     fn new(flags: &New, folder: &Path) -> Result<Self, String> {
         let of_folder = folder.file_name().unwrap_or_default().to_string_lossy();
         let name = flags.name.as_deref().unwrap_or(&of_folder);
-        names::check_package(name)?;
+        names::check_package(name, flags.kube)?;
         let group = match &flags.group {
             Some(group) => names::check_group(group).map(|()| group.clone())?,
             None => format!("{name}.example.com"),
@@ -62,13 +75,17 @@ impl NewView {
             None => names::kind_of(name),
         };
         names::check_kind(&kind)?;
+        let plural = apiloom_model::names::plural(&kind);
         Ok(Self {
             name: name.to_owned(),
             krate: name.replace('-', "_"),
+            version_method: view::method_of_only_group(&group, VERSION),
             group,
-            plural: apiloom_model::names::plural(&kind),
+            resource_method: view::method_of_resource(&plural),
+            plural,
             kind,
             apiloom: String::new(),
+            kube: flags.kube,
             is_alone: false,
         })
     }
@@ -76,16 +93,19 @@ impl NewView {
 
 #[cfg(test)]
 impl NewView {
-    /// A view for tests of the templates.
-    pub(crate) fn example(is_alone: bool) -> Self {
+    /// A view for tests of the templates, with all that it can have or with nothing.
+    pub(crate) fn example(is_full: bool) -> Self {
         Self {
             name: "zoo-keeper".to_owned(),
             krate: "zoo_keeper".to_owned(),
             group: "zoo.example.com".to_owned(),
             kind: "ZooKeeper".to_owned(),
             plural: "zookeepers".to_owned(),
+            version_method: "zoo_v1alpha1".to_owned(),
+            resource_method: "zookeepers".to_owned(),
             apiloom: "version = \"1.0\"".to_owned(),
-            is_alone,
+            kube: is_full,
+            is_alone: is_full,
         }
     }
 }
@@ -102,8 +122,10 @@ pub(crate) fn new(flags: &New, console: &mut Console<'_>) -> Result<(), Failure>
     view.is_alone = is_in_workspace(&folder);
     view.apiloom = dependency(apiloom.as_deref(), &folder);
     let renderer = Renderer::new(String::new()).map_err(|error| error.to_string())?;
+    let more: &[(&str, &str)] = if view.kube { &KUBE_FILES } else { &[] };
     let files: Vec<(&str, String)> = FILES
         .iter()
+        .chain(more)
         .map(|(path, template)| Ok((*path, renderer.plain(template, &view)?)))
         .collect::<Result<_, crate::RenderError>>()
         .map_err(|error| error.to_string())?;

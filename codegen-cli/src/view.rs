@@ -13,7 +13,7 @@ use serde::Serialize;
 use apiloom_meta::kind::ProtoFile;
 
 pub(crate) use self::apply::ApplyView;
-pub(crate) use self::clientset::ClientsetView;
+pub(crate) use self::clientset::{ClientsetView, method_of_only_group, method_of_resource};
 pub(crate) use self::fake::FakeView;
 pub(crate) use self::kube::KubeView;
 pub(crate) use self::methods::{IndexesView, MethodsView};

@@ -42,11 +42,15 @@ fn a_package_is_written() {
     // Found by itself: the clone that the command was built from.
     assert!(manifest.contains("runtime\", features = "), "{manifest}");
     assert!(!manifest.contains("[workspace]"), "{manifest}");
+    assert!(!manifest.contains("kube"), "{manifest}");
+    assert!(read("tests/kube.rs").is_err());
     for file in [
         ".gitignore",
         "Cargo.lock",
         "README.md",
         "generated/main.rs",
+        "src/generated/clientset.rs",
+        "src/generated/fake.rs",
         "src/generated/install.rs",
         "src/controller.rs",
         "src/main.rs",
@@ -57,6 +61,38 @@ fn a_package_is_written() {
     // Nothing is overwritten.
     let told = "error: zoo-keeper exists and is not empty\n  help: name another folder";
     refuses(root.path(), &["zoo-keeper"], 1, told);
+}
+
+#[test]
+fn types_for_kube_rs_are_added() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let output = apiloom(root.path(), &["zoo", "--kube"]);
+    assert!(output.status.success(), "{output:?}");
+    let read = |file: &str| fs::read_to_string(root.path().join("zoo").join(file)).expect(file);
+    assert!(read("Cargo.toml").contains("kube = [\"dep:kube\"]"));
+    assert!(read("src/generated/kube.rs").contains("kube_view!"));
+    assert!(read("tests/kube.rs").contains("use zoo::generated::kube::zoo_v1alpha1::Zoo;"));
+    assert!(read("README.md").contains("| `tests/kube.rs` |"));
+    let told = "error: `kube` cannot be the name of a package: it is the name of another crate";
+    refuses(root.path(), &["kube", "--kube"], 1, told);
+}
+
+// Clients have methods for groups and plurals, which may not be identifiers.
+#[test]
+fn groups_and_kinds_may_have_names_that_are_no_identifiers() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let names = ["--group", "3d-print.example.com", "--kind", "U"];
+    let output = apiloom(root.path(), &[&["zoo"], &names[..]].concat());
+    assert!(output.status.success(), "{output:?}");
+    let read = |file: &str| fs::read_to_string(root.path().join("zoo").join(file)).expect(file);
+    let clients = read("src/generated/clientset.rs");
+    for (method, call) in [
+        ("fn group_3d_print_v1alpha1(", ".group_3d_print_v1alpha1()"),
+        ("fn us(", ".us()"),
+    ] {
+        assert!(clients.contains(method), "{clients}");
+        assert!(read("src/controller.rs").contains(call));
+    }
 }
 
 #[test]

@@ -32,6 +32,10 @@ pub const TEMPLATES: &[(&str, &str)] = &[
         "new/controller.rs.tera",
         include_str!("../new/controller.rs.tera"),
     ),
+    (
+        "new/kube_test.rs.tera",
+        include_str!("../new/kube_test.rs.tera"),
+    ),
     ("new/lib.rs.tera", include_str!("../new/lib.rs.tera")),
     ("new/main.rs.tera", include_str!("../new/main.rs.tera")),
     ("new/test.rs.tera", include_str!("../new/test.rs.tera")),

@@ -1,4 +1,4 @@
-//! The package of `apiloom new`, outside of this workspace: it is formatted, its test passes, and its controller works
+//! The packages of `apiloom new`, outside of this workspace: they are formatted, their tests pass, and a controller works
 //! against its server.
 
 #![allow(
@@ -13,14 +13,37 @@ use std::time::Duration;
 use apiloom_tests::{Client, Server, build, created, repository};
 use serde_json::json;
 
-/// A new package in a folder of its own.
-struct Package {
+/// The name of a new package, and that of one with types for kube-rs.
+const PLAIN: &str = "new-zoo";
+const WITH_KUBE: &str = "kube-zoo";
+
+/// A workspace with both, so that one build has the dependencies of both.
+struct Workspace {
     _root: tempfile::TempDir,
     folder: PathBuf,
 }
 
-impl Package {
-    /// Runs a command in the package, which must succeed, and returns what it said.
+impl Workspace {
+    fn new(apiloom: &Path) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().canonicalize().unwrap();
+        let workspace = Self {
+            _root: root,
+            folder,
+        };
+        let new = |arguments: &[&str]| {
+            let mut command = Command::new(apiloom);
+            workspace.run(command.arg("new").args(arguments));
+        };
+        new(&[PLAIN]);
+        new(&[WITH_KUBE, "--kube"]);
+        let members =
+            format!("[workspace]\nresolver = \"3\"\nmembers = [{PLAIN:?}, {WITH_KUBE:?}]\n");
+        std::fs::write(workspace.folder.join("Cargo.toml"), members).unwrap();
+        workspace
+    }
+
+    /// Runs a command in the workspace, which must succeed, and returns what it said.
     #[track_caller]
     fn run(&self, command: &mut Command) -> String {
         let output = command
@@ -46,7 +69,9 @@ impl Package {
             .arg("--config")
             .arg(format!("build.build-dir={shared:?}"))
             .arg("--config")
-            .arg(shared.join("apiloom-builds/profiles.toml"));
+            .arg(shared.join("apiloom-builds/profiles.toml"))
+            .arg("--config")
+            .arg(repository().join(".cargo/config.toml"));
         command
     }
 }
@@ -68,28 +93,22 @@ fn start(controller: &Path, kubeconfig: &Path) -> Running {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_package_works_at_once() {
-    let root = tempfile::tempdir().unwrap();
-    let folder = root.path().canonicalize().unwrap().join("new-zoo");
-    let package = Package {
-        _root: root,
-        folder,
-    };
+async fn new_packages_work_at_once() {
     let apiloom = build("apiloom");
-    let written = Command::new(&apiloom)
-        .arg("new")
-        .arg(&package.folder)
-        .output();
-    let written = written.unwrap();
-    assert!(written.status.success(), "{written:?}");
-    package.run(Command::new("cargo").args(["fmt", "--check"]));
+    let packages = Workspace::new(&apiloom);
+    packages.run(Command::new("cargo").args(["fmt", "--all", "--check"]));
 
-    package.run(Command::new(&apiloom).args(["generate", "."]));
-    let tested = package.run(&mut package.cargo(&["test", "--offline", "--quiet"]));
-    assert!(tested.contains("1 passed; 0 failed"), "{tested}");
-    package.run(Command::new(&apiloom).args(["generate", ".", "--check"]));
+    packages.run(Command::new(&apiloom).args(["generate", PLAIN]));
+    // Its clients, informers and fake, and the types for kube-rs: the server of the other one would be the same.
+    let fresh = ["generate", "--fast", "--check", WITH_KUBE];
+    packages.run(Command::new(&apiloom).args(fresh));
+    let test = ["test", "--offline", "--quiet", "--workspace", "--test", "*"];
+    let tested = packages.run(&mut packages.cargo(&test));
+    let passed = tested.matches("1 passed; 0 failed").count();
+    assert_eq!(passed, 3, "{tested}");
+    packages.run(Command::new(&apiloom).args(["generate", PLAIN, "--check"]));
 
-    let binaries = package.folder.join("target/debug");
+    let binaries = packages.folder.join("target/debug");
     let server = Server::start_binary(&binaries.join("new-zoo-server"), &[]);
     let client = Client::new(server.kubeconfig());
     let path = "/apis/new-zoo.example.com/v1alpha1/namespaces/default/newzoos";

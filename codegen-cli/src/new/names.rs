@@ -19,39 +19,47 @@ const TAKEN: [&str; 10] = [
     "tokio",
 ];
 
+/// Those that are taken in packages with types for kube-rs.
+const TAKEN_WITH_KUBE: [&str; 2] = ["k8s-openapi", "kube"];
+
 /// Types that the files of a new package name, and those of every Rust file.
-const USED: [&str; 24] = [
+const USED: [&str; 29] = [
     "Action",
-    "Backend",
+    "Api",
     "Box",
     "Cancel",
     "Client",
-    "Config",
+    "Clientset",
     "Context",
+    "Control",
     "Controller",
     "Duration",
     "Err",
     "ExitCode",
+    "Fault",
     "InformerFactory",
+    "Informers",
     "Lister",
     "None",
     "ObjectKey",
     "ObjectMeta",
     "Ok",
     "Option",
+    "PostParams",
     "Request",
     "Result",
-    "Server",
     "Some",
     "String",
     "SyncErrors",
+    "TestServer",
+    "Verb",
 ];
 
 /// Checks that a name is good for a package, a group and a server.
 ///
 /// # Errors
 /// The reason, with a name that would do.
-pub(super) fn check_package(name: &str) -> Result<(), String> {
+pub(super) fn check_package(name: &str, with_kube: bool) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let is_good = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
@@ -65,7 +73,10 @@ pub(super) fn check_package(name: &str) -> Result<(), String> {
         ));
     }
     let is_keyword = syn::parse_str::<syn::Ident>(&name.replace('-', "_")).is_err();
-    if is_keyword || TAKEN.contains(&name) || name.starts_with("apiloom-") {
+    let is_taken = TAKEN.contains(&name)
+        || name.starts_with("apiloom-")
+        || (with_kube && TAKEN_WITH_KUBE.contains(&name));
+    if is_keyword || is_taken {
         let what = if is_keyword {
             "a keyword of Rust"
         } else {
@@ -157,7 +168,7 @@ mod tests {
     #[test]
     fn kinds_follow_from_names() {
         for (name, kind) in [("zoo", "Zoo"), ("zoo-keeper", "ZooKeeper"), ("a1-b", "A1B")] {
-            check_package(name).expect(name);
+            check_package(name, false).expect(name);
             assert_eq!(kind_of(name), kind);
             check_kind(kind).expect(kind);
         }
@@ -171,19 +182,28 @@ mod tests {
 
     #[test]
     fn bad_names_are_told_with_better_ones() {
-        check(&check_package("My_Zoo"), "help: --name my-zoo");
-        check(&check_package("9lives"), "help: --name lives");
-        check(&check_package(""), "help: give the name with --name");
-        check(&check_package("-"), "help: give the name with --name");
-        check(&check_package("zoo-"), "help: --name zoo");
-        check(&check_package("zoö"), "help: --name zo");
-        check(&check_package(&"a".repeat(64)), "at most 63");
-        check(&check_package("async"), "a keyword of Rust");
-        check(&check_package("tokio"), "the name of another crate");
-        check(&check_package("apiloom-meta"), "the name of another crate");
-        check(&check_package("controller"), "a module of the package");
+        check(&check_package("My_Zoo", false), "help: --name my-zoo");
+        check(&check_package("9lives", false), "help: --name lives");
+        check(&check_package("", false), "help: give the name with --name");
         check(
-            &check_package("generated"),
+            &check_package("-", false),
+            "help: give the name with --name",
+        );
+        check(&check_package("zoo-", false), "help: --name zoo");
+        check(&check_package("zoö", false), "help: --name zo");
+        check(&check_package(&"a".repeat(64), false), "at most 63");
+        check(&check_package("async", false), "a keyword of Rust");
+        check(&check_package("tokio", false), "the name of another crate");
+        check(
+            &check_package("apiloom-meta", false),
+            "the name of another crate",
+        );
+        check(
+            &check_package("controller", false),
+            "a module of the package",
+        );
+        check(
+            &check_package("generated", false),
             "--name, such as `generated-api`",
         );
     }

@@ -195,6 +195,7 @@ fn views((model, settings): &(Model, Settings)) -> BTreeMap<&'static str, Value>
         ("new/Cargo.toml.tera", new.clone()),
         ("new/README.md.tera", new.clone()),
         ("new/controller.rs.tera", new.clone()),
+        ("new/kube_test.rs.tera", new.clone()),
         ("new/lib.rs.tera", new.clone()),
         ("new/main.rs.tera", new.clone()),
         ("new/test.rs.tera", new.clone()),

@@ -83,6 +83,11 @@ pub(super) fn versions_with_kinds(
     with_kinds.filter(|(_, _, kinds)| !kinds.is_empty())
 }
 
+/// The method for a version of a group in a package without other groups.
+pub(crate) fn method_of_only_group(group: &str, version: &str) -> String {
+    format!("{}_{}", identifier(first_label(group)), snake_case(version))
+}
+
 /// The name of a group and version in methods: `wardle_v1alpha1`.
 pub(super) fn version_method(model: &Model, group: &Group, version: &str) -> String {
     format!("{}_{}", group_name(model, group), snake_case(version))
@@ -151,7 +156,7 @@ pub(super) fn camel_case(name: &str) -> String {
 }
 
 /// The name of a method for a resource.
-fn method(plural: &str) -> String {
+pub(crate) fn method_of_resource(plural: &str) -> String {
     let name = plural.replace('-', "_");
     match syn::parse_str::<syn::Ident>(&name) {
         Ok(_) => name,
@@ -172,11 +177,17 @@ fn client_methods(kind: &Kind) -> Vec<ClientMethod> {
     };
     if !kind.namespaced {
         let doc = format!("The client of `{plural}`.");
-        return vec![of(doc, method(plural), "", "Cluster", "cluster()")];
+        return vec![of(
+            doc,
+            method_of_resource(plural),
+            "",
+            "Cluster",
+            "cluster()",
+        )];
     }
     let mut methods = vec![of(
         format!("The client of `{plural}` in a namespace."),
-        method(plural),
+        method_of_resource(plural),
         ", namespace: &str",
         "Namespaced",
         "namespaced(namespace)",
@@ -200,7 +211,7 @@ fn client_methods(kind: &Kind) -> Vec<ClientMethod> {
 fn informer_method(kind: &Kind) -> InformerMethod {
     InformerMethod {
         doc: format!("The informer of `{}`.", kind.plural),
-        name: method(&kind.plural),
+        name: method_of_resource(&kind.plural),
         rust_type: kind.rust_type.clone(),
         call: if kind.namespaced {
             "informer()"
