@@ -1,5 +1,7 @@
 //! Paths from the root of an object to values in its lists, for printer columns.
 
+mod parse;
+
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -7,6 +9,8 @@ use serde_json::Value;
 
 use crate::number;
 use crate::path::JsonPath;
+
+pub use self::parse::QueryError;
 
 /// The JSONPath of a printer column, such as `.status.conditions[?(@.type=="Ready")].status`: field names, then steps
 /// that may select list items.
@@ -85,6 +89,11 @@ impl JsonQuery {
     /// The steps after the field names.
     pub fn steps(&self) -> &[QueryStep] {
         &self.steps
+    }
+
+    /// The first result for a whole object.
+    pub fn first<'a>(&self, object: &'a Value) -> Option<&'a Value> {
+        self.first_below(self.start.get(object)?)
     }
 
     /// The first result of the steps for the value at the start. A printer column shows one value.
