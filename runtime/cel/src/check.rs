@@ -1,0 +1,710 @@
+//! The type checker: resolves names and functions, and reports expressions that cannot be evaluated.
+
+use std::sync::Arc;
+
+use crate::ast::{Call, Expr, Fold, FoldOp, Kind, Literal, Operator, OptionalMap, Variable};
+use crate::functions::time;
+use crate::issue::Issue;
+use crate::library::{self, moved};
+use crate::patterns;
+use crate::schema::{Decl, Shape};
+use crate::types::{Bindings, Type};
+
+/// Maximum number of issues that are reported.
+const MAX_ISSUES: usize = 10;
+
+/// An expression with the types of its parts.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) expr: Expr,
+    /// By the id of an expression.
+    pub(crate) types: Vec<Type>,
+    pub(crate) uses_old: bool,
+}
+
+impl Checked {
+    /// The type of the whole expression.
+    pub(crate) fn output(&self) -> &Type {
+        &self.types[self.expr.id as usize]
+    }
+}
+
+/// Checks an expression of `nodes` nodes about a value of a type.
+pub(crate) fn check(
+    mut expr: Expr,
+    nodes: u32,
+    this: &Arc<Decl>,
+    has_optional_old: bool,
+) -> Result<Checked, Vec<Issue>> {
+    let mut checker = Checker {
+        this,
+        has_optional_old,
+        locals: Vec::new(),
+        bindings: Bindings::default(),
+        types: vec![Type::Dyn; nodes as usize],
+        issues: Vec::new(),
+        uses_old: false,
+        is_mixed: false,
+    };
+    checker.visit(&mut expr);
+    if !checker.issues.is_empty() {
+        checker.issues.truncate(MAX_ISSUES);
+        return Err(checker.issues);
+    }
+    let Checker {
+        mut types,
+        bindings,
+        uses_old,
+        ..
+    } = checker;
+    for one in &mut types {
+        *one = bindings.resolve(one, true);
+    }
+    Ok(Checked {
+        expr,
+        types,
+        uses_old,
+    })
+}
+
+struct Checker<'d> {
+    this: &'d Arc<Decl>,
+    has_optional_old: bool,
+    locals: Vec<(Arc<str>, Type)>,
+    bindings: Bindings,
+    types: Vec<Type>,
+    issues: Vec<Issue>,
+    uses_old: bool,
+    /// Whether lists and maps may have elements of several types, as in the arguments of `format`.
+    is_mixed: bool,
+}
+
+/// The dotted name that an expression spells, if it consists of names only.
+fn dotted(expr: &Expr) -> Option<String> {
+    match &expr.kind {
+        Kind::Identifier(name) => Some(name.to_string()),
+        Kind::Select {
+            operand,
+            field,
+            is_optional: false,
+        } => {
+            // The longest name of a type or a function has four parts.
+            let name = (operand.depth < 5).then(|| dotted(operand)).flatten()?;
+            Some(format!("{name}.{field}"))
+        }
+        _ => None,
+    }
+}
+
+fn head_name(expr: &Expr) -> Option<&str> {
+    match &expr.kind {
+        Kind::Identifier(name) => Some(name),
+        Kind::Select { operand, .. } => head_name(operand),
+        _ => None,
+    }
+}
+
+/// The name of a type that is a value.
+fn type_name(name: &str) -> Option<&'static str> {
+    const NAMES: [&str; 17] = [
+        "bool",
+        "int",
+        "uint",
+        "double",
+        "string",
+        "bytes",
+        "list",
+        "map",
+        "null_type",
+        "type",
+        "google.protobuf.Duration",
+        "google.protobuf.Timestamp",
+        "optional_type",
+        "net.IP",
+        "net.CIDR",
+        "kubernetes.Quantity",
+        "kubernetes.URL",
+    ];
+    NAMES.iter().find(|known| **known == name).copied()
+}
+
+impl Checker<'_> {
+    fn issue(&mut self, position: u32, text: String) -> Type {
+        if self.issues.len() < MAX_ISSUES {
+            self.issues.push(Issue::new(position as usize, text));
+        }
+        Type::Dyn
+    }
+
+    fn no_overload(&mut self, position: u32, name: &str, args: &[Type]) -> Type {
+        let shown: Vec<String> = args.iter().map(|arg| self.shown(arg)).collect();
+        self.issue(
+            position,
+            format!(
+                "found no matching overload for '{name}' applied to '({})'",
+                shown.join(", ")
+            ),
+        )
+    }
+
+    fn shown(&self, found: &Type) -> String {
+        self.bindings.resolve(found, false).to_string()
+    }
+
+    fn is_declared(&self, name: &str) -> bool {
+        matches!(name, "self" | "oldSelf") || self.locals.iter().any(|(local, _)| &**local == name)
+    }
+
+    fn visit(&mut self, expr: &mut Expr) -> Type {
+        let position = expr.position;
+        let found = match &mut expr.kind {
+            Kind::Literal(literal) => match literal {
+                Literal::Null => Type::Null,
+                Literal::Bool(_) => Type::Bool,
+                Literal::Int(_) => Type::Int,
+                Literal::Uint(_) => Type::Uint,
+                Literal::Double(_) => Type::Double,
+                Literal::Text(_) => Type::Text,
+                Literal::Bytes(_) => Type::Bytes,
+            },
+            Kind::Identifier(_) | Kind::Select { .. } => self.name_or_select(expr),
+            Kind::Variable(_) | Kind::TypeName(_) => Type::Meta,
+            Kind::Has { operand, field } => self.has(position, operand, field),
+            Kind::Index {
+                operand,
+                index,
+                is_optional,
+            } => self.index_of(position, operand, index, *is_optional),
+            Kind::Call(_) => self.call(expr),
+            Kind::And(terms) => self.junction(position, "_&&_", terms),
+            Kind::Or(terms) => self.junction(position, "_||_", terms),
+            Kind::Conditional(parts) => self.conditional(position, parts),
+            Kind::Not(operand) => self.not(position, operand),
+            Kind::Negate(operand) => self.negate(position, operand),
+            Kind::Binary(operator, operands) => {
+                let operator = *operator;
+                self.binary_of(position, operator, operands)
+            }
+            Kind::List(items) => self.list(items),
+            Kind::Map(_) => self.map(expr),
+            Kind::Fold(fold) => self.fold(position, fold),
+            Kind::OptionalMap(map) => self.optional_map(position, map),
+        };
+        self.types[expr.id as usize] = found.clone();
+        found
+    }
+
+    #[inline(never)]
+    fn has(&mut self, position: u32, operand: &mut Expr, field: &str) -> Type {
+        let operand = self.visit(operand);
+        self.select(position, &operand, field);
+        Type::Bool
+    }
+
+    #[inline(never)]
+    fn index_of(
+        &mut self,
+        position: u32,
+        operand: &mut Expr,
+        index: &mut Expr,
+        is_optional: bool,
+    ) -> Type {
+        let operand = self.visit(operand);
+        let index = self.visit(index);
+        self.index(position, &operand, &index, is_optional)
+    }
+
+    #[inline(never)]
+    fn not(&mut self, position: u32, operand: &mut Expr) -> Type {
+        let operand = self.visit(operand);
+        if !self.bindings.assign(&Type::Bool, &operand) {
+            self.no_overload(position, "!_", &[operand]);
+        }
+        Type::Bool
+    }
+
+    #[inline(never)]
+    fn negate(&mut self, position: u32, operand: &mut Expr) -> Type {
+        let operand = self.visit(operand);
+        match self.bindings.head(&operand) {
+            Type::Int => Type::Int,
+            Type::Double => Type::Double,
+            Type::Dyn | Type::Variable(_) => Type::Dyn,
+            other => self.no_overload(position, "-_", &[other]),
+        }
+    }
+
+    #[inline(never)]
+    fn binary_of(
+        &mut self,
+        position: u32,
+        operator: Operator,
+        [left, right]: &mut [Expr; 2],
+    ) -> Type {
+        let left = self.visit(left);
+        let right = self.visit(right);
+        self.binary(position, operator, &left, &right)
+    }
+
+    fn name_or_select(&mut self, expr: &mut Expr) -> Type {
+        if let Kind::Identifier(name) = &expr.kind {
+            let local = self.locals.iter().rposition(|(local, _)| local == name);
+            let (variable, found) = match (local, &**name) {
+                (Some(index), _) => {
+                    let variable = Variable::Local(index as u32);
+                    (variable, self.locals[index].1.clone())
+                }
+                (None, "self") => (Variable::This, Type::of(self.this)),
+                (None, "oldSelf") => {
+                    self.uses_old = true;
+                    let of_value = Type::of(self.this);
+                    let found = if self.has_optional_old {
+                        Type::Optional(Arc::new(of_value))
+                    } else {
+                        of_value
+                    };
+                    (Variable::Old, found)
+                }
+                (None, name) => {
+                    if let Some(known) = type_name(name) {
+                        expr.kind = Kind::TypeName(known);
+                        return Type::Meta;
+                    }
+                    let text = format!("undeclared reference to '{name}' (in container '')");
+                    return self.issue(expr.position, text);
+                }
+            };
+            expr.kind = Kind::Variable(variable);
+            return found;
+        }
+        if head_name(expr).is_some_and(|name| !self.is_declared(name))
+            && let Some(known) = dotted(expr).and_then(|name| type_name(&name))
+        {
+            expr.kind = Kind::TypeName(known);
+            return Type::Meta;
+        }
+        let position = expr.position;
+        let Kind::Select {
+            operand,
+            field,
+            is_optional,
+        } = &mut expr.kind
+        else {
+            return Type::Dyn;
+        };
+        let operand = self.visit(operand);
+        let found = self.select(position, &operand, field);
+        if *is_optional && !matches!(self.bindings.head(&operand), Type::Optional(_)) {
+            return Type::Optional(Arc::new(found));
+        }
+        found
+    }
+
+    /// The type of a field.
+    fn select(&mut self, position: u32, operand: &Type, field: &str) -> Type {
+        match self.bindings.head(operand) {
+            Type::Dyn | Type::Variable(_) => Type::Dyn,
+            Type::Map(_, values) => (*values).clone(),
+            Type::Optional(inner) => Type::Optional(Arc::new(self.select(position, &inner, field))),
+            Type::Object(decl) => {
+                if let Shape::Object(fields) = &decl.shape
+                    && let Some((_, decl)) = fields.by_rule_name.get(field)
+                {
+                    return Type::of(decl);
+                }
+                self.issue(position, format!("undefined field '{field}'"))
+            }
+            other => {
+                let text = format!("type '{other}' does not support field selection");
+                self.issue(position, text)
+            }
+        }
+    }
+
+    fn index(&mut self, position: u32, operand: &Type, index: &Type, is_optional: bool) -> Type {
+        let found = match self.bindings.head(operand) {
+            Type::Dyn | Type::Variable(_) => Some(Type::Dyn),
+            Type::List(items) => self
+                .bindings
+                .assign(&Type::Int, index)
+                .then(|| (*items).clone()),
+            Type::Map(keys, values) => self
+                .bindings
+                .assign(&keys, index)
+                .then(|| (*values).clone()),
+            Type::Optional(inner) => {
+                let found = self.index(position, &inner, index, false);
+                return Type::Optional(Arc::new(found));
+            }
+            _ => None,
+        };
+        let name = if is_optional { "_[?_]" } else { "_[_]" };
+        let Some(found) = found else {
+            return self.no_overload(position, name, &[operand.clone(), index.clone()]);
+        };
+        if is_optional {
+            Type::Optional(Arc::new(found))
+        } else {
+            found
+        }
+    }
+
+    fn junction(&mut self, position: u32, name: &str, terms: &mut [Expr]) -> Type {
+        let types: Vec<Type> = terms.iter_mut().map(|term| self.visit(term)).collect();
+        for found in &types {
+            if !self.bindings.assign(&Type::Bool, found) {
+                self.no_overload(position, name, &types);
+                break;
+            }
+        }
+        Type::Bool
+    }
+
+    fn conditional(&mut self, position: u32, parts: &mut [Expr; 3]) -> Type {
+        let types = parts.each_mut().map(|part| self.visit(part));
+        let [condition, first, second] = &types;
+        let is_bool = self.bindings.assign(&Type::Bool, condition);
+        if is_bool && self.bindings.assign(first, second) {
+            return self.join(first, second);
+        }
+        self.no_overload(position, "_?_:_", &types)
+    }
+
+    /// The more general of two types that can be assigned to each other.
+    fn join(&self, first: &Type, second: &Type) -> Type {
+        match (self.bindings.head(first), self.bindings.head(second)) {
+            (Type::Dyn, _) | (_, Type::Dyn) => Type::Dyn,
+            (Type::Null, other) | (other, _) => other,
+        }
+    }
+
+    fn binary(&mut self, position: u32, operator: Operator, left: &Type, right: &Type) -> Type {
+        let found = match operator {
+            Operator::Equal | Operator::NotEqual => {
+                self.bindings.assign(left, right).then_some(Type::Bool)
+            }
+            Operator::In => {
+                let is_possible = match self.bindings.head(right) {
+                    Type::List(items) => self.bindings.assign(&items, left),
+                    Type::Map(keys, _) => self.bindings.assign(&keys, left),
+                    Type::Dyn | Type::Variable(_) => true,
+                    _ => false,
+                };
+                is_possible.then_some(Type::Bool)
+            }
+            _ => self.arithmetic(operator, left, right),
+        };
+        match found {
+            Some(found) => found,
+            None => self.no_overload(position, operator.name(), &[left.clone(), right.clone()]),
+        }
+    }
+
+    /// The result of an operator of numbers, texts and times, if it has one.
+    fn arithmetic(&mut self, operator: Operator, left: &Type, right: &Type) -> Option<Type> {
+        use Operator::{Add, Divide, Modulo, Multiply, Subtract};
+        use Type::{
+            Bool, Bytes, Double, Duration, Dyn, Int, List, Text, Timestamp, Uint, Variable,
+        };
+        let is_comparison = !matches!(operator, Add | Divide | Modulo | Multiply | Subtract);
+        let (mut a, mut b) = (self.bindings.head(left), self.bindings.head(right));
+        // A type that is not known yet is that of the other operand.
+        if matches!(a, Variable(_)) || matches!(b, Variable(_)) {
+            if !self.bindings.assign(&a, &b) {
+                return None;
+            }
+            (a, b) = (self.bindings.head(&a), self.bindings.head(&b));
+        }
+        if is_comparison {
+            let is_number = |one: &Type| matches!(one, Int | Uint | Double | Dyn | Variable(_));
+            let is_ordered = |one: &Type| {
+                is_number(one) || matches!(one, Bool | Text | Bytes | Duration | Timestamp)
+            };
+            let is_possible = (is_number(&a) && is_number(&b))
+                || (is_ordered(&a) && is_ordered(&b) && self.bindings.assign(&a, &b));
+            return is_possible.then_some(Bool);
+        }
+        match (operator, &a, &b) {
+            (Add, Timestamp, Duration) | (Add, Duration, Timestamp) => Some(Timestamp),
+            (Subtract, Timestamp, Timestamp) => Some(Duration),
+            (Subtract, Timestamp, Duration) => Some(Timestamp),
+            (Add | Subtract, Duration, Duration) => Some(Duration),
+            (_, Int, Int) => Some(Int),
+            (_, Uint, Uint) => Some(Uint),
+            (Modulo, Double, _) | (Modulo, _, Double) => None,
+            (_, Double, Double) => Some(Double),
+            (Add, Text, Text) => Some(Text),
+            (Add, Bytes, Bytes) => Some(Bytes),
+            (Add, List(_), List(_)) if self.bindings.assign(&a, &b) => {
+                let (List(c), List(d)) = (&a, &b) else {
+                    return None;
+                };
+                Some(List(Arc::new(self.join(c, d))))
+            }
+            (_, Dyn | Variable(_), Int | Uint | Double) => Some(b),
+            (_, Int | Uint | Double, Dyn | Variable(_)) => Some(a),
+            (Add, Dyn, Text | Bytes | List(_)) => Some(b),
+            (Add, Text | Bytes | List(_), Dyn) => Some(a),
+            (Add | Subtract, Dyn, Duration | Timestamp) => Some(Dyn),
+            (Add | Subtract, Duration | Timestamp, Dyn) => Some(Dyn),
+            (_, Dyn | Variable(_), Dyn | Variable(_)) => Some(Dyn),
+            _ => None,
+        }
+    }
+
+    fn list(&mut self, items: &mut [(Expr, bool)]) -> Type {
+        let mut common: Option<Type> = None;
+        for (item, is_optional) in items {
+            let position = item.position;
+            let found = self.visit(item);
+            let found = self.without_optional(position, found, *is_optional);
+            common = Some(self.common(position, common, found));
+        }
+        let common = common.unwrap_or_else(|| self.bindings.fresh());
+        Type::List(Arc::new(common))
+    }
+
+    /// The type of an element that is an optional.
+    fn without_optional(&mut self, position: u32, found: Type, is_optional: bool) -> Type {
+        if !is_optional {
+            return found;
+        }
+        match self.bindings.head(&found) {
+            Type::Optional(inner) => (*inner).clone(),
+            Type::Dyn => Type::Dyn,
+            other => {
+                let text = format!("expected type 'optional_type({other})' but found '{other}'");
+                self.issue(position, text)
+            }
+        }
+    }
+
+    /// The type of all elements so far, with one more.
+    fn common(&mut self, position: u32, common: Option<Type>, found: Type) -> Type {
+        let Some(common) = common else { return found };
+        if self.bindings.assign(&common, &found) {
+            return self.join(&common, &found);
+        }
+        if self.is_mixed {
+            return Type::Dyn;
+        }
+        let text = format!(
+            "expected type '{}' but found '{}'",
+            self.shown(&common),
+            self.shown(&found)
+        );
+        self.issue(position, text);
+        common
+    }
+
+    fn map(&mut self, expr: &mut Expr) -> Type {
+        let Kind::Map(entries) = &mut expr.kind else {
+            return Type::Dyn;
+        };
+        let (mut keys, mut values) = (None, None);
+        for entry in entries {
+            let position = entry.key.position;
+            let key = match self.visit(&mut entry.key) {
+                // Other keys are errors when the rule runs; their types would grow with every level.
+                key @ (Type::Bool | Type::Int | Type::Uint | Type::Text | Type::Dyn) => key,
+                _ => Type::Dyn,
+            };
+            keys = Some(self.common(position, keys, key));
+            let position = entry.value.position;
+            let value = self.visit(&mut entry.value);
+            let value = self.without_optional(position, value, entry.is_optional);
+            values = Some(self.common(position, values, value));
+        }
+        let keys = keys.unwrap_or_else(|| self.bindings.fresh());
+        let values = values.unwrap_or_else(|| self.bindings.fresh());
+        Type::Map(Arc::new(keys), Arc::new(values))
+    }
+
+    fn fold(&mut self, position: u32, fold: &mut Fold) -> Type {
+        let range = self.visit(&mut fold.range);
+        let (key, element, is_map) = match self.bindings.head(&range) {
+            Type::List(items) => (Type::Int, (*items).clone(), false),
+            Type::Map(keys, values) => ((*keys).clone(), (*values).clone(), true),
+            Type::Dyn | Type::Variable(_) => (Type::Dyn, Type::Dyn, false),
+            other => {
+                let text = format!(
+                    "expression of type '{other}' cannot be range of a comprehension (must be list, map, or dynamic)"
+                );
+                self.issue(fold.range.position, text);
+                (Type::Dyn, Type::Dyn, false)
+            }
+        };
+        let single = if is_map { key.clone() } else { element.clone() };
+        let depth = self.locals.len();
+        match &fold.variables[..] {
+            [one] => self.locals.push((Arc::clone(one), single.clone())),
+            variables => {
+                let types = [key.clone(), element];
+                let named = variables.iter().cloned().zip(types);
+                self.locals.extend(named);
+            }
+        }
+        if let Some(filter) = &mut fold.filter {
+            let found = self.visit(filter);
+            self.expect_bool(position, "_?_:_", &found);
+        }
+        let body = self.visit(&mut fold.body);
+        self.locals.truncate(depth);
+        match fold.op {
+            FoldOp::All => self.expect_bool(position, "_&&_", &body),
+            FoldOp::Exists => self.expect_bool(position, "_||_", &body),
+            FoldOp::ExistsOne => self.expect_bool(position, "_?_:_", &body),
+            FoldOp::Map => Type::List(Arc::new(body)),
+            FoldOp::Filter => {
+                self.expect_bool(position, "_?_:_", &body);
+                Type::List(Arc::new(single))
+            }
+            FoldOp::TransformMap => Type::Map(Arc::new(key), Arc::new(body)),
+            FoldOp::TransformMapEntry => match self.bindings.head(&body) {
+                Type::Dyn | Type::Variable(_) => Type::Dyn,
+                found @ Type::Map(..) => found,
+                other => self.no_overload(position, "cel.@mapInsert", &[other]),
+            },
+            FoldOp::SortBy => match self.bindings.head(&body) {
+                Type::List(_) | Type::Map(..) | Type::Object(_) | Type::Optional(_) => {
+                    self.no_overload(position, "@sortByAssociatedKeys", &[range, body])
+                }
+                _ => Type::List(Arc::new(single)),
+            },
+        }
+    }
+
+    fn expect_bool(&mut self, position: u32, name: &str, found: &Type) -> Type {
+        if !self.bindings.assign(&Type::Bool, found) {
+            let args = [Type::Bool, found.clone()];
+            self.no_overload(position, name, &args);
+        }
+        Type::Bool
+    }
+
+    fn optional_map(&mut self, position: u32, map: &mut OptionalMap) -> Type {
+        let target = self.visit(&mut map.target);
+        let inner = match self.bindings.head(&target) {
+            Type::Optional(inner) => (*inner).clone(),
+            Type::Dyn | Type::Variable(_) => Type::Dyn,
+            other => self.no_overload(position, "hasValue", &[other]),
+        };
+        self.locals.push((Arc::clone(&map.variable), inner));
+        let body = self.visit(&mut map.body);
+        self.locals.pop();
+        if !map.is_flat {
+            return Type::Optional(Arc::new(body));
+        }
+        match self.bindings.head(&body) {
+            found @ (Type::Optional(_) | Type::Dyn | Type::Variable(_)) => found,
+            other => self.no_overload(position, "optFlatMap", &[other]),
+        }
+    }
+
+    fn call(&mut self, expr: &mut Expr) -> Type {
+        let position = expr.position;
+        let Kind::Call(call) = &mut expr.kind else {
+            return Type::Dyn;
+        };
+        self.resolve_namespace(call);
+        let mut args: Vec<Type> = Vec::with_capacity(call.args.len() + 1);
+        let is_member = call.target.is_some();
+        if let Some(target) = &mut call.target {
+            args.push(self.visit(target));
+        }
+        let outer = self.is_mixed;
+        self.is_mixed |= &*call.name == "format";
+        for part in &mut call.args {
+            args.push(self.visit(part));
+        }
+        self.is_mixed = outer;
+        let Some(function) = library::function(&call.name) else {
+            let text = format!("undeclared reference to '{}' (in container '')", call.name);
+            return self.issue(position, text);
+        };
+        call.function = Some(function);
+        self.check_literals(call);
+        let mut results: Vec<(usize, Type)> = Vec::new();
+        for (index, overload) in function.overloads.iter().enumerate() {
+            if overload.is_member != is_member || overload.params.len() != args.len() {
+                continue;
+            }
+            let mark = self.bindings.mark();
+            if let Some(found) = self.apply(overload, &args) {
+                let found = self.bindings.resolve(&found, false);
+                results.push((index, found));
+            }
+            self.bindings.rollback(mark);
+        }
+        match &results[..] {
+            [] => {
+                let shown: Vec<String> = args.iter().map(|arg| self.shown(arg)).collect();
+                let signature = match shown.split_first() {
+                    Some((target, rest)) if is_member => {
+                        format!("{target}.({})", rest.join(", "))
+                    }
+                    _ => format!("({})", shown.join(", ")),
+                };
+                let text = format!(
+                    "found no matching overload for '{}' applied to '{signature}'",
+                    call.name
+                );
+                self.issue(position, text)
+            }
+            [(index, _)] => self
+                .apply(&function.overloads[*index], &args)
+                .unwrap_or(Type::Dyn),
+            [(_, first), rest @ ..] => {
+                let text = first.to_string();
+                let is_same = rest.iter().all(|(_, other)| other.to_string() == text);
+                if is_same { first.clone() } else { Type::Dyn }
+            }
+        }
+    }
+
+    /// The result of an overload for arguments, if it takes them.
+    fn apply(&mut self, overload: &library::Overload, args: &[Type]) -> Option<Type> {
+        let base = self.bindings.len();
+        for _ in 0..overload.variables {
+            self.bindings.fresh();
+        }
+        let mut pairs = overload.params.iter().zip(args);
+        pairs
+            .all(|(param, arg)| self.bindings.assign(&moved(param, base), arg))
+            .then(|| moved(&overload.result, base))
+    }
+
+    /// Makes `sets.contains(a, b)` a call of a function with this name.
+    fn resolve_namespace(&self, call: &mut Call) {
+        let Some(target) = &call.target else { return };
+        if head_name(target).is_none_or(|name| self.is_declared(name)) {
+            return;
+        }
+        let full = dotted(target).map(|name| format!("{name}.{}", call.name));
+        if let Some(full) = full.filter(|full| library::function(full).is_some()) {
+            call.name = full.into();
+            call.target = None;
+        }
+    }
+
+    /// Reports literals that a function would never take.
+    fn check_literals(&mut self, call: &Call) {
+        let mut texts = call.args.iter().filter_map(|arg| match &arg.kind {
+            Kind::Literal(Literal::Text(text)) => Some((arg.position, text)),
+            _ => None,
+        });
+        let Some((position, text)) = texts.next_back() else {
+            return;
+        };
+        let is_valid = match &*call.name {
+            "matches" | "find" | "findAll" => patterns::is_valid(text),
+            "duration" => time::parse_duration(text).is_some(),
+            "timestamp" => time::parse_timestamp(text).is_some(),
+            _ => true,
+        };
+        if !is_valid {
+            let name = Arc::clone(&call.name);
+            self.issue(position, format!("invalid {name} argument"));
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! Compiles the rules of a schema, and reports rules that kube-apiserver would refuse in a CustomResourceDefinition.
+
+use std::sync::Arc;
+
+use apiloom_meta::field::{FieldError, FieldErrorKind, FieldPath};
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use crate::field_path;
+use crate::program::Program;
+use crate::rules::{Node, Rule, Rules};
+use crate::schema::{Decl, MAX_REQUEST, Topology, properties, topology, values_of};
+
+/// Maximum estimated cost of a rule, for all values that it may be evaluated for; as in kube-apiserver.
+const MAX_RULE_COST: u64 = 10_000_000;
+
+/// Maximum estimated cost of all rules of a schema.
+const MAX_SCHEMA_COST: u64 = 100_000_000;
+
+/// Number of rules that are named if the cost of a schema is too high.
+const MOST_EXPENSIVE: usize = 4;
+
+const KEYWORD: &str = "x-kubernetes-validations";
+
+/// The rules of a schema, and their problems.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The rules; `None` if the schema has none. A rule with a problem refuses every value.
+    pub rules: Option<Rules>,
+    /// Why the schema is refused, with the paths of its keywords: a rule is malformed, does not fit the types of the
+    /// schema, or is too expensive by its estimate.
+    pub errors: Vec<FieldError>,
+}
+
+/// Compiles the rules of an `openAPIV3Schema` of objects with `apiVersion`, `kind` and metadata. `at` is the path of
+/// the schema for errors.
+pub fn compile(schema: &Json, at: &FieldPath) -> Compiled {
+    if !has_rules(schema) {
+        return Compiled {
+            rules: None,
+            errors: Vec::new(),
+        };
+    }
+    let mut compiler = Compiler {
+        errors: Vec::new(),
+        costs: Vec::new(),
+        total: 0,
+        kept_patterns: 0,
+    };
+    let decl = Decl::of(schema, true).map(Arc::new);
+    let context = Context {
+        cardinality: Some(1),
+        uncorrelated: None,
+    };
+    let root = decl.and_then(|decl| compiler.node(schema, schema, &decl, at, &context));
+    compiler.check_total(at);
+    Compiled {
+        rules: root.map(|root| Rules { root }),
+        errors: compiler.errors,
+    }
+}
+
+/// Whether a schema has rules anywhere.
+fn has_rules(schema: &Json) -> bool {
+    match schema {
+        Json::Object(keywords) => {
+            keywords.contains_key(KEYWORD) || keywords.values().any(has_rules)
+        }
+        Json::Array(items) => items.iter().any(has_rules),
+        _ => false,
+    }
+}
+
+/// What the place of a schema means for its rules.
+#[derive(Clone, Debug)]
+struct Context {
+    /// Largest number of values here; `None` without a bound.
+    cardinality: Option<u64>,
+    /// The list around whose items have no old values.
+    uncorrelated: Option<FieldPath>,
+}
+
+impl Context {
+    fn below(&self, count: Option<u64>) -> Self {
+        let cardinality = match (self.cardinality, count) {
+            (Some(here), Some(count)) => Some(here.saturating_mul(count)),
+            _ => None,
+        };
+        Self {
+            cardinality,
+            ..self.clone()
+        }
+    }
+}
+
+struct Compiler {
+    errors: Vec<FieldError>,
+    /// The costs of expressions, with their paths.
+    costs: Vec<(u64, FieldPath)>,
+    total: u64,
+    kept_patterns: usize,
+}
+
+impl Compiler {
+    /// Compiles the rules of a schema and below. `structure` is the schema of the same value with its properties, if
+    /// `schema` is a part of an `allOf`.
+    fn node(
+        &mut self,
+        schema: &Json,
+        structure: &Json,
+        decl: &Arc<Decl>,
+        at: &FieldPath,
+        context: &Context,
+    ) -> Option<Node> {
+        if !has_rules(schema) {
+            return None;
+        }
+        let rules = self.rules(schema, structure, decl, at, context);
+        let mut inner = Vec::new();
+        for (name, property) in properties(schema).into_iter().flatten() {
+            let path = at.child("properties").key(name);
+            let property_structure = properties(structure).and_then(|all| all.get(name));
+            // Rules about the metadata of the object would not see its fields.
+            if let (Some(structure), Some(decl)) = (property_structure, decl.field(name))
+                && let Some(node) =
+                    self.node(property, structure, decl, &path, &context.below(Some(1)))
+            {
+                inner.push((name.clone(), node));
+            }
+        }
+        let number = |keyword: &str| structure.get(keyword).and_then(Json::as_u64);
+        let element = decl.element().cloned();
+        let values = match (values_of(schema), values_of(structure), &element) {
+            (Some(values), Some(structure), Some(decl)) => {
+                let context = context.below(number("maxProperties"));
+                let path = at.child("additionalProperties");
+                self.node(values, structure, decl, &path, &context)
+            }
+            _ => None,
+        };
+        let topology = topology(structure);
+        let items = match (schema.get("items"), structure.get("items"), &element) {
+            (Some(items), Some(inner), Some(decl)) => {
+                let mut context = context.below(number("maxItems"));
+                if !matches!(topology, Topology::Map(_)) && context.uncorrelated.is_none() {
+                    context.uncorrelated = Some(at.clone());
+                }
+                self.node(items, inner, decl, &at.child("items"), &context)
+            }
+            _ => None,
+        };
+        let mut all_of = Vec::new();
+        let parts = schema.get("allOf").and_then(Json::as_array);
+        for (index, part) in parts.into_iter().flatten().enumerate() {
+            let path = at.child("allOf").index(index);
+            all_of.extend(self.node(part, structure, decl, &path, context));
+        }
+        let is_empty = rules.is_empty()
+            && inner.is_empty()
+            && values.is_none()
+            && items.is_none()
+            && all_of.is_empty();
+        let type_name = structure.get("type").and_then(Json::as_str);
+        (!is_empty).then(|| Node {
+            decl: Arc::clone(decl),
+            type_name: type_name.unwrap_or_default().to_owned(),
+            rules,
+            properties: inner,
+            values: values.map(Box::new),
+            items: items.map(Box::new),
+            topology,
+            all_of,
+        })
+    }
+
+    fn rules(
+        &mut self,
+        schema: &Json,
+        structure: &Json,
+        decl: &Arc<Decl>,
+        at: &FieldPath,
+        context: &Context,
+    ) -> Vec<Rule> {
+        let declared = schema.get(KEYWORD).and_then(Json::as_array);
+        let declared: Vec<Declared<'_>> =
+            declared.into_iter().flatten().map(Declared::of).collect();
+        let before = self.errors.len();
+        for (index, rule) in declared.iter().enumerate() {
+            let path = at.child(KEYWORD).index(index);
+            rule.check(&path, structure, &mut self.errors);
+        }
+        if self.errors.len() > before {
+            return Vec::new();
+        }
+        let compiled = declared.iter().enumerate().map(|(index, rule)| {
+            let path = at.child(KEYWORD).index(index);
+            self.rule(rule, structure, decl, &path, context)
+        });
+        compiled.collect()
+    }
+
+    fn rule(
+        &mut self,
+        declared: &Declared<'_>,
+        structure: &Json,
+        decl: &Arc<Decl>,
+        at: &FieldPath,
+        context: &Context,
+    ) -> Rule {
+        let has_optional_old = declared.optional_old_self == Some(true);
+        let mut compile =
+            |text: &str| Program::compile(text, decl, has_optional_old, &mut self.kept_patterns);
+        let program = compile(declared.rule)
+            .map_err(|text| format!("compilation failed: {text}"))
+            .and_then(|program| {
+                if program.is_condition() {
+                    Ok(program)
+                } else {
+                    Err("cel expression must evaluate to a bool".to_owned())
+                }
+            });
+        let mut message_program = None;
+        let mut message_error = None;
+        if !declared.message_expression.is_empty() && program.is_ok() {
+            match compile(declared.message_expression) {
+                Ok(program) if program.is_text() => message_program = Some(program),
+                Ok(_) => {
+                    message_error = Some("messageExpression must evaluate to a string".to_owned());
+                }
+                Err(text) => {
+                    message_error = Some(format!("messageExpression compilation failed: {text}"));
+                }
+            }
+        }
+        let count = context
+            .cardinality
+            .unwrap_or(MAX_REQUEST / (decl.min_size.saturating_add(1)));
+        let path = at.child("rule");
+        match &program {
+            Ok(program) => {
+                let cost = program.cost.max.saturating_mul(count);
+                self.observe("estimated rule cost", cost, &path);
+                let uncorrelated = context.uncorrelated.as_ref();
+                if let Some(list) = uncorrelated.filter(|_| program.uses_old) {
+                    let text = format!(
+                        "oldSelf cannot be used on the uncorrelatable portion of the schema within {list}"
+                    );
+                    self.errors
+                        .push(FieldError::invalid(&path, declared.rule, &text));
+                }
+                if let Some(flag) = declared.optional_old_self.filter(|_| !program.uses_old) {
+                    let path = at.child("optionalOldSelf");
+                    let text = "may not be set if oldSelf is not used in rule";
+                    self.errors.push(FieldError::invalid(&path, flag, text));
+                }
+            }
+            Err(text) => self.errors.push(FieldError::invalid(&path, declared, text)),
+        }
+        let path = at.child("messageExpression");
+        if let Some(text) = message_error {
+            self.errors
+                .push(FieldError::invalid(&path, declared, &text));
+        }
+        if let Some(program) = &message_program {
+            self.observe("estimated messageExpression cost", program.cost.max, &path);
+        }
+        Rule {
+            text: declared.rule.to_owned(),
+            message: declared.message.to_owned(),
+            program,
+            message_program,
+            reason: match declared.reason {
+                Some("FieldValueForbidden") => FieldErrorKind::Forbidden,
+                Some("FieldValueRequired") => FieldErrorKind::Required,
+                Some("FieldValueDuplicate") => FieldErrorKind::Duplicate,
+                _ => FieldErrorKind::Invalid,
+            },
+            field_path: field_path::normalized(declared.field_path, structure),
+            has_optional_old,
+        }
+    }
+
+    /// Counts the cost of an expression, and reports one that is too high.
+    fn observe(&mut self, name: &str, cost: u64, at: &FieldPath) {
+        if cost > MAX_RULE_COST {
+            let text = too_expensive(name, cost, MAX_RULE_COST);
+            self.errors.push(FieldError::forbidden(at, &text));
+        }
+        self.total = self.total.saturating_add(cost);
+        self.costs.push((cost, at.clone()));
+        self.costs.sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
+        self.costs.truncate(MOST_EXPENSIVE);
+    }
+
+    fn check_total(&mut self, at: &FieldPath) {
+        if self.total <= MAX_SCHEMA_COST {
+            return;
+        }
+        for (_, path) in std::mem::take(&mut self.costs) {
+            let text = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
+            self.errors.push(FieldError::forbidden(&path, text));
+        }
+        let name = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
+        let text = too_expensive(name, self.total, MAX_SCHEMA_COST);
+        self.errors.push(FieldError::forbidden(at, &text));
+    }
+}
+
+fn too_expensive(name: &str, cost: u64, limit: u64) -> String {
+    let factor = cost as f64 / limit as f64;
+    let factor = if factor > 100.0 {
+        "more than 100x".to_owned()
+    } else if factor < 1.5 {
+        format!("{factor:.6}x")
+    } else {
+        format!("{factor:.1}x")
+    };
+    format!(
+        "{name} exceeds budget by factor of {factor} (try simplifying the rule, or adding maxItems, maxProperties, and \
+         maxLength where arrays, maps, and strings are declared)"
+    )
+}
+
+/// A rule in its schema. Its form in errors is that of kube-apiserver.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Declared<'s> {
+    rule: &'s str,
+    message: &'s str,
+    message_expression: &'s str,
+    reason: Option<&'s str>,
+    field_path: &'s str,
+    optional_old_self: Option<bool>,
+}
+
+impl<'s> Declared<'s> {
+    fn of(rule: &'s Json) -> Self {
+        let text = |name: &str| rule.get(name).and_then(Json::as_str);
+        Self {
+            rule: text("rule").unwrap_or_default(),
+            message: text("message").unwrap_or_default(),
+            message_expression: text("messageExpression").unwrap_or_default(),
+            reason: text("reason"),
+            field_path: text("fieldPath").unwrap_or_default(),
+            optional_old_self: rule.get("optionalOldSelf").and_then(Json::as_bool),
+        }
+    }
+
+    /// Reports what is wrong without a look at the expressions.
+    fn check(&self, at: &FieldPath, structure: &Json, errors: &mut Vec<FieldError>) {
+        let has_newline = |text: &str| text.contains(['\n', '\r']);
+        let (rule, message) = (self.rule.trim(), self.message.trim());
+        if rule.is_empty() {
+            errors.push(FieldError::required(
+                &at.child("rule"),
+                "rule is not specified",
+            ));
+        } else if !self.message.is_empty() && message.is_empty() {
+            let text = "must be non-empty if specified";
+            errors.push(FieldError::invalid(
+                &at.child("message"),
+                self.message,
+                text,
+            ));
+        } else if has_newline(message) {
+            let text = "must not contain line breaks";
+            errors.push(FieldError::invalid(
+                &at.child("message"),
+                self.message,
+                text,
+            ));
+        } else if has_newline(rule) && message.is_empty() {
+            let text = "message must be specified if rule contains line breaks";
+            errors.push(FieldError::required(&at.child("message"), text));
+        }
+        if !self.message_expression.is_empty() && self.message_expression.trim().is_empty() {
+            let text = "messageExpression must be non-empty if specified";
+            errors.push(FieldError::required(&at.child("messageExpression"), text));
+        }
+        const REASONS: [&str; 4] = [
+            "FieldValueDuplicate",
+            "FieldValueForbidden",
+            "FieldValueInvalid",
+            "FieldValueRequired",
+        ];
+        if let Some(reason) = self.reason.filter(|reason| !REASONS.contains(reason)) {
+            errors.push(FieldError::not_supported(
+                &at.child("reason"),
+                reason,
+                &REASONS,
+            ));
+        }
+        if self.field_path.is_empty() {
+            return;
+        }
+        let path = at.child("fieldPath");
+        if self.field_path.trim().is_empty() {
+            let text = "must be non-empty if specified";
+            errors.push(FieldError::invalid(&path, self.field_path, text));
+        }
+        if has_newline(self.field_path) {
+            let text = "must not contain line breaks";
+            errors.push(FieldError::invalid(&path, self.field_path, text));
+        }
+        if field_path::normalized(self.field_path, structure).is_none() {
+            errors.push(FieldError::invalid(
+                &path,
+                self.field_path,
+                "must be a valid path",
+            ));
+        }
+    }
+}

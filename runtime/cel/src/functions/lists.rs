@@ -1,0 +1,520 @@
+//! Lists, sets, maps and optionals.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use serde_json::Value as Json;
+
+use super::{arg, int};
+use crate::run::{self, Outcome, Run, Stop, tenth};
+use crate::schema::Topology;
+use crate::value::{Key, List, Map, Value, plain};
+
+/// Adds the cost of one pass over a value.
+pub(crate) fn traverse<'a>(run: &mut Run<'a>, value: &Value<'a>) -> Result<(), Stop> {
+    match value {
+        Value::Text(text) => run.charge(text.as_str().len() as u64 / 10),
+        Value::Bytes(bytes) => run.charge(bytes.len() as u64 / 10),
+        Value::List(list) => {
+            let mut index = 0;
+            while let Some(item) = list.get(index) {
+                run.step()?;
+                traverse(run, &item?)?;
+                index += 1;
+            }
+            Ok(())
+        }
+        Value::Map(map) => {
+            run.charge(tenth(map.len()))?;
+            for (key, value) in map.entries()? {
+                traverse(run, &key)?;
+                traverse(run, &value)?;
+            }
+            Ok(())
+        }
+        _ => run.charge(1),
+    }
+}
+
+/// The items of a list, each of which has a cost.
+fn items<'a>(run: &mut Run<'a>, value: &Value<'a>) -> Result<Vec<Value<'a>>, Stop> {
+    let list = run::list(value)?;
+    let mut items = Vec::new();
+    while let Some(item) = list.get(items.len() as u64) {
+        run.charge(1)?;
+        items.push(item?);
+    }
+    Ok(items)
+}
+
+pub(crate) fn size<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(1)?;
+    match arg(args, 0)? {
+        value @ (Value::Text(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_)) => {
+            Ok(Value::Int(i64::try_from(value.size()).unwrap_or(i64::MAX)))
+        }
+        _ => Err(Stop::overload()),
+    }
+}
+
+/// The operator `[]`.
+pub(crate) fn index<'a>(operand: &Value<'a>, at: &Value<'a>, is_optional: bool) -> Outcome<'a> {
+    let found = match operand {
+        Value::Optional(None) => return Ok(Value::Optional(None)),
+        Value::Optional(Some(inner)) => return index(inner, at, true),
+        Value::List(list) => {
+            let position = match Key::of(at) {
+                Some(Key::Number(position)) => position,
+                _ => return Err(Stop::overload()),
+            };
+            let found = u64::try_from(position).ok().and_then(|at| list.get(at));
+            found.ok_or_else(|| Stop::error(format!("index out of bounds: {position}")))
+        }
+        Value::Map(map) => {
+            let found = map.get(at);
+            found.ok_or_else(|| Stop::error(format!("no such key: {}", plain(at))))
+        }
+        _ => return Err(Stop::overload()),
+    };
+    match (found, is_optional) {
+        (Ok(value), false) => value,
+        (Ok(value), true) => Ok(Value::some(value?)),
+        (Err(_), true) => Ok(Value::Optional(None)),
+        (Err(stop), false) => Err(stop),
+    }
+}
+
+/// The operator `in`.
+pub(crate) fn contains<'a>(run: &mut Run<'a>, value: &Value<'a>, range: &Value<'a>) -> Outcome<'a> {
+    match range {
+        Value::List(list) => {
+            run.charge(list.len())?;
+            Ok(Value::Bool(has_item(run, list, value)?))
+        }
+        Value::Map(map) => {
+            run.charge(1)?;
+            Ok(Value::Bool(map.get(value).is_some()))
+        }
+        _ => Err(Stop::overload()),
+    }
+}
+
+fn has_item<'a>(run: &mut Run<'a>, list: &List<'a>, value: &Value<'a>) -> Result<bool, Stop> {
+    let mut index = 0;
+    while let Some(item) = list.get(index) {
+        if run.equal(&item?, value)? {
+            return Ok(true);
+        }
+        index += 1;
+    }
+    Ok(false)
+}
+
+/// The operator `+`. Sets and lists with keys take no item twice; an item of the second list replaces that with its keys.
+pub(crate) fn join<'a>(run: &mut Run<'a>, a: &List<'a>, b: &List<'a>) -> Outcome<'a> {
+    let topology = a.topology();
+    if *topology == Topology::Atomic {
+        if a.len() == 0 {
+            return Ok(Value::List(b.clone()));
+        }
+        if b.len() == 0 {
+            return Ok(Value::List(a.clone()));
+        }
+        let len = a.len().saturating_add(b.len());
+        let both = (a.clone(), b.clone(), len);
+        return Ok(Value::List(List::Joined(both.into())));
+    }
+    let mut all = items(run, &Value::List(a.clone()))?;
+    for item in items(run, &Value::List(b.clone()))? {
+        let mut place = None;
+        for (index, known) in all.iter().enumerate() {
+            if is_same_item(run, topology, known, &item)? {
+                place = Some(index);
+                break;
+            }
+        }
+        match place.and_then(|index| all.get_mut(index)) {
+            Some(slot) => *slot = item,
+            None => all.push(item),
+        }
+    }
+    Ok(Value::list(all))
+}
+
+/// Whether two items are the same one of a set or of a list with keys.
+fn is_same_item<'a>(
+    run: &mut Run<'a>,
+    topology: &Topology,
+    a: &Value<'a>,
+    b: &Value<'a>,
+) -> Result<bool, Stop> {
+    let Topology::Map(keys) = topology else {
+        return run.equal(a, b);
+    };
+    let (Value::Map(Map::Object(a, _)), Value::Map(Map::Object(b, _))) = (a, b) else {
+        return run.equal(a, b);
+    };
+    run.step()?;
+    Ok(keys.iter().all(|key| a.get(key) == b.get(key)))
+}
+
+/// Whether two sets, or two lists with keys, have equal items.
+pub(crate) fn equal_in_any_order<'a>(
+    run: &mut Run<'a>,
+    a: &List<'a>,
+    b: &List<'a>,
+) -> Result<bool, Stop> {
+    if let (List::Json(a, decl, topology), List::Json(b, ..)) = (a, b) {
+        // By their keys, so that the number of comparisons is that of the items.
+        let identity = |item: &Json| match topology {
+            Topology::Map(keys) => {
+                let keys: Vec<&Json> = keys.iter().map(|key| &item[key.as_str()]).collect();
+                format!("{keys:?}")
+            }
+            _ => item.to_string(),
+        };
+        let mut known = HashMap::with_capacity(a.len());
+        for item in *a {
+            run.step()?;
+            known.insert(identity(item), item);
+        }
+        for item in *b {
+            let Some(other) = known.remove(&identity(item)) else {
+                return Ok(false);
+            };
+            let (other, item) = (Value::of(other, decl)?, Value::of(item, decl)?);
+            if !run.equal(&other, &item)? {
+                return Ok(false);
+            }
+        }
+        return Ok(known.is_empty());
+    }
+    let mut index = 0;
+    while let Some(item) = a.get(index) {
+        if !has_item(run, b, &item?)? {
+            return Ok(false);
+        }
+        index += 1;
+    }
+    Ok(true)
+}
+
+pub(crate) fn index_of<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    position(run, args, false)
+}
+
+pub(crate) fn last_index_of<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    position(run, args, true)
+}
+
+fn position<'a>(run: &mut Run<'a>, args: &[Value<'a>], is_last: bool) -> Outcome<'a> {
+    let (target, wanted) = (arg(args, 0)?, arg(args, 1)?);
+    if let Value::Text(_) = target {
+        return super::strings::position(run, args, is_last);
+    }
+    traverse(run, target)?;
+    let mut found = -1;
+    for (index, item) in items(run, target)?.iter().enumerate() {
+        if run.equal(item, wanted)? {
+            found = index as i64;
+            if !is_last {
+                break;
+            }
+        }
+    }
+    Ok(Value::Int(found))
+}
+
+pub(crate) fn is_sorted<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    traverse(run, arg(args, 0)?)?;
+    let all = items(run, arg(args, 0)?)?;
+    for pair in all.windows(2) {
+        let order = pair[0].compare(&pair[1]).ok_or_else(Stop::overload)?;
+        if order == Ordering::Greater {
+            return Ok(Value::Bool(false));
+        }
+    }
+    Ok(Value::Bool(true))
+}
+
+pub(crate) fn sum<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    traverse(run, arg(args, 0)?)?;
+    let mut all = items(run, arg(args, 0)?)?.into_iter();
+    let Some(mut total) = all.next() else {
+        return Ok(Value::Int(0));
+    };
+    for item in all {
+        total = match (&total, &item) {
+            (Value::Duration(a), Value::Duration(b)) => match a.checked_add(*b) {
+                Some(sum) => Value::Duration(sum),
+                None => return Err(Stop::error("duration overflow")),
+            },
+            (a, b) => super::numbers::arithmetic(crate::ast::Operator::Add, a, b)?,
+        };
+    }
+    Ok(total)
+}
+
+pub(crate) fn max<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    extreme(run, args, Ordering::Greater, "max called on empty list")
+}
+
+pub(crate) fn min<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    extreme(run, args, Ordering::Less, "min called on empty list")
+}
+
+fn extreme<'a>(
+    run: &mut Run<'a>,
+    args: &[Value<'a>],
+    better: Ordering,
+    empty: &'static str,
+) -> Outcome<'a> {
+    traverse(run, arg(args, 0)?)?;
+    let mut best: Option<Value<'a>> = None;
+    for item in items(run, arg(args, 0)?)? {
+        let is_better = match &best {
+            None => true,
+            Some(best) => item.compare(best).ok_or_else(Stop::overload)? == better,
+        };
+        if is_better {
+            best = Some(item);
+        }
+    }
+    best.ok_or_else(|| Stop::error(empty))
+}
+
+/// Whether a list, or a single value, has a value.
+pub(crate) fn includes<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let (target, wanted) = (arg(args, 0)?, arg(args, 1)?);
+    match target {
+        Value::List(list) => {
+            traverse(run, target)?;
+            Ok(Value::Bool(has_item(run, list, wanted)?))
+        }
+        Value::Null => Ok(Value::Bool(false)),
+        other => Ok(Value::Bool(run.equal(other, wanted)?)),
+    }
+}
+
+pub(crate) fn slice<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let list = run::list(arg(args, 0)?)?;
+    let (start, end) = (int(arg(args, 1)?)?, int(arg(args, 2)?)?);
+    if start < 0 || end < 0 {
+        return Err(Stop::error(format!(
+            "cannot slice({start}, {end}), negative indexes not supported"
+        )));
+    }
+    if start > end {
+        return Err(Stop::error(format!(
+            "cannot slice({start}, {end}), start index must be less than or equal to end index"
+        )));
+    }
+    let (start, end) = (start as u64, end as u64);
+    if end > list.len() {
+        return Err(Stop::error(format!(
+            "cannot slice({start}, {end}), list is length {}",
+            list.len()
+        )));
+    }
+    run.charge(1 + (end - start))?;
+    let found: Result<Vec<Value<'a>>, Stop> =
+        (start..end).filter_map(|index| list.get(index)).collect();
+    Ok(Value::list(found?))
+}
+
+pub(crate) fn flatten<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let depth = args.get(1).map_or(Ok(1), int)?;
+    if depth < 0 {
+        return Err(Stop::error("level must be non-negative"));
+    }
+    let mut found = Vec::new();
+    let list = run::list(arg(args, 0)?)?;
+    flatten_into(run, &list, depth, &mut found)?;
+    Ok(Value::list(found))
+}
+
+fn flatten_into<'a>(
+    run: &mut Run<'a>,
+    list: &List<'a>,
+    depth: i64,
+    found: &mut Vec<Value<'a>>,
+) -> Result<(), Stop> {
+    let mut index = 0;
+    while let Some(item) = list.get(index) {
+        run.charge(1)?;
+        match item? {
+            Value::List(inner) if depth > 0 => flatten_into(run, &inner, depth - 1, found)?,
+            other => found.push(other),
+        }
+        index += 1;
+    }
+    Ok(())
+}
+
+pub(crate) fn reverse<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let target = arg(args, 0)?;
+    run.charge(1 + target.size())?;
+    match target {
+        Value::Text(text) => {
+            let reversed: String = text.as_str().chars().rev().collect();
+            Ok(Value::text(reversed))
+        }
+        list => {
+            let mut all = items(run, list)?;
+            all.reverse();
+            Ok(Value::list(all))
+        }
+    }
+}
+
+pub(crate) fn sort<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let all = items(run, arg(args, 0)?)?;
+    sort_by(run, all.clone(), all)
+}
+
+/// Sorts items by keys, which must have an order and one type.
+pub(crate) fn sort_by<'a>(
+    run: &mut Run<'a>,
+    items: Vec<Value<'a>>,
+    keys: Vec<Value<'a>>,
+) -> Outcome<'a> {
+    for key in &keys {
+        traverse(run, key)?;
+    }
+    let count = items.len() as u64;
+    run.charge(count.saturating_mul(u64::from(count.max(1).ilog2())))?;
+    if let Some(first) = keys.first()
+        && keys
+            .iter()
+            .any(|key| key.type_name() != first.type_name() || key.compare(key).is_none())
+    {
+        return Err(Stop::error(
+            "list elements must have the same type and an order",
+        ));
+    }
+    let mut pairs: Vec<(Value<'a>, Value<'a>)> = keys.into_iter().zip(items).collect();
+    pairs.sort_by(|(a, _), (b, _)| a.compare(b).unwrap_or(Ordering::Equal));
+    Ok(Value::list(
+        pairs.into_iter().map(|(_, item)| item).collect(),
+    ))
+}
+
+pub(crate) fn distinct<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let mut found: Vec<Value<'a>> = Vec::new();
+    for item in items(run, arg(args, 0)?)? {
+        run.charge(1)?;
+        let mut is_known = false;
+        for known in &found {
+            if run.equal(known, &item)? {
+                is_known = true;
+                break;
+            }
+        }
+        if !is_known {
+            found.push(item);
+        }
+    }
+    Ok(Value::list(found))
+}
+
+pub(crate) fn range<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let end = int(arg(args, 0)?)?;
+    run.charge(1 + u64::try_from(end).unwrap_or(0))?;
+    Ok(Value::list((0..end).map(Value::Int).collect()))
+}
+
+pub(crate) fn sets_contains<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let (list, sub) = (arg(args, 0)?, arg(args, 1)?);
+    Ok(Value::Bool(has_all(run, list, sub)?))
+}
+
+pub(crate) fn sets_equivalent<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let (a, b) = (arg(args, 0)?, arg(args, 1)?);
+    Ok(Value::Bool(has_all(run, a, b)? && has_all(run, b, a)?))
+}
+
+pub(crate) fn sets_intersects<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let (list, other) = (run::list(arg(args, 0)?)?, arg(args, 1)?);
+    for item in items(run, other)? {
+        run.charge(1)?;
+        if has_item(run, &list, &item)? {
+            return Ok(Value::Bool(true));
+        }
+    }
+    Ok(Value::Bool(false))
+}
+
+fn has_all<'a>(run: &mut Run<'a>, list: &Value<'a>, sub: &Value<'a>) -> Result<bool, Stop> {
+    let list = run::list(list)?;
+    for item in items(run, sub)? {
+        run.charge(1)?;
+        if !has_item(run, &list, &item)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+pub(crate) fn optional_of<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(1)?;
+    Ok(Value::some(arg(args, 0)?.clone()))
+}
+
+pub(crate) fn optional_of_non_zero<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(1)?;
+    let value = arg(args, 0)?;
+    let is_zero = match value {
+        Value::Null | Value::Bool(false) | Value::Int(0) | Value::Uint(0) | Value::Duration(0) => {
+            true
+        }
+        Value::Double(number) => *number == 0.0,
+        Value::Text(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_) => value.size() == 0,
+        Value::Optional(None) => true,
+        _ => false,
+    };
+    Ok(if is_zero {
+        Value::Optional(None)
+    } else {
+        Value::some(value.clone())
+    })
+}
+
+pub(crate) fn optional_none<'a>(run: &mut Run<'a>, _args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(1)?;
+    Ok(Value::Optional(None))
+}
+
+pub(crate) fn has_value<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(1)?;
+    match arg(args, 0)? {
+        Value::Optional(value) => Ok(Value::Bool(value.is_some())),
+        _ => Err(Stop::overload()),
+    }
+}
+
+pub(crate) fn value<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(1)?;
+    match arg(args, 0)? {
+        Value::Optional(Some(value)) => Ok((**value).clone()),
+        Value::Optional(None) => Err(Stop::error("optional.none() dereference")),
+        _ => Err(Stop::overload()),
+    }
+}
+
+pub(crate) fn or_value<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(1)?;
+    match arg(args, 0)? {
+        Value::Optional(Some(value)) => Ok((**value).clone()),
+        Value::Optional(None) => Ok(arg(args, 1)?.clone()),
+        _ => Err(Stop::overload()),
+    }
+}
+
+pub(crate) fn or<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(1)?;
+    match (arg(args, 0)?, arg(args, 1)?) {
+        (Value::Optional(None), other @ Value::Optional(_)) => Ok(other.clone()),
+        (first @ Value::Optional(_), Value::Optional(_)) => Ok(first.clone()),
+        _ => Err(Stop::overload()),
+    }
+}

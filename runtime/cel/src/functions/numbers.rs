@@ -1,0 +1,407 @@
+//! Numbers, conversions between types, and `math`.
+
+use std::cmp::Ordering;
+
+use super::{arg, int};
+use crate::ast::Operator;
+use crate::run::{Outcome, Run, Stop, tenth};
+use crate::value::{OpaqueValue, Value, compare_numbers};
+
+const OVERFLOW: &str = "integer overflow";
+const UNSIGNED_OVERFLOW: &str = "unsigned integer overflow";
+
+/// The operators of numbers.
+pub(crate) fn arithmetic<'a>(operator: Operator, a: &Value<'_>, b: &Value<'_>) -> Outcome<'a> {
+    use Operator::{Add, Divide, Modulo, Multiply, Subtract};
+    let zero = || {
+        Stop::error(if operator == Divide {
+            "division by zero"
+        } else {
+            "modulus by zero"
+        })
+    };
+    match (a, b) {
+        (Value::Int(a), Value::Int(b)) => {
+            let found = match operator {
+                Add => a.checked_add(*b),
+                Subtract => a.checked_sub(*b),
+                Multiply => a.checked_mul(*b),
+                Divide | Modulo if *b == 0 => return Err(zero()),
+                Divide => a.checked_div(*b),
+                Modulo => a.checked_rem(*b),
+                _ => return Err(Stop::overload()),
+            };
+            found.map(Value::Int).ok_or_else(|| Stop::error(OVERFLOW))
+        }
+        (Value::Uint(a), Value::Uint(b)) => {
+            let found = match operator {
+                Add => a.checked_add(*b),
+                Subtract => a.checked_sub(*b),
+                Multiply => a.checked_mul(*b),
+                Divide | Modulo if *b == 0 => return Err(zero()),
+                Divide => a.checked_div(*b),
+                Modulo => a.checked_rem(*b),
+                _ => return Err(Stop::overload()),
+            };
+            found
+                .map(Value::Uint)
+                .ok_or_else(|| Stop::error(UNSIGNED_OVERFLOW))
+        }
+        (Value::Double(a), Value::Double(b)) => Ok(Value::Double(match operator {
+            Add => a + b,
+            Subtract => a - b,
+            Multiply => a * b,
+            Divide => a / b,
+            _ => return Err(Stop::overload()),
+        })),
+        _ => Err(Stop::overload()),
+    }
+}
+
+/// The operator `-` with one operand.
+pub(crate) fn negate<'a>(value: &Value<'_>) -> Outcome<'a> {
+    match value {
+        Value::Int(number) => number
+            .checked_neg()
+            .map(Value::Int)
+            .ok_or_else(|| Stop::error(OVERFLOW)),
+        Value::Double(number) => Ok(Value::Double(-number)),
+        _ => Err(Stop::overload()),
+    }
+}
+
+pub(crate) fn dynamic<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(1)?;
+    Ok(arg(args, 0)?.clone())
+}
+
+pub(crate) fn type_of<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(1)?;
+    Ok(Value::Type(arg(args, 0)?.type_name()))
+}
+
+fn not_converted<'a>(value: &Value<'_>, to: &str) -> Outcome<'a> {
+    let from = value.type_name();
+    Err(Stop::error(format!(
+        "type conversion error from '{from}' to '{to}'"
+    )))
+}
+
+pub(crate) fn to_bool<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(1)?;
+    match arg(args, 0)? {
+        Value::Bool(flag) => Ok(Value::Bool(*flag)),
+        value @ Value::Text(text) => match text.as_str() {
+            "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Value::Bool(true)),
+            "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Value::Bool(false)),
+            _ => not_converted(value, "bool"),
+        },
+        _ => Err(Stop::overload()),
+    }
+}
+
+pub(crate) fn to_int<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(1)?;
+    let overflow = || Stop::error(OVERFLOW);
+    let value = arg(args, 0)?;
+    match value {
+        Value::Int(number) => Ok(Value::Int(*number)),
+        Value::Uint(number) => i64::try_from(*number)
+            .map(Value::Int)
+            .map_err(|_| overflow()),
+        Value::Double(number) => {
+            // The bounds themselves are not representable as both, so they are refused, as in cel-go.
+            if number.is_nan()
+                || *number <= -9_223_372_036_854_775_808.0
+                || *number >= 9_223_372_036_854_775_807.0
+            {
+                return Err(overflow());
+            }
+            Ok(Value::Int(*number as i64))
+        }
+        Value::Text(text) => match text.as_str().parse() {
+            Ok(number) => Ok(Value::Int(number)),
+            Err(_) => not_converted(value, "int"),
+        },
+        Value::Timestamp(time) => Ok(Value::Int(time.seconds)),
+        Value::Duration(nanos) => Ok(Value::Int(*nanos)),
+        _ => Err(Stop::overload()),
+    }
+}
+
+pub(crate) fn to_uint<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(1)?;
+    let overflow = || Stop::error(UNSIGNED_OVERFLOW);
+    let value = arg(args, 0)?;
+    match value {
+        Value::Uint(number) => Ok(Value::Uint(*number)),
+        Value::Int(number) => u64::try_from(*number)
+            .map(Value::Uint)
+            .map_err(|_| overflow()),
+        Value::Double(number) => {
+            if number.is_nan() || *number < 0.0 || *number >= 18_446_744_073_709_551_615.0 {
+                return Err(overflow());
+            }
+            Ok(Value::Uint(*number as u64))
+        }
+        Value::Text(text) => match text.as_str().parse() {
+            Ok(number) => Ok(Value::Uint(number)),
+            Err(_) => not_converted(value, "uint"),
+        },
+        _ => Err(Stop::overload()),
+    }
+}
+
+pub(crate) fn to_double<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(1)?;
+    let value = arg(args, 0)?;
+    match value {
+        Value::Double(number) => Ok(Value::Double(*number)),
+        Value::Int(number) => Ok(Value::Double(*number as f64)),
+        Value::Uint(number) => Ok(Value::Double(*number as f64)),
+        Value::Text(text) => match text.as_str().trim_start_matches('+').parse() {
+            Ok(number) => Ok(Value::Double(number)),
+            Err(_) => not_converted(value, "double"),
+        },
+        _ => Err(Stop::overload()),
+    }
+}
+
+pub(crate) fn to_text<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let value = arg(args, 0)?;
+    Ok(match value {
+        Value::Bytes(bytes) => {
+            run.charge(tenth(value.size()))?;
+            match std::str::from_utf8(bytes) {
+                Ok(text) => Value::text(text),
+                Err(_) => {
+                    return Err(Stop::error(
+                        "invalid UTF-8 in bytes, cannot convert to string",
+                    ));
+                }
+            }
+        }
+        value => {
+            run.charge(1)?;
+            match value {
+                Value::Text(_) => value.clone(),
+                Value::Bool(flag) => Value::text(flag.to_string()),
+                Value::Int(number) => Value::text(number.to_string()),
+                Value::Uint(number) => Value::text(number.to_string()),
+                Value::Double(number) => Value::text(shown(*number)),
+                Value::Timestamp(time) => Value::text(time.to_string()),
+                Value::Duration(nanos) => Value::text(super::time::shown_duration(*nanos)),
+                Value::Opaque(opaque) => match &**opaque {
+                    OpaqueValue::Ip(ip) => Value::text(ip.to_string()),
+                    OpaqueValue::Cidr(cidr) => Value::text(cidr.to_string()),
+                    _ => return Err(Stop::overload()),
+                },
+                _ => return Err(Stop::overload()),
+            }
+        }
+    })
+}
+
+pub(crate) fn to_bytes<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    match arg(args, 0)? {
+        value @ Value::Text(text) => {
+            run.charge(tenth(value.size()))?;
+            Ok(Value::Bytes(text.as_str().as_bytes().into()))
+        }
+        value @ Value::Bytes(_) => {
+            run.charge(1)?;
+            Ok(value.clone())
+        }
+        _ => Err(Stop::overload()),
+    }
+}
+
+/// A number as Go prints it with the shortest form of `%g`.
+pub(crate) fn shown(number: f64) -> String {
+    if number.is_nan() {
+        return "NaN".to_owned();
+    }
+    if number.is_infinite() {
+        return if number > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
+    }
+    let scientific = format!("{number:e}");
+    let Some((mantissa, exponent)) = scientific.split_once('e') else {
+        return scientific;
+    };
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if !(-4..6).contains(&exponent) {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{mantissa}e{sign}{:02}", exponent.abs());
+    }
+    number.to_string()
+}
+
+fn extreme<'a>(run: &mut Run<'a>, args: &[Value<'a>], better: Ordering) -> Outcome<'a> {
+    let mut all: Vec<Value<'a>> = Vec::new();
+    match args {
+        [Value::List(list)] => {
+            run.charge(list.len())?;
+            let mut index = 0;
+            while let Some(item) = list.get(index) {
+                all.push(item?);
+                index += 1;
+            }
+        }
+        args => {
+            run.charge(1)?;
+            all.extend_from_slice(args);
+        }
+    }
+    let mut best: Option<Value<'a>> = None;
+    for item in all {
+        let is_better = match &best {
+            None => compare_numbers(&item, &item).map(|_| true),
+            Some(best) => compare_numbers(&item, best).map(|order| order == Some(better)),
+        };
+        if is_better.ok_or_else(Stop::overload)? {
+            best = Some(item);
+        }
+    }
+    best.ok_or_else(|| Stop::error("math.@min(list) argument must not be empty"))
+}
+
+pub(crate) fn greatest<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    extreme(run, args, Ordering::Greater)
+}
+
+pub(crate) fn least<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    extreme(run, args, Ordering::Less)
+}
+
+fn double(args: &[Value<'_>]) -> Result<f64, Stop> {
+    match arg(args, 0)? {
+        Value::Double(number) => Ok(*number),
+        _ => Err(Stop::overload()),
+    }
+}
+
+fn rounded<'a>(run: &mut Run<'a>, args: &[Value<'a>], by: fn(f64) -> f64) -> Outcome<'a> {
+    run.charge(1)?;
+    Ok(Value::Double(by(double(args)?)))
+}
+
+fn tested<'a>(run: &mut Run<'a>, args: &[Value<'a>], by: fn(f64) -> bool) -> Outcome<'a> {
+    run.charge(1)?;
+    Ok(Value::Bool(by(double(args)?)))
+}
+
+pub(crate) fn ceil<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    rounded(run, args, f64::ceil)
+}
+
+pub(crate) fn floor<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    rounded(run, args, f64::floor)
+}
+
+pub(crate) fn round<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    rounded(run, args, f64::round)
+}
+
+pub(crate) fn trunc<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    rounded(run, args, f64::trunc)
+}
+
+pub(crate) fn is_inf<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    tested(run, args, f64::is_infinite)
+}
+
+pub(crate) fn is_nan<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    tested(run, args, f64::is_nan)
+}
+
+pub(crate) fn is_finite<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    tested(run, args, f64::is_finite)
+}
+
+pub(crate) fn sqrt<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let number = to_double(run, args)?;
+    rounded(run, &[number], f64::sqrt)
+}
+
+pub(crate) fn abs<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(1)?;
+    match arg(args, 0)? {
+        Value::Int(number) => number
+            .checked_abs()
+            .map(Value::Int)
+            .ok_or_else(|| Stop::error(OVERFLOW)),
+        Value::Uint(number) => Ok(Value::Uint(*number)),
+        Value::Double(number) => Ok(Value::Double(number.abs())),
+        _ => Err(Stop::overload()),
+    }
+}
+
+pub(crate) fn sign<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(1)?;
+    match arg(args, 0)? {
+        Value::Int(number) => Ok(Value::Int(number.signum())),
+        Value::Uint(number) => Ok(Value::Uint(u64::from(*number > 0))),
+        Value::Double(number) if *number == 0.0 || number.is_nan() => Ok(Value::Double(*number)),
+        Value::Double(number) => Ok(Value::Double(number.signum())),
+        _ => Err(Stop::overload()),
+    }
+}
+
+fn bits<'a>(run: &mut Run<'a>, args: &[Value<'a>], by: fn(u64, u64) -> u64) -> Outcome<'a> {
+    run.charge(1)?;
+    match (arg(args, 0)?, arg(args, 1)?) {
+        (Value::Int(a), Value::Int(b)) => Ok(Value::Int(by(*a as u64, *b as u64) as i64)),
+        (Value::Uint(a), Value::Uint(b)) => Ok(Value::Uint(by(*a, *b))),
+        _ => Err(Stop::overload()),
+    }
+}
+
+pub(crate) fn bit_and<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    bits(run, args, |a, b| a & b)
+}
+
+pub(crate) fn bit_or<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    bits(run, args, |a, b| a | b)
+}
+
+pub(crate) fn bit_xor<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    bits(run, args, |a, b| a ^ b)
+}
+
+pub(crate) fn bit_not<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(1)?;
+    match arg(args, 0)? {
+        Value::Int(number) => Ok(Value::Int(!number)),
+        Value::Uint(number) => Ok(Value::Uint(!number)),
+        _ => Err(Stop::overload()),
+    }
+}
+
+pub(crate) fn shift_left<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    shift(run, args, u64::checked_shl)
+}
+
+/// Shifts to the right; the sign bit is shifted too.
+pub(crate) fn shift_right<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    shift(run, args, u64::checked_shr)
+}
+
+fn shift<'a>(
+    run: &mut Run<'a>,
+    args: &[Value<'a>],
+    by: fn(u64, u32) -> Option<u64>,
+) -> Outcome<'a> {
+    run.charge(1)?;
+    let offset = int(arg(args, 1)?)?;
+    if offset < 0 {
+        return Err(Stop::error(format!(
+            "math.bitShift() negative offset: {offset}"
+        )));
+    }
+    let offset = u32::try_from(offset).unwrap_or(u32::MAX);
+    match arg(args, 0)? {
+        Value::Int(number) => Ok(Value::Int(by(*number as u64, offset).unwrap_or(0) as i64)),
+        Value::Uint(number) => Ok(Value::Uint(by(*number, offset).unwrap_or(0))),
+        _ => Err(Stop::overload()),
+    }
+}

@@ -1,0 +1,294 @@
+//! Strings, patterns and base64.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use regex::{Regex, RegexBuilder};
+
+use super::{arg, int, text};
+use crate::patterns::Pattern;
+use crate::run::{self, Outcome, Run, Stop, tenth};
+use crate::value::{Text, Value};
+
+/// Maximum size of a compiled pattern, in bytes.
+const MAX_PATTERN: usize = 512 * 1024;
+
+/// Maximum size of the cache of a pattern's search, in bytes.
+const MAX_CACHE: usize = 128 * 1024;
+
+/// Compiles a pattern.
+pub(crate) fn regex(pattern: &str) -> Result<Regex, String> {
+    RegexBuilder::new(pattern)
+        .size_limit(MAX_PATTERN)
+        .dfa_size_limit(MAX_CACHE)
+        .build()
+        .map_err(|error| {
+            let text = error.to_string();
+            let last = text.lines().last().unwrap_or_default();
+            format!(
+                "error parsing regexp: {}",
+                last.trim_start_matches("error: ")
+            )
+        })
+}
+
+/// A part of a text: without a copy if the text is from the document.
+fn part<'a>(whole: &Value<'a>, start: usize, end: usize) -> Value<'a> {
+    match whole {
+        Value::Text(Text::Borrowed(text)) => {
+            Value::Text(Text::Borrowed(text.get(start..end).unwrap_or_default()))
+        }
+        Value::Text(Text::Shared(text)) => Value::text(text.get(start..end).unwrap_or_default()),
+        other => other.clone(),
+    }
+}
+
+/// The byte at which a character begins; the length for the end.
+fn offset(text: &str, character: i64) -> Option<usize> {
+    let character = usize::try_from(character).ok()?;
+    let starts = text.char_indices().map(|(at, _)| at);
+    starts.chain([text.len()]).nth(character)
+}
+
+pub(crate) fn contains<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let (target, part) = (arg(args, 0)?, arg(args, 1)?);
+    run.charge(tenth(target.size()).saturating_mul(tenth(part.size())))?;
+    Ok(Value::Bool(text(target)?.contains(text(part)?)))
+}
+
+pub(crate) fn starts_with<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(tenth(arg(args, 1)?.size()))?;
+    Ok(Value::Bool(
+        text(arg(args, 0)?)?.starts_with(text(arg(args, 1)?)?),
+    ))
+}
+
+pub(crate) fn ends_with<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(tenth(arg(args, 1)?.size()))?;
+    Ok(Value::Bool(
+        text(arg(args, 0)?)?.ends_with(text(arg(args, 1)?)?),
+    ))
+}
+
+/// The cost of a search with a pattern.
+fn charge_pattern<'a>(
+    run: &mut Run<'a>,
+    target: &Value<'a>,
+    pattern: &Value<'a>,
+) -> Result<Pattern<'a>, Stop> {
+    let passes = tenth(target.size() + 1);
+    run.charge(passes.saturating_mul(pattern.size().div_ceil(4)))?;
+    run.pattern(text(pattern)?)
+}
+
+pub(crate) fn matches<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let pattern = charge_pattern(run, arg(args, 0)?, arg(args, 1)?)?;
+    Ok(Value::Bool(pattern.is_match(text(arg(args, 0)?)?)))
+}
+
+pub(crate) fn find<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let target = arg(args, 0)?;
+    let pattern = charge_pattern(run, target, arg(args, 1)?)?;
+    let found = pattern.find(text(target)?);
+    Ok(found.map_or_else(
+        || Value::text(""),
+        |found| part(target, found.start(), found.end()),
+    ))
+}
+
+pub(crate) fn find_all<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let target = arg(args, 0)?;
+    let pattern = charge_pattern(run, target, arg(args, 1)?)?;
+    let limit = args.get(2).map_or(Ok(-1), int)?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut all = Vec::new();
+    for found in pattern.find_iter(text(target)?).take(limit) {
+        run.charge(1)?;
+        all.push(part(target, found.start(), found.end()));
+    }
+    Ok(Value::list(all))
+}
+
+pub(crate) fn char_at<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let target = arg(args, 0)?;
+    let index = int(arg(args, 1)?)?;
+    run.charge(1 + tenth(target.size()))?;
+    let characters = text(target)?;
+    let outside = || Stop::error(format!("index out of range: {index}"));
+    let start = offset(characters, index).ok_or_else(outside)?;
+    let length = characters[start..].chars().next().map_or(0, char::len_utf8);
+    Ok(part(target, start, start + length))
+}
+
+/// `indexOf` and `lastIndexOf` of strings.
+pub(crate) fn position<'a>(run: &mut Run<'a>, args: &[Value<'a>], is_last: bool) -> Outcome<'a> {
+    let (target, wanted) = (text(arg(args, 0)?)?, text(arg(args, 1)?)?);
+    run.charge(target.len() as u64 / 10 + 1)?;
+    let length = target.chars().count() as i64;
+    let from = match args.get(2) {
+        Some(from) => int(from)?,
+        None if is_last => length,
+        None => 0,
+    };
+    let outside = || Stop::error(format!("index out of range: {from}"));
+    if wanted.is_empty() && args.len() == 2 {
+        return Ok(Value::Int(if is_last { length } else { 0 }));
+    }
+    if args.len() == 3 && (from < 0 || from >= length) && !(wanted.is_empty() && from == length) {
+        return Err(outside());
+    }
+    let start = offset(target, from).ok_or_else(outside)?;
+    let found = if is_last {
+        let end = (start + wanted.len()).min(target.len());
+        let end = (end..=target.len()).find(|end| target.is_char_boundary(*end));
+        target[..end.unwrap_or(target.len())].rfind(wanted)
+    } else {
+        target[start..].find(wanted).map(|at| start + at)
+    };
+    let found = found.map_or(-1, |at| target[..at].chars().count() as i64);
+    Ok(Value::Int(found))
+}
+
+pub(crate) fn lower_ascii<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(tenth(arg(args, 0)?.size()))?;
+    Ok(Value::text(text(arg(args, 0)?)?.to_ascii_lowercase()))
+}
+
+pub(crate) fn upper_ascii<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(tenth(arg(args, 0)?.size()))?;
+    Ok(Value::text(text(arg(args, 0)?)?.to_ascii_uppercase()))
+}
+
+pub(crate) fn replace<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let target = text(arg(args, 0)?)?;
+    let (old, new) = (text(arg(args, 1)?)?, text(arg(args, 2)?)?);
+    let limit = args.get(3).map_or(Ok(-1), int)?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    run.charge((arg(args, 0)?.size().saturating_mul(2)).div_ceil(10))?;
+    // The result may be much longer than the arguments, so its size is paid for before it is made.
+    let count = target.matches(old).take(limit).count();
+    let size = count.saturating_mul(new.len()).saturating_add(target.len());
+    run.charge((size as u64).saturating_sub(target.len() as u64) / 10)?;
+    Ok(Value::text(target.replacen(old, new, limit)))
+}
+
+pub(crate) fn split<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let target = arg(args, 0)?;
+    let (whole, separator) = (text(target)?, text(arg(args, 1)?)?);
+    let limit = args.get(2).map_or(Ok(-1), int)?;
+    run.charge((target.size().saturating_mul(2)).div_ceil(10))?;
+    if limit == 0 {
+        return Ok(Value::list(Vec::new()));
+    }
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut parts = Vec::new();
+    let mut start = 0;
+    while parts.len() + 1 < limit {
+        let end = if separator.is_empty() {
+            let length = whole[start..].chars().next().map_or(0, char::len_utf8);
+            (start + length < whole.len()).then_some(start + length)
+        } else {
+            whole[start..].find(separator).map(|at| start + at)
+        };
+        let Some(end) = end else { break };
+        run.charge(1)?;
+        parts.push(part(target, start, end));
+        start = end + separator.len();
+    }
+    if !(separator.is_empty() && whole.is_empty()) {
+        parts.push(part(target, start, whole.len()));
+    }
+    Ok(Value::list(parts))
+}
+
+pub(crate) fn substring<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let target = arg(args, 0)?;
+    let whole = text(target)?;
+    run.charge(tenth(target.size()))?;
+    let start = int(arg(args, 1)?)?;
+    let outside = |at: i64| Stop::error(format!("index out of range: {at}"));
+    let end = match args.get(2) {
+        Some(end) => int(end)?,
+        None => whole.chars().count() as i64,
+    };
+    if start > end {
+        return Err(Stop::error(format!(
+            "invalid substring range. start: {start}, end: {end}"
+        )));
+    }
+    let from = offset(whole, start).ok_or_else(|| outside(start))?;
+    let to = offset(whole, end).ok_or_else(|| outside(end))?;
+    Ok(part(target, from, to))
+}
+
+pub(crate) fn trim<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let target = arg(args, 0)?;
+    run.charge(tenth(target.size()))?;
+    let whole = text(target)?;
+    let start = whole.len() - whole.trim_start().len();
+    Ok(part(target, start, start + whole.trim().len()))
+}
+
+pub(crate) fn join<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let list = run::list(arg(args, 0)?)?;
+    let separator = args.get(1).map_or(Ok(""), text)?;
+    let mut joined = String::new();
+    let mut index = 0;
+    while let Some(item) = list.get(index) {
+        let item = item?;
+        let piece = text(&item)?;
+        let before = if index == 0 { "" } else { separator };
+        run.charge(tenth(2 * (piece.len() + before.len()) as u64))?;
+        joined.push_str(before);
+        joined.push_str(piece);
+        index += 1;
+    }
+    Ok(Value::text(joined))
+}
+
+pub(crate) fn quote<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(tenth(arg(args, 0)?.size()))?;
+    let mut quoted = String::from("\"");
+    for c in text(arg(args, 0)?)?.chars() {
+        match c {
+            '\u{7}' => quoted.push_str("\\a"),
+            '\u{8}' => quoted.push_str("\\b"),
+            '\u{c}' => quoted.push_str("\\f"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            '\u{b}' => quoted.push_str("\\v"),
+            '\\' => quoted.push_str("\\\\"),
+            '"' => quoted.push_str("\\\""),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    Ok(Value::text(quoted))
+}
+
+pub(crate) fn format<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(tenth(arg(args, 0)?.size()))?;
+    let list = run::list(arg(args, 1)?)?;
+    let found = super::text_format::format(run, text(arg(args, 0)?)?, &list)?;
+    Ok(Value::text(found))
+}
+
+pub(crate) fn base64_encode<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let Value::Bytes(bytes) = arg(args, 0)? else {
+        return Err(Stop::overload());
+    };
+    run.charge(1 + tenth(bytes.len() as u64))?;
+    Ok(Value::text(STANDARD.encode(bytes)))
+}
+
+pub(crate) fn base64_decode<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let encoded = text(arg(args, 0)?)?;
+    run.charge(1 + tenth(encoded.len() as u64))?;
+    let bytes = STANDARD
+        .decode(encoded)
+        .or_else(|_| STANDARD_NO_PAD.decode(encoded));
+    match bytes {
+        Ok(bytes) => Ok(Value::Bytes(bytes.into())),
+        Err(_) => Err(Stop::error("illegal base64 data")),
+    }
+}

@@ -1,0 +1,445 @@
+//! Evaluates a checked expression, and counts its cost while it runs.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+use regex::Regex;
+
+use crate::ast::{Call, Entry, Expr, Kind, Literal, Operator, Variable};
+use crate::functions::{lists, numbers, strings, time};
+use crate::patterns::{Pattern, Patterns};
+use crate::value::{List, Map, Text, Value};
+
+/// Cost of a list literal, besides its elements.
+pub(crate) const LIST_COST: u64 = 10;
+
+/// Cost of a map literal, besides its entries.
+pub(crate) const MAP_COST: u64 = 30;
+
+/// Cost of a pattern that is known only when the rule runs: it is compiled then.
+const PATTERN_COST: u64 = 10_000;
+
+/// Number of such patterns that are kept.
+const KEPT_PATTERNS: usize = 8;
+
+/// Why an evaluation ended without a value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Stop {
+    /// The cost is above the limit. No operator hides this.
+    Cost,
+    Error(Cow<'static, str>),
+}
+
+impl Stop {
+    pub(crate) fn error(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::Error(text.into())
+    }
+
+    /// The error of arguments that no signature of a function takes.
+    pub(crate) fn overload() -> Self {
+        Self::error("no such overload")
+    }
+}
+
+/// A value, or why there is none.
+pub(crate) type Outcome<'a> = Result<Value<'a>, Stop>;
+
+/// A tenth of a size, rounded up: the cost of a pass over a string.
+pub(crate) fn tenth(size: u64) -> u64 {
+    size.div_ceil(10)
+}
+
+/// An evaluation.
+pub(crate) struct Run<'a> {
+    cost: u64,
+    limit: u64,
+    /// Steps of comparisons that are not part of the cost yet.
+    steps: u64,
+    this: Value<'a>,
+    old: Option<Value<'a>>,
+    locals: Vec<Value<'a>>,
+    /// The patterns that are literals.
+    patterns: &'a Patterns,
+    /// The last patterns that are not literals.
+    recent: Vec<(Box<str>, Rc<Regex>)>,
+}
+
+impl<'a> Run<'a> {
+    /// An evaluation with values for `self` and `oldSelf`, up to a cost.
+    pub(crate) fn new(
+        this: Value<'a>,
+        old: Option<Value<'a>>,
+        patterns: &'a Patterns,
+        limit: u64,
+    ) -> Self {
+        Self {
+            cost: 0,
+            limit,
+            steps: 0,
+            this,
+            old,
+            locals: Vec::new(),
+            patterns,
+            recent: Vec::new(),
+        }
+    }
+
+    /// The cost so far.
+    pub(crate) fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// Adds to the cost.
+    pub(crate) fn charge(&mut self, cost: u64) -> Result<(), Stop> {
+        self.cost = self.cost.saturating_add(cost);
+        if self.cost > self.limit {
+            return Err(Stop::Cost);
+        }
+        Ok(())
+    }
+
+    /// Counts a step of a comparison inside of values; ten cost 1.
+    pub(crate) fn step(&mut self) -> Result<(), Stop> {
+        self.steps += 1;
+        if self.steps < 10 {
+            return Ok(());
+        }
+        self.steps = 0;
+        self.charge(1)
+    }
+
+    /// A compiled pattern.
+    pub(crate) fn pattern(&mut self, text: &str) -> Result<Pattern<'a>, Stop> {
+        if let Some(slot) = self.patterns.get(text) {
+            if let Some(found) = slot.get() {
+                return Ok(Pattern::Kept(found));
+            }
+            let found = strings::regex(text).map_err(Stop::error)?;
+            return Ok(Pattern::Kept(slot.get_or_init(|| found)));
+        }
+        if let Some((_, found)) = self.recent.iter().find(|(kept, _)| **kept == *text) {
+            return Ok(Pattern::Recent(Rc::clone(found)));
+        }
+        self.charge(PATTERN_COST)?;
+        let found = Rc::new(strings::regex(text).map_err(Stop::error)?);
+        if self.recent.len() == KEPT_PATTERNS {
+            self.recent.remove(0);
+        }
+        self.recent.push((text.into(), Rc::clone(&found)));
+        Ok(Pattern::Recent(found))
+    }
+
+    /// The value of an expression. The cases are functions of their own, so that a level of an expression needs little of
+    /// the stack.
+    pub(crate) fn value(&mut self, expr: &'a Expr) -> Outcome<'a> {
+        match &expr.kind {
+            Kind::Literal(literal) => Ok(literal_value(literal)),
+            Kind::Variable(variable) => self.variable(*variable),
+            Kind::TypeName(name) => Ok(Value::Type(name)),
+            Kind::Identifier(name) => Err(unknown(name)),
+            Kind::Select {
+                operand,
+                field,
+                is_optional,
+            } => self.select(operand, field, *is_optional),
+            Kind::Has { operand, field } => self.has(operand, field),
+            Kind::Index {
+                operand,
+                index,
+                is_optional,
+            } => self.index(operand, index, *is_optional),
+            Kind::And(terms) => self.junction(terms, false),
+            Kind::Or(terms) => self.junction(terms, true),
+            Kind::Conditional(parts) => self.conditional(parts),
+            Kind::Not(operand) => self.not(operand),
+            Kind::Negate(operand) => self.negate(operand),
+            Kind::Binary(operator, operands) => self.binary(*operator, operands),
+            Kind::Call(call) => self.call(call),
+            Kind::List(items) => self.list(items),
+            Kind::Map(entries) => self.map(entries),
+            Kind::Fold(fold) => self.fold(fold),
+            Kind::OptionalMap(map) => self.optional_map(map),
+        }
+    }
+
+    #[inline(never)]
+    fn variable(&mut self, variable: Variable) -> Outcome<'a> {
+        self.charge(1)?;
+        match variable {
+            Variable::This => Ok(self.this.clone()),
+            Variable::Old => self.old.clone().ok_or_else(|| unknown("oldSelf")),
+            Variable::Local(index) => {
+                let value = self.locals.get(index as usize);
+                value.cloned().ok_or_else(|| unknown("a variable"))
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn select(&mut self, operand: &'a Expr, field: &str, is_optional: bool) -> Outcome<'a> {
+        let operand = self.value(operand)?;
+        self.charge(1)?;
+        select(&operand, field, is_optional)
+    }
+
+    #[inline(never)]
+    fn has(&mut self, operand: &'a Expr, field: &str) -> Outcome<'a> {
+        let operand = self.value(operand)?;
+        has(&operand, field)
+    }
+
+    #[inline(never)]
+    fn index(&mut self, operand: &'a Expr, at: &'a Expr, is_optional: bool) -> Outcome<'a> {
+        let operand = self.value(operand)?;
+        let at = self.value(at)?;
+        self.charge(1)?;
+        lists::index(&operand, &at, is_optional)
+    }
+
+    #[inline(never)]
+    fn conditional(&mut self, [condition, first, second]: &'a [Expr; 3]) -> Outcome<'a> {
+        if self.condition(condition)? {
+            self.value(first)
+        } else {
+            self.value(second)
+        }
+    }
+
+    #[inline(never)]
+    fn not(&mut self, operand: &'a Expr) -> Outcome<'a> {
+        let flag = self.condition(operand)?;
+        self.charge(1)?;
+        Ok(Value::Bool(!flag))
+    }
+
+    #[inline(never)]
+    fn negate(&mut self, operand: &'a Expr) -> Outcome<'a> {
+        let operand = self.value(operand)?;
+        self.charge(1)?;
+        numbers::negate(&operand)
+    }
+
+    #[inline(never)]
+    fn binary(&mut self, operator: Operator, [left, right]: &'a [Expr; 2]) -> Outcome<'a> {
+        let left = self.value(left)?;
+        let right = self.value(right)?;
+        self.operate(operator, &left, &right)
+    }
+
+    /// A condition's value.
+    pub(crate) fn condition(&mut self, expr: &'a Expr) -> Result<bool, Stop> {
+        match self.value(expr)? {
+            Value::Bool(flag) => Ok(flag),
+            _ => Err(Stop::overload()),
+        }
+    }
+
+    /// Evaluates an expression with more variables.
+    pub(crate) fn with<T>(
+        &mut self,
+        variables: impl IntoIterator<Item = Value<'a>>,
+        body: impl FnOnce(&mut Self) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        let depth = self.locals.len();
+        self.locals.extend(variables);
+        let found = body(self);
+        self.locals.truncate(depth);
+        found
+    }
+
+    /// `&&` and `||`: an error counts only if no term decides.
+    #[inline(never)]
+    fn junction(&mut self, terms: &'a [Expr], deciding: bool) -> Outcome<'a> {
+        let mut error = None;
+        for term in terms {
+            match self.condition(term) {
+                Ok(flag) if flag == deciding => return Ok(Value::Bool(deciding)),
+                Ok(_) => {}
+                Err(Stop::Cost) => return Err(Stop::Cost),
+                Err(stop) => {
+                    error.get_or_insert(stop);
+                }
+            }
+        }
+        match error {
+            Some(stop) => Err(stop),
+            None => Ok(Value::Bool(!deciding)),
+        }
+    }
+
+    #[inline(never)]
+    fn call(&mut self, call: &'a Call) -> Outcome<'a> {
+        let function = call.function.ok_or_else(Stop::overload)?;
+        let mut args = Vec::with_capacity(call.args.len() + 1);
+        for part in call.target.iter().chain(&call.args) {
+            args.push(self.value(part)?);
+        }
+        (function.run)(self, &args)
+    }
+
+    #[inline(never)]
+    fn list(&mut self, items: &'a [(Expr, bool)]) -> Outcome<'a> {
+        let mut values = Vec::with_capacity(items.len());
+        for (item, is_optional) in items {
+            match (self.value(item)?, is_optional) {
+                (value, false) => values.push(value),
+                (Value::Optional(value), true) => {
+                    values.extend(value.map(|value| (*value).clone()));
+                }
+                _ => return Err(Stop::overload()),
+            }
+        }
+        // As in kube-apiserver, lists of literals are made before the rule runs.
+        let is_literal = |(item, _): &(Expr, bool)| matches!(item.kind, Kind::Literal(_));
+        if !items.iter().all(is_literal) || items.is_empty() {
+            self.charge(LIST_COST)?;
+        }
+        Ok(Value::list(values))
+    }
+
+    #[inline(never)]
+    fn map(&mut self, entries: &'a [Entry]) -> Outcome<'a> {
+        let mut made = crate::value::Made::default();
+        for entry in entries {
+            let key = self.value(&entry.key)?;
+            match (self.value(&entry.value)?, entry.is_optional) {
+                (value, false) => made.insert(key, value)?,
+                (Value::Optional(Some(value)), true) => made.insert(key, (*value).clone())?,
+                (Value::Optional(None), true) => {}
+                _ => return Err(Stop::overload()),
+            }
+        }
+        self.charge(MAP_COST)?;
+        Ok(Value::Map(Map::Made(Rc::new(made))))
+    }
+
+    /// An operator of two values.
+    fn operate(&mut self, operator: Operator, left: &Value<'a>, right: &Value<'a>) -> Outcome<'a> {
+        use Operator::{Equal, Greater, GreaterEqual, In, Less, LessEqual, NotEqual};
+        match operator {
+            Equal | NotEqual => {
+                self.charge(comparison_cost(left, right))?;
+                let is_equal = self.equal(left, right)?;
+                Ok(Value::Bool(is_equal == (operator == Equal)))
+            }
+            Less | LessEqual | Greater | GreaterEqual => {
+                let is_text = matches!(left, Value::Text(_) | Value::Bytes(_));
+                self.charge(if is_text {
+                    comparison_cost(left, right)
+                } else {
+                    1
+                })?;
+                let Some(order) = left.compare(right) else {
+                    // NaN has no order; values of other types have no such operator.
+                    let is_number = crate::value::compare_numbers(left, right).is_some();
+                    return if is_number {
+                        Ok(Value::Bool(false))
+                    } else {
+                        Err(Stop::overload())
+                    };
+                };
+                Ok(Value::Bool(match operator {
+                    Less => order == Ordering::Less,
+                    LessEqual => order != Ordering::Greater,
+                    Greater => order == Ordering::Greater,
+                    _ => order != Ordering::Less,
+                }))
+            }
+            In => lists::contains(self, left, right),
+            _ => self.arithmetic(operator, left, right),
+        }
+    }
+
+    fn arithmetic(
+        &mut self,
+        operator: Operator,
+        left: &Value<'a>,
+        right: &Value<'a>,
+    ) -> Outcome<'a> {
+        match (operator, left, right) {
+            (Operator::Add, Value::Text(a), Value::Text(b)) => {
+                self.charge(tenth(left.size().saturating_add(right.size())))?;
+                Ok(Value::text([a.as_str(), b.as_str()].concat()))
+            }
+            (Operator::Add, Value::Bytes(a), Value::Bytes(b)) => {
+                self.charge(tenth(left.size().saturating_add(right.size())))?;
+                Ok(Value::Bytes([&**a, &**b].concat().into()))
+            }
+            (Operator::Add, Value::List(a), Value::List(b)) => {
+                self.charge(1)?;
+                lists::join(self, a, b)
+            }
+            (_, Value::Duration(_) | Value::Timestamp(_), _)
+            | (_, _, Value::Duration(_) | Value::Timestamp(_)) => {
+                self.charge(1)?;
+                time::arithmetic(operator, left, right)
+            }
+            _ => {
+                self.charge(1)?;
+                numbers::arithmetic(operator, left, right)
+            }
+        }
+    }
+}
+
+/// The cost of comparing two values, of which the smaller one decides.
+fn comparison_cost(left: &Value<'_>, right: &Value<'_>) -> u64 {
+    match left {
+        Value::Opaque(_) => 1,
+        _ => tenth(left.size().min(right.size())),
+    }
+}
+
+fn unknown(name: &str) -> Stop {
+    Stop::error(format!("no such attribute(s): {name}"))
+}
+
+fn literal_value(literal: &Literal) -> Value<'_> {
+    match literal {
+        Literal::Null => Value::Null,
+        Literal::Bool(flag) => Value::Bool(*flag),
+        Literal::Int(number) => Value::Int(*number),
+        Literal::Uint(number) => Value::Uint(*number),
+        Literal::Double(number) => Value::Double(*number),
+        Literal::Text(text) => Value::Text(Text::Borrowed(text)),
+        Literal::Bytes(bytes) => Value::Bytes(Rc::from(&**bytes)),
+    }
+}
+
+fn select<'a>(operand: &Value<'a>, field: &str, is_optional: bool) -> Outcome<'a> {
+    match operand {
+        Value::Map(map) => match (map.field(field), is_optional) {
+            (Some(value), false) => value,
+            (Some(value), true) => Ok(Value::some(value?)),
+            (None, true) => Ok(Value::Optional(None)),
+            (None, false) => Err(Stop::error(format!("no such key: {field}"))),
+        },
+        Value::Optional(None) => Ok(Value::Optional(None)),
+        Value::Optional(Some(inner)) => match &**inner {
+            inner @ Value::Map(_) => select(inner, field, true),
+            _ => Err(Stop::overload()),
+        },
+        _ => Err(Stop::overload()),
+    }
+}
+
+fn has<'a>(operand: &Value<'a>, field: &str) -> Outcome<'a> {
+    match operand {
+        Value::Map(map) => Ok(Value::Bool(map.field(field).is_some())),
+        Value::Optional(None) => Ok(Value::Bool(false)),
+        Value::Optional(Some(inner)) => match &**inner {
+            Value::Map(map) => Ok(Value::Bool(map.field(field).is_some())),
+            _ => Err(Stop::overload()),
+        },
+        _ => Err(Stop::overload()),
+    }
+}
+
+/// A list from values, for functions.
+pub(crate) fn list<'a>(value: &Value<'a>) -> Result<List<'a>, Stop> {
+    match value {
+        Value::List(list) => Ok(list.clone()),
+        _ => Err(Stop::overload()),
+    }
+}
