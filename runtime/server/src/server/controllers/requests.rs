@@ -59,6 +59,9 @@ pub(super) enum RequestError {
     NotObserved(String),
     #[error("{0} changes all the time")]
     Busy(String),
+    /// That of a request that several waited for.
+    #[error(transparent)]
+    Shared(Arc<RequestError>),
     #[error(transparent)]
     Client(#[from] Error),
     #[error(transparent)]
@@ -73,10 +76,11 @@ impl RequestError {
 
     /// Whether it stays as it is while the same kinds are served.
     pub(super) fn is_lasting(&self) -> bool {
-        matches!(
-            self,
-            Self::NotServed { .. } | Self::NoVerb { .. } | Self::Client(Error::Request(_))
-        )
+        match self {
+            Self::Shared(error) => error.is_lasting(),
+            Self::NotServed { .. } | Self::NoVerb { .. } | Self::Client(Error::Request(_)) => true,
+            _ => false,
+        }
     }
 
     /// Whether the resource does not have the verb.

@@ -1,7 +1,7 @@
 //! How far the feeds of all kinds are, for what follows from the absence of objects.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use apiloom_storage::{Revision, Storage};
@@ -23,8 +23,27 @@ pub(super) struct FeedProgress {
     feeds: Mutex<Arc<[Position]>>,
     /// Number of rounds of [`FeedProgress::catch_up`] that began.
     begun: AtomicU64,
-    /// The last round that succeeded. Held during a round.
-    succeeded: tokio::sync::Mutex<u64>,
+    /// Number of the last round that ended.
+    ended: AtomicU64,
+    /// The last round that ended. Held during a round.
+    last: tokio::sync::Mutex<Round>,
+    /// Whether the feeds took too long in the last round.
+    is_late: AtomicBool,
+}
+
+/// A round of [`FeedProgress::catch_up`] that ended.
+struct Round {
+    number: u64,
+    result: Result<(), Arc<RequestError>>,
+}
+
+impl Default for Round {
+    fn default() -> Self {
+        Self {
+            number: 0,
+            result: Ok(()),
+        }
+    }
 }
 
 /// How far a feed is.
@@ -44,24 +63,48 @@ impl FeedProgress {
     }
 
     /// Waits until the feeds have reported all that was written before the call. Callers at the same time wait for the
-    /// same round.
+    /// same round, and a failure is that of all who waited for it. After feeds that took too long, only one caller at a
+    /// time waits and the others fail at once, so that the other work goes on.
     ///
     /// # Errors
     /// [`RequestError::NotListed`] while the objects of a kind are not known, and if the feeds take too long;
     /// [`RequestError::OnlyElsewhere`] if only another server knows a kind.
     pub(super) async fn catch_up(&self, requests: &Requests) -> Result<(), RequestError> {
-        let before = self.begun.load(Ordering::SeqCst);
-        let mut succeeded = self.succeeded.lock().await;
-        if *succeeded > before {
-            return Ok(());
+        let round = async {
+            requests.check_serves_all().await?;
+            let feeds = Arc::clone(&self.feeds.lock());
+            wait_for_all(&feeds).await
+        };
+        self.share(round).await
+    }
+
+    /// Runs a round, or takes the result of that of another caller.
+    async fn share(
+        &self,
+        round: impl Future<Output = Result<(), RequestError>>,
+    ) -> Result<(), RequestError> {
+        let ended = self.ended.load(Ordering::SeqCst);
+        let begun = self.begun.load(Ordering::SeqCst);
+        let mut last = match self.last.try_lock() {
+            Ok(last) => last,
+            Err(_) if self.is_late.load(Ordering::SeqCst) => return Err(RequestError::NotListed),
+            Err(_) => self.last.lock().await,
+        };
+        // A round that had begun before the call may have succeeded without what was written last.
+        let is_later = last.number > begun;
+        let has_failed_meanwhile = last.number > ended && last.result.is_err();
+        if !is_later && !has_failed_meanwhile {
+            let number = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
+            let round = tokio::time::timeout(CATCH_UP, round).await;
+            self.is_late.store(round.is_err(), Ordering::SeqCst);
+            let result = round.unwrap_or(Err(RequestError::NotListed));
+            *last = Round {
+                number,
+                result: result.map_err(Arc::new),
+            };
+            self.ended.store(number, Ordering::SeqCst);
         }
-        let number = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
-        requests.check_serves_all().await?;
-        let feeds = Arc::clone(&self.feeds.lock());
-        let round = tokio::time::timeout(CATCH_UP, wait_for_all(&feeds));
-        round.await.unwrap_or(Err(RequestError::NotListed))?;
-        *succeeded = number;
-        Ok(())
+        last.result.clone().map_err(RequestError::Shared)
     }
 }
 
@@ -111,5 +154,63 @@ async fn wait_for_all(feeds: &[Position]) -> Result<(), RequestError> {
         biased;
         result = reached => result,
         () = asking => Err(RequestError::NotListed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn all_that_wait_for_a_round_fail_with_it_and_later_ones_have_their_own() {
+        let progress = FeedProgress::default();
+        let started = Instant::now();
+        let results = tokio::join!(
+            progress.share(pending()),
+            progress.share(pending()),
+            progress.share(pending()),
+        );
+        assert!(results.0.is_err() && results.1.is_err() && results.2.is_err());
+        assert!(started.elapsed() < 2 * CATCH_UP, "{:?}", started.elapsed());
+        // The work of the others is not held up again.
+        tokio::join!(
+            async {
+                progress.share(pending()).await.unwrap_err();
+                assert!(started.elapsed() >= 2 * CATCH_UP);
+            },
+            async {
+                progress.share(pending()).await.unwrap_err();
+                assert!(started.elapsed() < 2 * CATCH_UP);
+            },
+        );
+        progress.share(ready(Ok(()))).await.unwrap();
+        let failed = progress.share(ready(Err(RequestError::NotListed))).await;
+        assert_eq!(
+            failed.unwrap_err().to_string(),
+            RequestError::NotListed.to_string()
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_round_that_began_before_a_call_does_not_succeed_for_it() {
+        let progress = FeedProgress::default();
+        let begun = AtomicU64::new(0);
+        let round = || async {
+            begun.fetch_add(1, Ordering::SeqCst);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            Ok(())
+        };
+        let results = tokio::join!(
+            progress.share(round()),
+            progress.share(round()),
+            progress.share(round()),
+        );
+        assert!(results.0.is_ok() && results.1.is_ok() && results.2.is_ok());
+        // The second round is that of the two that came during the first.
+        assert_eq!(begun.load(Ordering::SeqCst), 2);
     }
 }
