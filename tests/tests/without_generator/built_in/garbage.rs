@@ -2,6 +2,7 @@
 
 mod kinds;
 mod lagging;
+mod servers;
 mod stores;
 
 use std::time::{Duration, Instant};

@@ -49,6 +49,19 @@ impl ControllerNames {
         garbage_collector: false,
         namespaces: false,
     };
+
+    /// Those that run.
+    pub(super) fn running(self) -> impl Iterator<Item = Controller> {
+        let running = Controller::ALL.into_iter();
+        running.filter(move |controller| self.runs(*controller))
+    }
+
+    fn runs(self, controller: Controller) -> bool {
+        match controller {
+            Controller::GarbageCollector => self.garbage_collector,
+            Controller::Namespaces => self.namespaces,
+        }
+    }
 }
 
 impl Default for ControllerNames {
@@ -60,8 +73,24 @@ impl Default for ControllerNames {
     }
 }
 
-const GARBAGE_COLLECTOR: &str = "garbage-collector-controller";
-const NAMESPACES: &str = "namespace-controller";
+/// A controller of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Controller {
+    GarbageCollector,
+    Namespaces,
+}
+
+impl Controller {
+    pub(super) const ALL: [Self; 2] = [Self::GarbageCollector, Self::Namespaces];
+
+    /// Its name in flags, that of kube-controller-manager.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::GarbageCollector => "garbage-collector-controller",
+            Self::Namespaces => "namespace-controller",
+        }
+    }
+}
 
 impl FromStr for ControllerNames {
     type Err = String;
@@ -70,14 +99,15 @@ impl FromStr for ControllerNames {
         let entries: Vec<&str> = text.split(',').filter(|entry| !entry.is_empty()).collect();
         for entry in &entries {
             let name = entry.strip_prefix('-').unwrap_or(entry);
-            if *entry != "*" && name != GARBAGE_COLLECTOR && name != NAMESPACES {
-                return Err(format!(
-                    "{name:?} is no controller; there are {GARBAGE_COLLECTOR} and {NAMESPACES}"
-                ));
+            let names = Controller::ALL.map(Controller::name);
+            if *entry != "*" && !names.contains(&name) {
+                let names = names.join(" and ");
+                return Err(format!("{name:?} is no controller; there are {names}"));
             }
         }
         let has_all = entries.contains(&"*");
-        let runs = |name: &str| {
+        let runs = |controller: Controller| {
+            let name = controller.name();
             let said = entries
                 .iter()
                 .find_map(|entry| match entry.strip_prefix('-') {
@@ -87,8 +117,8 @@ impl FromStr for ControllerNames {
             said.unwrap_or(has_all)
         };
         Ok(Self {
-            garbage_collector: runs(GARBAGE_COLLECTOR),
-            namespaces: runs(NAMESPACES),
+            garbage_collector: runs(Controller::GarbageCollector),
+            namespaces: runs(Controller::Namespaces),
         })
     }
 }
@@ -97,12 +127,9 @@ impl FromStr for ControllerNames {
 impl fmt::Display for ControllerNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("*")?;
-        for (name, runs) in [
-            (GARBAGE_COLLECTOR, self.garbage_collector),
-            (NAMESPACES, self.namespaces),
-        ] {
-            if !runs {
-                write!(f, ",-{name}")?;
+        for controller in Controller::ALL {
+            if !self.runs(controller) {
+                write!(f, ",-{}", controller.name())?;
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The lease by which one of several servers over a store runs the controllers.
+//! The lease by which one of several servers over a store runs a controller.
 //!
 //! It is a Lease of coordination.k8s.io/v1 in the store itself, not an object that is served: servers need not serve
 //! Leases for it, and none of their clients can take it.
@@ -17,11 +17,11 @@ pub(super) struct StoredLease {
 }
 
 impl StoredLease {
-    /// The lease of the controllers; `prefix` is that of all keys of the servers.
-    pub(super) fn new(store: Arc<dyn Storage>, prefix: &str) -> Self {
+    /// The lease of the controller with this name; `prefix` is that of all keys of the servers.
+    pub(super) fn new(store: Arc<dyn Storage>, prefix: &str, controller: &str) -> Self {
         Self {
             store,
-            key: format!("{prefix}/apiloom/leases/controllers"),
+            key: format!("{prefix}/apiloom/leases/{controller}"),
         }
     }
 
@@ -102,7 +102,8 @@ mod tests {
     #[tokio::test]
     async fn a_lease_is_written_once_for_each_version() {
         let store: Arc<dyn Storage> = Memory::new();
-        let [one, other] = [(); 2].map(|()| StoredLease::new(Arc::clone(&store), "/registry"));
+        let [one, other] =
+            [(); 2].map(|()| StoredLease::new(Arc::clone(&store), "/registry", "tidier"));
         assert!(one.get().await.unwrap().is_none());
         let mut lease = Lease::default();
         lease.spec.holder_identity = Some("one".to_owned());

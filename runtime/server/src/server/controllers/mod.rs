@@ -1,7 +1,7 @@
 //! The server's own controllers: the garbage collector, and the deletion of namespaces.
 //!
 //! They send requests to the server as its other clients do, through its [`Loopback`], and read metadata from its watch
-//! caches. Of several servers over one store, the one that holds the lease runs them.
+//! caches. Of several servers over one store, the one that holds the lease of a controller runs it.
 
 pub(super) mod config;
 mod feed;
@@ -16,7 +16,9 @@ mod uid;
 use std::sync::Arc;
 
 use apiloom_client::controller::{Cancel, ElectionConfig, LeaderElector, WriteGuard};
+use futures_util::future::join_all;
 
+use self::config::Controller;
 pub use self::config::{ControllerConfig, ControllerNames};
 use self::lease::StoredLease;
 use self::requests::Requests;
@@ -69,39 +71,40 @@ pub(super) fn check_stores(
 }
 
 impl Controllers {
-    /// Runs the controllers until the signal, while no other server over the same store does.
+    /// Runs the controllers until the signal, each while no other server over the same store does.
     pub(super) async fn run(self, stop: Cancel) {
         let Some(shared) = &self.shared else {
+            let running = self.config.names.running();
+            let running = running.map(|controller| self.control(controller, None, None));
             tokio::select! {
-                () = self.control(None, None) => {}
+                _ = join_all(running) => {}
                 () = stop.cancelled() => {}
             }
             return;
         };
-        let is_candidate = self.config.names != ControllerNames::NONE;
-        let servers = Servers::new(shared, Arc::clone(&self.registry), is_candidate);
-        let servers = Arc::new(servers);
-        let candidacy = async {
-            if is_candidate {
-                self.stand_for_election(shared, &servers, &stop).await;
-            }
-        };
-        tokio::join!(servers.keep_record(&stop), candidacy);
+        let (registry, names) = (Arc::clone(&self.registry), self.config.names);
+        let servers = Arc::new(Servers::new(shared, registry, names));
+        let candidacies = names
+            .running()
+            .map(|controller| self.stand_for_election(controller, shared, &servers, &stop));
+        tokio::join!(servers.keep_record(&stop), join_all(candidacies));
     }
 
-    /// Runs the controllers whenever this server is elected, until the signal.
+    /// Runs a controller whenever this server is elected for it, until the signal.
     async fn stand_for_election(
         &self,
+        controller: Controller,
         shared: &SharedStore,
         servers: &Arc<Servers>,
         stop: &Cancel,
     ) {
         while !stop.is_cancelled() {
             tokio::select! {
-                () = servers.wait_for_better(false) => {}
+                () = servers.wait_for_none_better(controller) => {}
                 () = stop.cancelled() => return,
             }
-            let lease = StoredLease::new(Arc::clone(&shared.store), &shared.key_prefix);
+            let store = Arc::clone(&shared.store);
+            let lease = StoredLease::new(store, &shared.key_prefix, controller.name());
             let identity = LeaderElector::unique_identity("apiloom");
             let elector = LeaderElector::new(lease, identity, ElectionConfig::default());
             let elected = elector.expect("the defaults fit together");
@@ -109,8 +112,8 @@ impl Controllers {
                 let ended = leadership.cancel().clone();
                 let guard = leadership.guard().clone();
                 tokio::select! {
-                    () = self.control(Some(guard), Some(servers)) => {}
-                    () = servers.wait_for_better(true) => {}
+                    () = self.control(controller, Some(guard), Some(servers)) => {}
+                    () = servers.wait_for_better(controller) => {}
                     () = ended.cancelled() => {}
                 }
             });
@@ -119,8 +122,13 @@ impl Controllers {
         }
     }
 
-    /// Runs the controllers; never returns.
-    async fn control(&self, guard: Option<WriteGuard>, servers: Option<&Arc<Servers>>) {
+    /// Runs a controller; never returns.
+    async fn control(
+        &self,
+        controller: Controller,
+        guard: Option<WriteGuard>,
+        servers: Option<&Arc<Servers>>,
+    ) {
         let Self {
             config, registry, ..
         } = self;
@@ -129,16 +137,13 @@ impl Controllers {
             let requests = Requests::new(registry, &self.loopback, name, guard.clone());
             requests.beside(servers.cloned())
         };
-        let collect = async {
-            if config.names.garbage_collector {
+        match controller {
+            Controller::GarbageCollector => {
                 garbage::run(requests(garbage::NAME), config.gc_workers).await;
             }
-        };
-        let delete_namespaces = async {
-            if config.names.namespaces {
+            Controller::Namespaces => {
                 namespaces::run(requests(namespaces::NAME), config.namespace_workers).await;
             }
-        };
-        tokio::join!(collect, delete_namespaces);
+        }
     }
 }

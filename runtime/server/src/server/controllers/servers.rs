@@ -13,6 +13,7 @@ use apiloom_storage::{ListRequest, Revision, Storage, StorageError};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::config::{Controller, ControllerNames};
 use crate::registry::Registry;
 
 /// How long the record of a server that was killed stays.
@@ -21,7 +22,10 @@ const LIFETIME: Duration = Duration::from_secs(30);
 /// Time between renewals of a record.
 const RENEWAL: Duration = Duration::from_secs(10);
 
-/// Time between looks for a server that should run the controllers in place of this one.
+/// Time until a record that could not be written is written again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Time between looks for a server that should run a controller in place of this one.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// A store that several servers have.
@@ -39,8 +43,8 @@ type KindName = (SmolStr, SmolStr);
 struct Record {
     /// The kinds whose objects can be deleted.
     kinds: BTreeSet<KindName>,
-    /// Whether it may run the controllers.
-    is_candidate: bool,
+    /// The names of the controllers that it may run.
+    controllers: BTreeSet<SmolStr>,
 }
 
 impl Record {
@@ -52,8 +56,16 @@ impl Record {
         );
         Self {
             kinds: BTreeSet::from([kind]),
-            is_candidate: false,
+            controllers: BTreeSet::new(),
         }
+    }
+
+    /// Whether its server should run a controller in place of one with these kinds: it serves all of them and more, and
+    /// may run the controller.
+    fn is_better_than(&self, kinds: &BTreeSet<KindName>, controller: Controller) -> bool {
+        self.controllers.contains(controller.name())
+            && self.kinds.len() > kinds.len()
+            && kinds.is_subset(&self.kinds)
     }
 }
 
@@ -65,12 +77,17 @@ pub(super) struct Servers {
     prefix: String,
     /// The key of the record of this server.
     own: String,
-    is_candidate: bool,
+    /// The controllers that this server may run.
+    names: ControllerNames,
 }
 
 impl Servers {
-    /// The servers over a store. This one is a candidate if it may run the controllers.
-    pub(super) fn new(shared: &SharedStore, registry: Arc<Registry>, is_candidate: bool) -> Self {
+    /// The servers over a store. This one may run the controllers with these names.
+    pub(super) fn new(
+        shared: &SharedStore,
+        registry: Arc<Registry>,
+        names: ControllerNames,
+    ) -> Self {
         let SharedStore {
             store,
             key_prefix: prefix,
@@ -82,41 +99,54 @@ impl Servers {
             registry,
             prefix,
             own,
-            is_candidate,
+            names,
         }
     }
 
-    /// Writes the record of this server, and keeps it up to date until the signal, which removes it.
+    /// Writes the record of this server, and keeps it up to date until the signal. Then the record says that the server runs
+    /// no controllers, and ends by itself: while the server starts again, others know that there are objects of its kinds.
     pub(super) async fn keep_record(&self, stop: &Cancel) {
         let mut at = None;
         let mut catalogs = self.registry.generations();
         loop {
             catalogs.mark_unchanged();
-            match self.write(at).await {
-                Ok(revision) => at = Some(revision),
+            let wait = match self.write(at, self.names).await {
+                Ok(revision) => {
+                    at = Some(revision);
+                    RENEWAL
+                }
+                // It ended, or was written by a request whose response was lost.
+                Err(StorageError::Conflict { .. }) if at.is_some() => {
+                    at = None;
+                    continue;
+                }
                 Err(error) => {
                     tracing::warn!(%error, "cannot tell other servers which kinds are served");
                     at = None;
+                    RETRY
                 }
-            }
+            };
             tokio::select! {
                 () = stop.cancelled() => break,
-                () = tokio::time::sleep(RENEWAL) => {}
+                () = tokio::time::sleep(wait) => {}
                 changed = catalogs.changed() => if changed.is_err() { break },
             }
         }
-        if let Some(revision) = at {
-            // It ends by itself.
-            let _ = self.store.delete_if(&self.own, revision).await;
-        }
+        // If that fails, others wait for the end of the record to take the controllers.
+        let _ = self.write(at, ControllerNames::NONE).await;
     }
 
-    async fn write(&self, at: Option<Revision>) -> Result<Revision, StorageError> {
+    async fn write(
+        &self,
+        at: Option<Revision>,
+        names: ControllerNames,
+    ) -> Result<Revision, StorageError> {
+        let names = names.running().map(Controller::name);
         let record = Record {
             kinds: self.own_kinds(),
-            is_candidate: self.is_candidate,
+            controllers: names.map(SmolStr::new_static).collect(),
         };
-        let value = serde_json::to_vec(&record).expect("texts and a boolean make JSON");
+        let value = serde_json::to_vec(&record).expect("texts make JSON");
         let value = Bytes::from(value);
         let known = match at {
             Some(at) => Some(at),
@@ -170,22 +200,36 @@ impl Servers {
         Ok(kinds.into_iter().find(|kind| !own.contains(kind)))
     }
 
-    /// Waits until there is, or is not, another candidate that serves all kinds of this server and more: it should run
-    /// the controllers.
-    pub(super) async fn wait_for_better(&self, is_wanted: bool) {
-        while self.has_better().await != is_wanted {
+    /// Waits until no other server should run the controller in place of this one.
+    pub(super) async fn wait_for_none_better(&self, controller: Controller) {
+        while self.has_better(controller).await {
             tokio::time::sleep(LOOK).await;
         }
     }
 
-    async fn has_better(&self) -> bool {
+    /// Waits until another server should run the controller in place of this one, in two looks in a row: the kinds of a
+    /// server change while it reads its definitions.
+    pub(super) async fn wait_for_better(&self, controller: Controller) {
+        let mut had_better = false;
+        loop {
+            let has_better = self.has_better(controller).await;
+            if had_better && has_better {
+                return;
+            }
+            had_better = has_better;
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    async fn has_better(&self, controller: Controller) -> bool {
         let own = self.own_kinds();
-        let is_better = |other: &Record| {
-            other.is_candidate && other.kinds.len() > own.len() && own.is_subset(&other.kinds)
-        };
+        let is_better = |other: &Record| other.is_better_than(&own, controller);
         // With a store that cannot be read, the lease is lost as well.
         self.others()
             .await
             .is_ok_and(|others| others.iter().any(is_better))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use apiloom::apis::core::v1::{ConfigMap, Event};
 use apiloom::server::{Backend, Builder, Config, ControllerNames, Server};
 use apiloom_storage::{Layer, Memory, Storage};
+use async_trait::async_trait;
 
 /// A store that other servers may have too.
 struct Shared(Arc<Memory>);
@@ -16,6 +17,7 @@ impl fmt::Debug for Shared {
     }
 }
 
+#[async_trait]
 impl Layer for Shared {
     fn behind(&self) -> &dyn Storage {
         &*self.0
@@ -23,9 +25,11 @@ impl Layer for Shared {
     fn is_shared(&self) -> bool {
         true
     }
+    /// Another server may still use it.
+    async fn close(&self) {}
 }
 
-fn shared() -> Arc<dyn Storage> {
+pub(super) fn shared() -> Arc<dyn Storage> {
     Arc::new(Shared(Memory::new()))
 }
 
