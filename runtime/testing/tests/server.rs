@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use apiloom_apis::core::v1::{ConfigMap, Event, Namespace, ObjectReference};
 use apiloom_client::cache::InformerFactory;
-use apiloom_client::{Client, HasMetadata as _, ResourceClient, WatchEvent};
+use apiloom_client::{Client, HasMetadata as _, Patch, ResourceClient, WatchEvent};
 use apiloom_meta::kind::Verb;
-use apiloom_meta::{ObjectMeta, OwnerReference};
+use apiloom_meta::{MicroTime, ObjectMeta, OwnerReference};
 use apiloom_testing::{Control, Fault, Revisions, TestError, TestServer};
 use futures_util::StreamExt as _;
-use tokio::time::timeout;
+use serde_json::json;
+use tokio::time::{Instant, timeout};
 
 /// Longer than any test takes.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -499,6 +500,50 @@ async fn a_namespace_is_emptied_if_the_test_wants_it() {
             .is_err_and(|error| error.is_not_found())
     })
     .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_waits_for_late_creates_at_all_times_of_the_servers_clock() {
+    for year in [2001, 2101] {
+        let start: MicroTime = format!("{year}-02-03T04:05:06.000000Z").parse().unwrap();
+        let mut map = config_map("a", "1");
+        map.metadata.namespace = Some("prod".to_owned());
+        map.metadata.finalizers = vec!["example.com/hold".to_owned()];
+        let builder = TestServer::builder().built_in().namespace_controller();
+        let server = builder.objects([map]).start_time(start).build();
+        let server = server.await.unwrap();
+        let namespaces = server.client().cluster::<Namespace>();
+        namespaces.delete("prod").await.unwrap();
+        let deleted = Instant::now();
+        until("the conditions are set", async || {
+            !namespaces
+                .get("prod")
+                .await
+                .unwrap()
+                .status
+                .conditions
+                .is_empty()
+        })
+        .await;
+        for condition in namespaces.get("prod").await.unwrap().status.conditions {
+            assert_eq!(
+                condition.last_transition_time,
+                Some(server.control().clock().now())
+            );
+        }
+        let maps = server.client().namespaced::<ConfigMap>("prod");
+        let patch = json!({"metadata": {"finalizers": null}});
+        maps.patch("a", Patch::merge(&patch)).await.unwrap();
+        until("the namespace is gone", async || {
+            namespaces
+                .get("prod")
+                .await
+                .is_err_and(|error| error.is_not_found())
+        })
+        .await;
+        let waited = deleted.elapsed();
+        assert!((5..10).contains(&waited.as_secs()), "{year}: {waited:?}");
+    }
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 
 mod conditions;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,16 +13,19 @@ use apiloom_apis::core::v1::Namespace;
 use apiloom_client::controller::{Backoff, WorkQueue, WorkQueueConfig};
 use apiloom_client::dynamic::PartialObjectMetadata;
 use apiloom_meta::kind::{Scope, SmolStr, Verb};
-use apiloom_meta::{GroupResource, ListMeta, Resource as _, Time};
+use apiloom_meta::{GroupResource, ListMeta, Resource as _};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use self::conditions::Content;
 use super::feed::{self, Reporter, Sink};
 use super::graph::Observed;
 use super::requests::{RequestError, Requests, Served};
 use super::uid::Uid;
+use crate::registry::Endpoint;
 
 /// The manager of fields that the controller writes.
 pub(super) const NAME: &str = "namespace-controller";
@@ -36,8 +39,8 @@ const LOOK_AGAIN: Backoff = Backoff {
     max: Duration::from_secs(8),
 };
 
-/// Time after the deletion of a namespace for which it is not finalized, as in kube-controller-manager: requests on their way
-/// and other servers may not know of it yet. The deletion's time has whole seconds.
+/// Time for which a namespace is not finalized after its deletion was observed, as in kube-controller-manager: requests on
+/// their way and other servers may not know of it yet.
 const LATE_CREATES: Duration = Duration::from_secs(5);
 
 /// Number of objects in a page of a list.
@@ -53,6 +56,8 @@ pub(super) async fn run(requests: Requests, workers: NonZeroUsize) {
     };
     let controller = Arc::new(NamespaceController {
         requests,
+        endpoint: Arc::clone(&endpoint),
+        deleted: Mutex::default(),
         queue: WorkQueue::with_config(WorkQueueConfig {
             backoff: LOOK_AGAIN,
             ..WorkQueueConfig::default()
@@ -71,7 +76,7 @@ async fn work(controller: Arc<NamespaceController>) {
         match controller.process(item.key()).await {
             Ok(State::Done) => item.succeed(),
             Ok(State::ContentRemains) => item.retry(),
-            Ok(State::MayGrow(rest)) => item.requeue_after(rest + Duration::from_millis(50)),
+            Ok(State::MayGrow(rest)) => item.requeue_after(rest),
             Err(error) => {
                 tracing::debug!(%error, namespace = %item.key(), "to be tried again");
                 item.retry();
@@ -83,17 +88,31 @@ async fn work(controller: Arc<NamespaceController>) {
 /// See the module.
 struct NamespaceController {
     requests: Requests,
+    /// That of namespaces.
+    endpoint: Arc<Endpoint>,
+    /// When the deletions of the namespaces that exist were observed: not their own times, which another server's clock said.
+    deleted: Mutex<HashMap<Uid, Instant>>,
     queue: WorkQueue<SmolStr>,
 }
 
 impl Sink for NamespaceController {
     fn observe(&self, object: Observed) {
-        if object.is_deleting {
-            self.queue.add(object.place.name);
+        if !object.is_deleting {
+            // After a restore of the store, its deletion may be undone.
+            self.deleted.lock().remove(&object.uid);
+            return;
         }
+        let mut deleted = self.deleted.lock();
+        deleted.entry(object.uid).or_insert_with(Instant::now);
+        drop(deleted);
+        self.queue.add(object.place.name);
     }
-    fn remove(&self, _uid: Uid) {}
-    fn complete(&self, _group: &str, _kind: &str, _listed: &HashSet<Uid>) {}
+    fn remove(&self, uid: Uid) {
+        self.deleted.lock().remove(&uid);
+    }
+    fn complete(&self, _group: &str, _kind: &str, listed: &HashSet<Uid>) {
+        self.deleted.lock().retain(|uid, _| listed.contains(uid));
+    }
 }
 
 enum State {
@@ -117,14 +136,21 @@ impl NamespaceController {
             return Ok(State::Done);
         };
         let is_ours = |finalizer: &String| finalizer == KUBERNETES;
-        let Some(deleted) = namespace.metadata.deletion_timestamp else {
-            return Ok(State::Done);
-        };
-        if !namespace.spec.finalizers.iter().any(is_ours) {
+        let is_to_be_finalized = namespace.metadata.deletion_timestamp.is_some()
+            && namespace.spec.finalizers.iter().any(is_ours);
+        if !is_to_be_finalized {
             return Ok(State::Done);
         }
+        let uid = Uid::of(namespace.metadata.uid.as_deref().unwrap_or_default());
+        // One whose deletion was not observed: the event is on the way.
+        let Some(deleted) = self.deleted.lock().get(&uid).copied() else {
+            return Ok(State::Done);
+        };
+        // A create that was admitted before the deletion may be stored after the look at the content.
+        let rest = LATE_CREATES.saturating_sub(deleted.elapsed());
         let content = self.delete_content(name).await;
-        if conditions::set(&mut namespace.status, &content) {
+        let now = self.endpoint.writes().now();
+        if conditions::set(&mut namespace.status, &content, now) {
             let status = format!("{path}/status");
             let Some(written) = self.requests.put(&status, &namespace).await? else {
                 return Ok(State::Done);
@@ -137,9 +163,6 @@ impl NamespaceController {
         if !content.remaining.is_empty() {
             return Ok(State::ContentRemains);
         }
-        // A create that was admitted before the deletion may be stored after the look at the content.
-        let since = Time::now().duration_since(deleted);
-        let rest = LATE_CREATES.saturating_sub(since);
         if !rest.is_zero() {
             return Ok(State::MayGrow(rest));
         }

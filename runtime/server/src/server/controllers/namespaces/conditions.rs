@@ -74,15 +74,15 @@ const KINDS: [Kind; 5] = [
     },
 ];
 
-/// Sets the conditions; false if nothing changes.
-pub(super) fn set(status: &mut NamespaceStatus, content: &Content) -> bool {
+/// Sets the conditions at a time of the server's clock; false if nothing changes.
+pub(super) fn set(status: &mut NamespaceStatus, content: &Content, now: Time) -> bool {
     let mut is_changed = false;
     for (kind, problem) in KINDS.iter().zip(problems(content)) {
         let has_problem = problem.is_some();
         let condition = NamespaceCondition {
             condition_type: kind.name.to_owned(),
             status: if has_problem { "True" } else { "False" }.to_owned(),
-            last_transition_time: Some(Time::now()),
+            last_transition_time: Some(now),
             reason: Some(kind.reasons[usize::from(has_problem)].to_owned()),
             message: Some(problem.unwrap_or_else(|| kind.message.to_owned())),
         };
