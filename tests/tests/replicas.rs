@@ -475,6 +475,36 @@ async fn an_etcd_that_was_restored_is_served_as_it_is() {
     assert_eq!(next(&mut events).await, "ADDED newer");
 }
 
+/// An owner that was found absent may be back.
+#[tokio::test]
+async fn dependents_stay_whose_owner_a_restore_of_etcd_brings_back() {
+    let mut etcd = Etcd::start(Etcd::NEWEST);
+    let server = over(&etcd);
+    let client = server.client();
+    let [owner, dependent] = ["owner", "dependent"].map(|name| format!("{CONFIG_MAPS}/{name}"));
+    let object = created(&client, CONFIG_MAPS, &config_map("owner", json!([]))).await;
+    let reference = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": object["metadata"]["uid"]}]);
+    created(&client, CONFIG_MAPS, &config_map("dependent", reference)).await;
+    etcd.kill();
+    let backup = etcd.backup();
+    etcd.restart();
+    let begin = Instant::now();
+    while client.delete(&owner, &Value::Null).await.code != 200 {
+        assert!(begin.elapsed() < PATIENCE);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    until_gone(&client, &dependent).await;
+    etcd.kill();
+    etcd.restore(&backup);
+    etcd.restart();
+    // It has read the restored objects.
+    created_in_time(&client, "new").await;
+    check_collects(&client, "later").await;
+    for path in [owner, dependent] {
+        assert_eq!(client.get(&path).await.code, 200, "{path}");
+    }
+}
+
 /// Creates an object after etcd accepts writes again.
 async fn created_in_time(client: &Client, name: &str) {
     let begin = Instant::now();
@@ -484,26 +514,31 @@ async fn created_in_time(client: &Client, name: &str) {
     }
 }
 
-/// Deletes an owner, and waits until its dependent is gone.
-async fn check_collects(client: &Client, name: &str) {
-    let config_maps = "/api/v1/namespaces/default/configmaps";
-    let config_map = |name: &str, owners: Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "ownerReferences": owners}});
-    let owner = created(client, config_maps, &config_map(name, json!([]))).await;
-    let reference = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": owner["metadata"]["uid"]}]);
-    let dependent = format!("{name}-dependent");
-    created(client, config_maps, &config_map(&dependent, reference)).await;
-    let deleted = client
-        .delete(&format!("{config_maps}/{name}"), &Value::Null)
-        .await;
-    assert_eq!(deleted.code, 200, "{}", deleted.text());
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+fn config_map(name: &str, owners: Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "ownerReferences": owners}})
+}
+
+async fn until_gone(client: &Client, path: &str) {
     let started = Instant::now();
-    while client.get(&format!("{config_maps}/{dependent}")).await.code != 404 {
-        assert!(
-            started.elapsed() < PATIENCE,
-            "{dependent} was not collected"
-        );
+    while client.get(path).await.code != 404 {
+        assert!(started.elapsed() < PATIENCE, "{path} was not collected");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// Deletes an owner, and waits until its dependent is gone.
+async fn check_collects(client: &Client, name: &str) {
+    let owner = created(client, CONFIG_MAPS, &config_map(name, json!([]))).await;
+    let reference = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": owner["metadata"]["uid"]}]);
+    let dependent = format!("{name}-dependent");
+    created(client, CONFIG_MAPS, &config_map(&dependent, reference)).await;
+    let deleted = client
+        .delete(&format!("{CONFIG_MAPS}/{name}"), &Value::Null)
+        .await;
+    assert_eq!(deleted.code, 200, "{}", deleted.text());
+    until_gone(client, &format!("{CONFIG_MAPS}/{dependent}")).await;
 }
 
 #[tokio::test]

@@ -31,6 +31,8 @@ pub(super) const ORPHAN: &str = "orphan";
 
 /// What a feed reports, in order.
 pub(super) trait Sink: Send + Sync {
+    /// All objects are going to be reported, perhaps by a store that went back to an earlier state. Default nothing.
+    fn begin(&self) {}
     /// An object is new or changed.
     fn observe(&self, object: Observed);
     /// An object was deleted.
@@ -111,13 +113,22 @@ impl Reporter {
         };
         match cache {
             Some(revisions) if *checked < wanted => {
-                if revisions.wait_for(|at| *at >= wanted).await.is_err() {
-                    std::future::pending::<()>().await;
+                let reached = async {
+                    if revisions.wait_for(|at| *at >= wanted).await.is_err() {
+                        std::future::pending::<()>().await;
+                    }
+                };
+                tokio::select! {
+                    () = reached => *checked = wanted,
+                    // After a restore of the store, a lower one may be waited for.
+                    Ok(()) = self.wanted.changed() => {}
                 }
             }
-            _ => tokio::time::sleep(CHECK_AGAIN).await,
+            _ => {
+                tokio::time::sleep(CHECK_AGAIN).await;
+                *checked = wanted;
+            }
         }
-        *checked = wanted;
     }
 }
 
@@ -125,6 +136,7 @@ impl Reporter {
 pub(super) async fn follow(endpoint: Arc<Endpoint>, sink: Arc<dyn Sink>, mut reporter: Reporter) {
     let mut ended = endpoint.ended();
     loop {
+        sink.begin();
         let problem = follow_once(&endpoint, &*sink, &mut reporter).await;
         reporter.set_complete(false);
         if *ended.borrow_and_update() {
@@ -273,5 +285,37 @@ pub(super) fn reference(owner: &OwnerReference) -> Reference {
         kind: SmolStr::new(&owner.kind),
         name: SmolStr::new(&owner.name),
         blocks: owner.block_owner_deletion == Some(true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lower_revision_is_waited_for_after_a_restore_of_the_store() {
+        let (wanted, asked) = watch::channel(Revision(1000));
+        let (_cache, mut revisions) = watch::channel(Revision(10));
+        let mut reporter = Reporter {
+            progress: watch::Sender::default(),
+            wanted: asked,
+        };
+        let mut checked = Revision(0);
+        let reached = async {
+            while checked < Revision(8) {
+                reporter
+                    .may_be_reached(Some(&mut revisions), &mut checked)
+                    .await;
+            }
+        };
+        let restored = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            wanted.send_replace(Revision(8));
+        };
+        let both = async { tokio::join!(reached, restored) };
+        tokio::time::timeout(Duration::from_secs(60), both)
+            .await
+            .unwrap();
+        assert_eq!(checked, Revision(8));
     }
 }

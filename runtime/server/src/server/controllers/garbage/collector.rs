@@ -492,6 +492,10 @@ impl FeedSink {
 }
 
 impl Sink for FeedSink {
+    fn begin(&self) {
+        self.collector.absent.lock().clear();
+    }
+
     fn observe(&self, object: Observed) {
         self.change(|graph| graph.observe(object));
     }
@@ -512,7 +516,8 @@ fn has_uid(object: &ObjectMeta, uid: Uid) -> bool {
         .is_some_and(|text| Uid::of(text) == uid)
 }
 
-/// The owners that were found absent last, by uid and path. A uid never comes back.
+/// The owners that were found absent last, by uid and path. A uid comes back only if the store is restored, which ends
+/// all feeds.
 #[derive(Default)]
 struct AbsentOwners {
     known: HashSet<(Uid, String)>,
@@ -523,6 +528,10 @@ struct AbsentOwners {
 impl AbsentOwners {
     fn contains(&self, owner: &(Uid, String)) -> bool {
         self.known.contains(owner)
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
     }
 
     fn insert(&mut self, owner: (Uid, String)) {

@@ -112,7 +112,9 @@ impl FeedProgress {
 async fn wait_for_all(feeds: &[Position]) -> Result<(), RequestError> {
     let mut stores: Vec<(&Arc<dyn Storage>, Revision)> = Vec::new();
     let mut awaited = Vec::with_capacity(feeds.len());
-    for feed in feeds {
+    let reached = |feed: &Position| feed.progress.borrow().reached;
+    let reached: Vec<Revision> = feeds.iter().map(reached).collect();
+    for (feed, reached) in feeds.iter().zip(reached) {
         let known = stores
             .iter()
             .find(|(store, _)| Arc::ptr_eq(store, &feed.store));
@@ -124,6 +126,10 @@ async fn wait_for_all(feeds: &[Position]) -> Result<(), RequestError> {
                 present
             }
         };
+        // It reached a later revision if the store was restored since: it is going to begin again.
+        if reached > present {
+            return Err(RequestError::NotListed);
+        }
         feed.wanted.send_replace(present);
         awaited.push((feed.progress.clone(), present));
     }
@@ -161,6 +167,7 @@ async fn wait_for_all(feeds: &[Position]) -> Result<(), RequestError> {
 mod tests {
     use std::future::{pending, ready};
 
+    use apiloom_storage::Memory;
     use tokio::time::Instant;
 
     use super::*;
@@ -212,5 +219,25 @@ mod tests {
         assert!(results.0.is_ok() && results.1.is_ok() && results.2.is_ok());
         // The second round is that of the two that came during the first.
         assert_eq!(begun.load(Ordering::SeqCst), 2);
+    }
+
+    #[tokio::test]
+    async fn a_feed_that_reached_more_than_a_restored_store_has_is_not_up_to_date() {
+        let (progress, reported) = watch::channel(Progress {
+            is_complete: true,
+            reached: Revision(1000),
+        });
+        let store = Memory::new();
+        let feed = Position {
+            store: store.clone(),
+            progress: reported,
+            wanted: Arc::new(watch::channel(Revision(1000)).0),
+        };
+        let feeds = [feed];
+        let result = wait_for_all(&feeds).await;
+        assert!(matches!(result, Err(RequestError::NotListed)), "{result:?}");
+        let reached = store.current_revision().await.unwrap();
+        progress.send_modify(|progress| progress.reached = reached);
+        wait_for_all(&feeds).await.unwrap();
     }
 }
