@@ -28,7 +28,7 @@ use crate::schema::node::Node;
 pub use decoded::{DecodeError, DecodedDocument, Format, MAX_EXPANDED_BYTES};
 pub use encode::Indenter;
 pub use peek::{Finder, value_end};
-pub(crate) use peek::{members, string_end};
+pub(crate) use peek::{member, string_end};
 pub use protobuf::{
     InvalidText, MalformedJson, PROTOBUF_PREFIX, ProtobufBody, ProtobufError, append_protobuf,
     append_protobuf_body, append_protobuf_event, append_protobuf_item, begin_protobuf_list,
@@ -164,8 +164,10 @@ pub fn is_verbatim(json: &[u8], schema: &Schema) -> bool {
 
 /// The place of the resourceVersion in the result of [`encode_object`] for an object without one; `None` if it has
 /// one, or no metadata.
-pub fn version_place(json: &[u8], schema: &Schema) -> Option<VersionPlace> {
-    verbatim::version_place(json, schema.root())
+///
+/// `entries` is the text of managedFields that the object has, whose end is not searched then; it may be empty.
+pub fn version_place(json: &[u8], schema: &Schema, entries: &str) -> Option<VersionPlace> {
+    verbatim::version_place(json, schema.root(), entries)
 }
 
 /// Appends a typed value as [`encode_object`] would encode it, without some of its outermost fields; much faster than

@@ -141,7 +141,7 @@ fn members_beside(
 }
 
 /// The member at `at`; `None` at the end of the object.
-fn member(json: &[u8], at: usize) -> Option<Member<'_>> {
+pub(crate) fn member(json: &[u8], at: usize) -> Option<Member<'_>> {
     let end = string_end(json, at)?;
     let name = unquoted(json.get(at..end)?)?;
     (json.get(end) == Some(&b':')).then_some(Member {

@@ -9,7 +9,7 @@ use super::canonical::{Canonical, MAX_DEPTH};
 use super::decode::decode;
 use super::decoded::Format;
 use super::encode::plain_len;
-use super::peek::{members, value_end};
+use super::peek::{member, members, value_end};
 use crate::schema::drops_null;
 use crate::schema::node::{Child, Node};
 
@@ -28,7 +28,7 @@ pub struct VersionPlace {
 
 /// See [`super::verbatim`].
 pub(super) fn verbatim(json: &[u8], root: &Node) -> Option<VersionPlace> {
-    is_verbatim(json, root).then(|| version_place(json, root))?
+    is_verbatim(json, root).then(|| version_place(json, root, ""))?
 }
 
 /// See [`super::is_verbatim`].
@@ -38,22 +38,37 @@ pub(super) fn is_verbatim(json: &[u8], root: &Node) -> bool {
 }
 
 /// See [`super::version_place`].
-pub(super) fn version_place(json: &[u8], root: &Node) -> Option<VersionPlace> {
-    let start = members(json, 0)
-        .find(|member| member.name == "metadata")?
-        .value;
-    let end = value_end(json, start).filter(|_| json.get(start) == Some(&b'{'))?;
+pub(super) fn version_place(json: &[u8], root: &Node, entries: &str) -> Option<VersionPlace> {
+    let metadata = members(json, 0).find(|member| member.name == "metadata")?;
+    let start = metadata.value;
     let properties = &root.property("metadata")?.node.properties;
     let order = |name: &str| properties.iter().position(|p| p.name == name);
     let own = order("resourceVersion")?;
-    let behind = members(json, start).find(|member| {
-        let order = order(&member.name);
-        order.is_none_or(|order| order >= own)
-    });
-    if behind.as_ref().is_some_and(|m| m.name == "resourceVersion") {
-        return None;
+    let mut behind = None;
+    let mut at = (json.get(start) == Some(&b'{')).then_some(start + 1)?;
+    while let Some(member) = member(json, at) {
+        if behind.is_none() && order(&member.name).is_none_or(|order| order >= own) {
+            if member.name == "resourceVersion" {
+                return None;
+            }
+            behind = Some(member.start);
+        }
+        let rest = json.get(member.value..)?;
+        let is_known = !entries.is_empty() && rest.starts_with(entries.as_bytes());
+        let end = if is_known {
+            member.value + entries.len()
+        } else {
+            value_end(json, member.value)?
+        };
+        at = end + 1;
+        if json.get(end) != Some(&b',') {
+            break;
+        }
     }
-    let at = behind.as_ref().map_or(end - 1, |member| member.start);
+    // After a member `at` is behind its brace; that of an object without members is here.
+    let brace = if at == start + 1 { at } else { at - 1 };
+    let end = (json.get(brace) == Some(&b'}')).then_some(brace + 1)?;
+    let at = behind.unwrap_or(brace);
     Some(VersionPlace {
         at,
         follows: behind.is_none() && at > start + 1,

@@ -183,6 +183,13 @@ impl ManagedEntry {
         is_field_manager(name) && subresource.len() <= SUBRESOURCE_MAX_BYTES
     }
 
+    /// Whether a document with it would be deeper than documents may be. One that came with a document is not.
+    fn is_too_deep(&self) -> bool {
+        let EntryFields { json, set } = &self.fields;
+        // They are in the entry, that is in the list, that is in the metadata, which are in the object.
+        json.is_none() && set.get().is_some_and(|set| set.depth() + 4 >= MAX_DEPTH)
+    }
+
     /// Its members as they are written.
     fn text(&self) -> EntryText<'_> {
         let manager = &self.manager;
@@ -318,6 +325,12 @@ impl ManagedFields {
         Self::read_sent(object, &Self::default()).map(drop)
     }
 
+    /// Whether two objects have the same text of entries, as an object has that a client read and sends back.
+    pub fn have_same_text(a: &Object, b: &Object) -> bool {
+        let [a, b] = [a, b].map(|object| Self::value(object).and_then(Value::as_str));
+        a.is_some() && a == b
+    }
+
     /// Whether the entries that a client sends ask to clear them: there is one, and it is empty.
     pub fn are_cleared(object: &Object) -> bool {
         // The server does not write an empty entry as text.
@@ -347,12 +360,12 @@ impl ManagedFields {
                 object.meta_mut().remove("managedFields");
             }
         } else {
-            let text = to_text(self.entries.iter().map(ManagedEntry::text));
-            if is_too_deep(&text) {
+            if self.entries.iter().any(ManagedEntry::is_too_deep) {
                 // The object could not be read again. Its fields are deeper in here than in itself.
                 object.meta_mut().remove("managedFields");
                 return;
             }
+            let text = to_text(self.entries.iter().map(ManagedEntry::text));
             let is_valid = self.entries.iter().all(ManagedEntry::is_valid);
             let entries = (!is_valid).then(|| serde_json::from_str(&text).ok());
             let entries = entries.flatten().unwrap_or(Value::String(text));
@@ -482,26 +495,4 @@ fn read_entry(index: usize, entry: EntryText<'_>) -> Result<ManagedEntry, String
         time: entry.time.map(Cow::into_owned),
         fields,
     })
-}
-/// Whether a document with these entries would be deeper than documents may be.
-fn is_too_deep(entries: &str) -> bool {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    let mut is_in_string = false;
-    let mut bytes = entries.bytes();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'\\' if is_in_string => {
-                bytes.next();
-            }
-            b'"' => is_in_string = !is_in_string,
-            b'{' | b'[' if !is_in_string => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b'}' | b']' if !is_in_string => depth -= 1,
-            _ => {}
-        }
-    }
-    // They are in the metadata, which is in the object.
-    deepest + 2 >= MAX_DEPTH
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::codec;
-use crate::codec::{members, value_end};
+use crate::codec::{member, value_end};
 
 /// The members of one entry, without checks. Absent ones are empty.
 #[derive(Default)]
@@ -75,10 +75,11 @@ fn of_text(text: &str) -> Option<Vec<EntryText<'_>>> {
             return None;
         }
         let mut entry = EntryText::default();
-        let mut end = at + 3;
-        for member in members(json, at + 1) {
+        let (mut next, mut end) = (at + 2, at + 3);
+        while let Some(member) = member(json, next) {
             let value = member.value..value_end(json, member.value)?;
             end = value.end + 1;
+            next = end;
             let value = text.get(value)?;
             match &*member.name {
                 "manager" => entry.manager = string(value)?,
@@ -89,6 +90,9 @@ fn of_text(text: &str) -> Option<Vec<EntryText<'_>>> {
                 "fieldsV1" => entry.fields = EntryJson::Text(value.into()),
                 "subresource" => entry.subresource = string(value)?,
                 _ => {}
+            }
+            if json.get(end - 1)? != &b',' {
+                break;
             }
         }
         if json.get(end - 1)? != &b'}' {

@@ -50,6 +50,12 @@ impl FieldSet {
         self.nodes.iter().map(count).sum()
     }
 
+    /// The depth of its JSON.
+    pub(super) fn depth(&self) -> usize {
+        let deepest = self.nodes.iter().map(|node| node.below.depth()).max();
+        1 + deepest.unwrap_or_default()
+    }
+
     /// A set of these nodes, none of which is empty; the last one of several with the same element counts.
     pub(super) fn of_nodes(mut nodes: Vec<SetNode>) -> Self {
         // In the order of their texts elements are sorted but for numbers.

@@ -550,3 +550,35 @@ fn managed_fields_are_no_deeper_than_documents_may_be() {
         assert_eq!(has_entries, depth < MAX_DEPTH - 5, "{depth}");
     }
 }
+
+#[test]
+fn texts_that_no_encoder_wrote_are_refused() {
+    let read = |text: &str| {
+        let object = json!({"kind": "A", "metadata": {"name": "a", "managedFields": text}});
+        ManagedFields::read(&Object::from_value(object).unwrap()).map(|read| read.entries().len())
+    };
+    let entry = r#"{"manager":"m","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:a":{}}}"#;
+    assert_eq!(read(&format!("[{entry}]")), Ok(1));
+    let other = entry.replace("\"m\"", "\"n\"");
+    assert_eq!(read(&format!("[{entry},{other}]")), Ok(2));
+    // An entry without members is read, and is no valid one.
+    let empty = "metadata.managedFields[0]: operation must be `Apply` or `Update`";
+    assert_eq!(read("[{}]"), Err(empty.to_owned()));
+    let cut = &entry[..entry.len() - 1];
+    for text in [
+        "",
+        "[",
+        "[{",
+        "{}",
+        "[]]",
+        "[{},]",
+        r#"[{"manager":"m",}]"#,
+        &format!("[{cut}]"),
+        &format!("[{cut},}}]"),
+        &format!("[{entry}{entry}]"),
+        &format!("[{entry}"),
+    ] {
+        let malformed = "metadata.managedFields: malformed text";
+        assert_eq!(read(text), Err(malformed.to_owned()), "{text}");
+    }
+}

@@ -69,7 +69,7 @@ impl CachedObject {
             item_bytes: AtomicU32::new(0),
             version_index,
             labels: labels(&json[metadata.0..metadata.1]),
-            fields: version.selectable.find(json),
+            fields: version.selectable.find(document),
             typed: Box::default(),
             // Copied to a buffer without spare capacity, since it is kept for long.
             json: json.into(),

@@ -6,6 +6,8 @@ use apiloom_meta::codec::Finder;
 use apiloom_meta::kind::SelectableField;
 use serde_json::Value;
 
+use super::json::Json;
+
 /// The paths of all selectable fields, in the order of their declaration.
 #[derive(Clone, Debug)]
 pub(crate) struct FieldFinder {
@@ -24,8 +26,8 @@ impl FieldFinder {
     }
 
     /// The values as selectors compare them.
-    pub(crate) fn find(&self, json: &[u8]) -> Box<[Box<str>]> {
-        let found = self.finder.find(json);
+    pub(crate) fn find(&self, json: &Json<'_>) -> Box<[Box<str>]> {
+        let found = json.find(&self.finder);
         let mut left = &found[..];
         let counts = self.counts.iter();
         let values = counts.map(|count| {

@@ -9,10 +9,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use apiloom_meta::codec::{VersionPlace, encode_object, verbatim, version_place};
+use apiloom_meta::managed_fields::ManagedFields;
 use apiloom_meta::{ApiError, Object};
 use apiloom_storage::Revision;
 use bytes::Bytes;
 use parking_lot::Mutex;
+use serde_json::Value;
 
 use super::json::Json;
 use super::kind_version::KindVersion;
@@ -57,7 +59,8 @@ impl PreparedObject {
         object.meta_mut().remove("selfLink");
         object.set_meta_str("resourceVersion", "");
         let json = encode_object(object, version.schema());
-        let place = version_place(&json, version.schema())
+        let entries = ManagedFields::value(object).and_then(Value::as_str);
+        let place = version_place(&json, version.schema(), entries.unwrap_or_default())
             .ok_or_else(|| ApiError::internal("an object without metadata cannot be stored"))?;
         Ok(Self {
             stored: store(&json),

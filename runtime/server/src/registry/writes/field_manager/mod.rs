@@ -347,6 +347,9 @@ fn sent_or_live(target: Target<'_>, new: &Object, live: Option<&Object>) -> Mana
     if !target.subresource.is_empty() {
         return present;
     }
+    if live.is_some_and(|live| ManagedFields::have_same_text(live, new)) {
+        return present;
+    }
     if ManagedFields::are_cleared(new) {
         return ManagedFields::default();
     }
