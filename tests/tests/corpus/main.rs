@@ -8,6 +8,7 @@
 
 mod minimal;
 mod objects;
+mod refused;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -29,6 +30,11 @@ struct Definition {
 }
 
 impl Definition {
+    /// The name of the definition, as its file is called.
+    fn name(&self) -> &str {
+        self.file.split_once('/').unwrap().1
+    }
+
     fn versions(&self) -> &[Value] {
         self.document["spec"]["versions"].as_array().unwrap()
     }
@@ -159,7 +165,8 @@ fn there_are_150_definitions_of_12_projects() {
 
 #[test]
 fn every_file_is_one_definition_with_its_name() {
-    for Definition { file, document, .. } in &*DEFINITIONS {
+    for definition in &*DEFINITIONS {
+        let Definition { file, document, .. } = definition;
         assert_eq!(document["apiVersion"], "apiextensions.k8s.io/v1", "{file}");
         assert_eq!(document["kind"], "CustomResourceDefinition", "{file}");
         let spec = &document["spec"];
@@ -169,7 +176,7 @@ fn every_file_is_one_definition_with_its_name() {
             spec["group"].as_str().unwrap()
         );
         assert_eq!(document["metadata"]["name"], *name, "{file}");
-        assert_eq!(file.split_once('/').unwrap().1, name);
+        assert_eq!(definition.name(), name);
         let versions = spec["versions"].as_array().unwrap();
         let stored = versions.iter().filter(|version| version["storage"] == true);
         assert_eq!(stored.count(), 1, "{file}");

@@ -6,7 +6,8 @@ use apiloom_meta::FieldError;
 use apiloom_meta::schema::Schema;
 use serde_json::{Value, json};
 
-use crate::{DEFINITIONS, Definition, minimal};
+use crate::minimal::document;
+use crate::{DEFINITIONS, Definition};
 
 /// Random documents for each version.
 const SAMPLES: u64 = 20;
@@ -24,10 +25,10 @@ fn for_each_version(check: impl Fn(&Definition, &Value, &Schema)) {
 }
 
 /// The minimal object of a version.
-fn object(definition: &Definition, version: &Value) -> Value {
+pub(crate) fn minimal(definition: &Definition, version: &Value) -> Value {
     let spec = &definition.document["spec"];
     let group = spec["group"].as_str().unwrap();
-    let mut object = minimal::document(&version["schema"]["openAPIV3Schema"]);
+    let mut object = document(&version["schema"]["openAPIV3Schema"]);
     object["apiVersion"] = format!("{group}/{}", version["name"].as_str().unwrap()).into();
     object["kind"] = spec["names"]["kind"].clone();
     object["metadata"] = json!({"name": "a"});
@@ -43,7 +44,7 @@ fn no_errors(definition: &Definition, object: &Value, errors: &[FieldError]) {
 #[test]
 fn minimal_objects_are_valid() {
     for_each_version(|definition, version, schema| {
-        let minimal = object(definition, version);
+        let minimal = minimal(definition, version);
         let mut pruned = minimal.clone();
         schema.prune(&mut pruned);
         assert_eq!(pruned, minimal, "{}", definition.file);
@@ -67,16 +68,16 @@ fn minimal_objects_are_valid() {
 fn a_field_that_is_required_is_missed() {
     let missed = Cell::new(0);
     for_each_version(|definition, version, schema| {
-        let document = &version["schema"]["openAPIV3Schema"];
-        let spec = &document["properties"]["spec"];
+        let root = &version["schema"]["openAPIV3Schema"];
+        let spec = &root["properties"]["spec"];
         let Some(name) = spec["required"][0].as_str() else {
             return;
         };
         if spec["properties"][name].get("default").is_some() {
             return;
         }
-        let mut object = object(definition, version);
-        object["spec"] = minimal::document(spec);
+        let mut object = minimal(definition, version);
+        object["spec"] = document(spec);
         object["spec"].as_object_mut().unwrap().remove(name);
         schema.default(&mut object);
         let expected = format!("spec.{name}: Required value");
@@ -92,7 +93,7 @@ fn a_field_that_is_required_is_missed() {
 fn unknown_fields_are_pruned_unless_the_schema_keeps_them() {
     for_each_version(|definition, version, schema| {
         let document = &version["schema"]["openAPIV3Schema"];
-        let mut object = object(definition, version);
+        let mut object = minimal(definition, version);
         let known = object.clone();
         object["unknownToAll"] = json!({"a": [1]});
         schema.prune(&mut object);
