@@ -115,9 +115,12 @@ fn put(node: &Node, value: &mut Value, room: &mut Room) {
 }
 
 fn default_fields(node: &Node, fields: &mut Map<String, Value>, room: &mut Room) {
+    // A custom resource may have defaults for the fields that every object has.
+    let declared = node.custom.iter().flat_map(|custom| &custom.declared);
     for property in node
         .properties
         .iter()
+        .chain(declared)
         .filter(|property| property.node.has_defaults)
     {
         let below = &property.node;
@@ -145,12 +148,6 @@ fn default_fields(node: &Node, fields: &mut Map<String, Value>, room: &mut Room)
             .filter(|(name, _)| node.property(name).is_none())
         {
             put_entry(additional, value, room);
-        }
-    }
-    // The defaults of an object's metadata, if a custom resource has any.
-    for property in node.custom.iter().flat_map(|custom| &custom.declared) {
-        if let Some(value) = fields.get_mut(&property.name) {
-            put(&property.node, value, room);
         }
     }
 }

@@ -58,6 +58,9 @@ fn checked(
 
 /// Whether a value is equal to the old one; the order of the items of a list of type map is ignored.
 fn is_unchanged(node: &Node, new: &Value, old: &Value) -> bool {
+    if new == old {
+        return true;
+    }
     match (new, old) {
         (Value::Object(new), Value::Object(old)) => {
             new.len() == old.len()
@@ -86,10 +89,10 @@ fn is_unchanged(node: &Node, new: &Value, old: &Value) -> bool {
                     .iter()
                     .zip(old)
                     .all(|(new, old)| is_unchanged(items, new, old)),
-                _ => new == old,
+                _ => false,
             }
         }
-        _ => new == old,
+        _ => false,
     }
 }
 

@@ -93,12 +93,13 @@ fn nulls_of_items_are_replaced_by_defaults() {
 fn metadata_of_embedded_objects_has_defaults() {
     let schema = schema(
         &json!({"e": {"type": "object", "x-kubernetes-embedded-resource": true, "properties": {
+        "kind": {"type": "string", "default": "Pod"},
         "metadata": {"type": "object", "properties": {"namespace": {"type": "string", "default": "here"}}}}}}),
     );
     let (value, _) = stored(&schema, &json!({"e": {"metadata": {"name": "n"}}}));
     assert_eq!(
         value,
-        json!({"e": {"metadata": {"name": "n", "namespace": "here"}}})
+        json!({"e": {"kind": "Pod", "metadata": {"name": "n", "namespace": "here"}}})
     );
 }
 
