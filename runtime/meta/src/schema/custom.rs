@@ -5,6 +5,7 @@
 
 mod build;
 mod defaults;
+mod digest;
 mod embedded;
 mod formats;
 mod lists;

@@ -2,6 +2,7 @@
 //!
 //! Descriptions, titles and examples are not kept: what is published is made of the document.
 
+use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Number, Value};
@@ -12,12 +13,10 @@ use super::super::node::{CustomRules, ListType, Node, Property, Rules, Types};
 use super::super::pattern::Pattern;
 use super::super::problems::{Problems, join};
 use super::super::recursion::PRESERVE;
+use super::digest::{Digests, WITHOUT_EFFECT};
 
 /// The rules for the fields of every object, in their order.
 const OF_EVERY_OBJECT: [&str; 3] = ["apiVersion", "kind", "metadata"];
-
-/// Keywords that have no effect on values.
-const WITHOUT_EFFECT: [&str; 5] = ["description", "example", "externalDocs", "title", "$schema"];
 
 /// Builds the tree of a whole object.
 pub(super) fn root(document: &Value) -> Result<Node, Vec<String>> {
@@ -120,6 +119,10 @@ fn add_fields_of_every_object(node: &mut Node) {
 #[derive(Default)]
 struct Builder {
     problems: Problems,
+    /// The trees of fields, by the digests of their schemas: definitions repeat large parts, such as the containers of a
+    /// pod.
+    known: HashMap<u128, Arc<Node>>,
+    digests: Digests,
 }
 
 impl Builder {
@@ -141,7 +144,15 @@ impl Builder {
         {
             return Arc::clone(plain);
         }
-        Arc::new(self.node(schema, path))
+        let digest = self.digests.of_schema(schema);
+        if let Some(known) = self.known.get(&digest) {
+            return Arc::clone(known);
+        }
+        let mut node = self.node(schema, path);
+        node.index();
+        let node = Arc::new(node);
+        self.known.insert(digest, Arc::clone(&node));
+        node
     }
 
     fn node(&mut self, schema: &Value, path: &str) -> Node {
