@@ -37,6 +37,8 @@ pub struct Metrics {
     objects: Family<ObjectLabels, Gauge>,
     objects_by_old_name: Family<StoredObjectLabels, Gauge>,
     store_sizes: Family<Store, Gauge>,
+    /// Those of the server's own controllers, with the names of client-go.
+    of_controllers: apiloom_client::metrics::Registry,
 }
 
 /// Whether a request is mutating.
@@ -183,6 +185,7 @@ impl Metrics {
             objects,
             objects_by_old_name,
             store_sizes,
+            of_controllers: apiloom_client::metrics::Registry::new(),
         }
     }
 
@@ -215,6 +218,11 @@ impl Metrics {
         };
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
         self.store_sizes.get_or_create(&labels).set(bytes);
+    }
+
+    /// Where the server's own controllers add their metrics.
+    pub(crate) fn of_controllers(&self) -> &apiloom_client::metrics::Registry {
+        &self.of_controllers
     }
 
     /// Counts a finished request. `labels.resource` must be a served resource, not a name from the client.
@@ -270,12 +278,13 @@ impl Metrics {
             return None;
         }
         const OPEN_METRICS: &str = "application/openmetrics-text";
+        let further = self.of_controllers.text();
         Some(match accepts.choose(&["text/plain", OPEN_METRICS]) {
             Some(OPEN_METRICS) => ok(
                 exposition::OPEN_METRICS,
-                exposition::open_metrics(&self.registry),
+                exposition::open_metrics(&self.registry, &further),
             ),
-            _ => ok(exposition::TEXT, exposition::text(&self.registry)),
+            _ => ok(exposition::TEXT, exposition::text(&self.registry, &further)),
         })
     }
 }

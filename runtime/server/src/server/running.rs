@@ -7,7 +7,7 @@ use apiloom_client::controller::Cancel;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::controllers::{self, ControllerConfig, Controllers, SharedStore};
+use super::controllers::{self, ControllerConfig, ControllerMetrics, Controllers, SharedStore};
 use super::filters::{Auth, Filters};
 use super::loopback::{Loopback, LoopbackToken};
 use super::stores::Stores;
@@ -109,12 +109,14 @@ impl RunningServer {
         } = self;
         // Aborted when this function ends or is cancelled.
         let mut background = JoinSet::new();
+        let of_controllers = metrics.of_controllers().clone();
         background.spawn(object_counts::keep(Arc::clone(&registry), metrics));
         let controllers = Controllers {
             config: controllers,
             registry: Arc::clone(&registry),
             loopback: loopback.clone(),
             shared,
+            metrics: ControllerMetrics::new(of_controllers),
         };
         let end = Cancel::new();
         let mut own = JoinSet::new();

@@ -67,12 +67,17 @@ async fn settle(server: &BuiltIns) {
     until_gone(server, "secrets/settles").await;
 }
 
-/// Number of requests with a verb for a resource so far.
-async fn requests(server: &BuiltIns, verb: &str, resource: &str) -> usize {
+/// The metrics of a server.
+async fn metrics(server: &BuiltIns) -> String {
     let request = http::Request::get("/metrics").body(http_body_util::Empty::<&[u8]>::new());
     let response = server.loopback.send(request.unwrap()).await;
     let body = response.into_body().collect().await.unwrap().to_bytes();
-    let text = String::from_utf8(body.to_vec()).unwrap();
+    String::from_utf8(body.to_vec()).unwrap()
+}
+
+/// Number of requests with a verb for a resource so far.
+async fn requests(server: &BuiltIns, verb: &str, resource: &str) -> usize {
+    let text = metrics(server).await;
     let labels = [
         format!("verb=\"{verb}\""),
         format!("resource=\"{resource}\""),

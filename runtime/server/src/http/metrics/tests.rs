@@ -265,3 +265,37 @@ fn paths_that_lead_nowhere_are_not_named() {
     ));
     assert!(!text.contains("nope") && !text.contains("apiserver_request_body_size_bytes_count"));
 }
+
+#[test]
+fn metrics_of_controllers_are_in_both_formats() {
+    let metrics = metrics();
+    let queue = apiloom_client::controller::WorkQueue::<u8>::new();
+    queue.register_metrics(metrics.of_controllers(), "a_total b");
+    queue.add(1);
+    let old = text(&metrics);
+    let accept = [("accept", "application/openmetrics-text")];
+    let open = metrics.respond_to(&get("/metrics", &accept)).unwrap();
+    let open = body(open);
+    let common = r#"workqueue_adds_total{name="a_total b"} 1"#;
+    for (text, lines) in [
+        (&old, ["# TYPE workqueue_adds_total counter", common]),
+        (&open, ["# TYPE workqueue_adds counter", common]),
+    ] {
+        for line in lines {
+            assert!(text.lines().any(|known| known == line), "{line}: {text}");
+        }
+        let mut families: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("# TYPE "))
+            .collect();
+        families.sort_unstable();
+        assert!(
+            families.is_sorted_by(|one, other| one < other),
+            "{families:?}"
+        );
+    }
+    assert!(open.ends_with("\n# EOF\n"));
+    assert_eq!(open.matches("# EOF").count(), 1);
+    drop(queue);
+    assert!(!text(&metrics).contains("workqueue"));
+}

@@ -16,6 +16,7 @@ mod uid;
 use std::sync::Arc;
 
 use apiloom_client::controller::{Cancel, ElectionConfig, LeaderElector, WriteGuard};
+use apiloom_client::metrics::{Registry as MetricRegistry, RequestMetrics};
 use futures_util::future::join_all;
 
 use self::config::Controller;
@@ -35,6 +36,23 @@ pub(super) struct Controllers {
     pub(super) loopback: Loopback,
     /// Other servers may have the same store.
     pub(super) shared: Option<SharedStore>,
+    pub(super) metrics: ControllerMetrics,
+}
+
+/// Where the controllers count what they do.
+#[derive(Clone)]
+pub(super) struct ControllerMetrics {
+    registry: MetricRegistry,
+    requests: RequestMetrics,
+}
+
+impl ControllerMetrics {
+    /// Adds the metrics of all requests of the controllers to a registry; each controller adds its own.
+    pub(super) fn new(registry: MetricRegistry) -> Self {
+        let requests = RequestMetrics::new("loopback");
+        registry.register(requests.clone());
+        Self { registry, requests }
+    }
 }
 
 /// Checks that all kinds with owners and dependents are in stores that other servers have too, or none is. Otherwise, of two
@@ -99,16 +117,17 @@ impl Controllers {
         stop: &Cancel,
     ) {
         while !stop.is_cancelled() {
-            tokio::select! {
-                () = servers.wait_for_none_better(controller) => {}
-                () = stop.cancelled() => return,
-            }
             let store = Arc::clone(&shared.store);
             let lease = StoredLease::new(store, &shared.key_prefix, controller.name());
             let identity = LeaderElector::unique_identity("apiloom");
             let elector = LeaderElector::new(lease, identity, ElectionConfig::default());
-            let elected = elector.expect("the defaults fit together");
-            let led = elected.run(stop, async |leadership| {
+            let elector = elector.expect("the defaults fit together");
+            elector.register_metrics(&self.metrics.registry, controller.name());
+            tokio::select! {
+                () = servers.wait_for_none_better(controller) => {}
+                () = stop.cancelled() => return,
+            }
+            let led = elector.run(stop, async |leadership| {
                 let ended = leadership.cancel().clone();
                 let guard = leadership.guard().clone();
                 tokio::select! {
@@ -134,15 +153,18 @@ impl Controllers {
         } = self;
         let requests = |name: &'static str| {
             let registry = Arc::clone(registry);
-            let requests = Requests::new(registry, &self.loopback, name, guard.clone());
-            requests.beside(servers.cloned())
+            let client =
+                requests::client(&self.loopback, name, guard.clone(), &self.metrics.requests);
+            Requests::new(registry, client).beside(servers.cloned())
         };
+        let metrics = &self.metrics.registry;
         match controller {
             Controller::GarbageCollector => {
-                garbage::run(requests(garbage::NAME), config.gc_workers).await;
+                garbage::run(requests(garbage::NAME), config.gc_workers, metrics).await;
             }
             Controller::Namespaces => {
-                namespaces::run(requests(namespaces::NAME), config.namespace_workers).await;
+                let requests = requests(namespaces::NAME);
+                namespaces::run(requests, config.namespace_workers, metrics).await;
             }
         }
     }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use apiloom_apis::core::v1::Namespace;
 use apiloom_client::controller::{Backoff, WorkQueue, WorkQueueConfig};
 use apiloom_client::dynamic::PartialObjectMetadata;
+use apiloom_client::metrics::Registry;
 use apiloom_meta::kind::{Scope, SmolStr, Verb};
 use apiloom_meta::{GroupResource, ListMeta, Resource as _};
 use parking_lot::Mutex;
@@ -30,6 +31,9 @@ use crate::registry::Endpoint;
 /// The manager of fields that the controller writes.
 pub(super) const NAME: &str = "namespace-controller";
 
+/// The name of its queue in metrics, that of kube-controller-manager.
+const QUEUE: &str = "namespace";
+
 /// The finalizer of this controller, in the spec of namespaces.
 const KUBERNETES: &str = "kubernetes";
 
@@ -47,7 +51,7 @@ const LATE_CREATES: Duration = Duration::from_secs(5);
 const PAGE: usize = 500;
 
 /// Runs the controller; never returns while the server serves namespaces.
-pub(super) async fn run(requests: Requests, workers: NonZeroUsize) {
+pub(super) async fn run(requests: Requests, workers: NonZeroUsize, metrics: &Registry) {
     let registry = requests.registry();
     let Some(endpoint) = registry.endpoint(Namespace::GROUP, Namespace::VERSION, Namespace::PLURAL)
     else {
@@ -63,6 +67,7 @@ pub(super) async fn run(requests: Requests, workers: NonZeroUsize) {
             ..WorkQueueConfig::default()
         }),
     });
+    controller.queue.register_metrics(metrics, QUEUE);
     let mut tasks = JoinSet::new();
     for _ in 0..workers.get() {
         tasks.spawn(work(Arc::clone(&controller)));

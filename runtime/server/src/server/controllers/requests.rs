@@ -5,6 +5,7 @@ use std::sync::Arc;
 use apiloom_client::client::RetryRules;
 use apiloom_client::controller::{GuardedTransport, WriteGuard};
 use apiloom_client::dynamic::PartialObjectMetadata;
+use apiloom_client::metrics::RequestMetrics;
 use apiloom_client::{ApiResource, Client, Error, Kind};
 use apiloom_meta::kind::{DeletionRule, Dependents, Scope, SmolStr, Verb};
 use apiloom_meta::{GroupResource, ObjectMeta, ResourceDef, Status};
@@ -197,23 +198,28 @@ fn in_namespace(namespace: &str) -> Option<&str> {
     Some(namespace).filter(|namespace| !namespace.is_empty())
 }
 
+/// A client for the controller with this name, which is the manager of the fields that it writes. The guard refuses
+/// writes once another server may run the controller.
+pub(super) fn client(
+    loopback: &Loopback,
+    name: &'static str,
+    guard: Option<WriteGuard>,
+    metrics: &RequestMetrics,
+) -> Client {
+    let builder = Client::builder(loopback.privileged()).user_agent(name);
+    // The queues of the controllers have delays of their own.
+    let builder = builder.retry(RetryRules::none()).on_warning(|_| {});
+    let client = builder.metrics(metrics).build();
+    let client = client.expect("a name is a good header");
+    match guard {
+        Some(guard) => client.wrap_transport(|inner| GuardedTransport::new(inner, guard)),
+        None => client,
+    }
+}
+
 impl Requests {
-    /// A client for the controller with this name, which is the manager of the fields that it writes. The guard refuses
-    /// writes once another server may run the controller.
-    pub(super) fn new(
-        registry: Arc<Registry>,
-        loopback: &Loopback,
-        name: &'static str,
-        guard: Option<WriteGuard>,
-    ) -> Self {
-        let builder = Client::builder(loopback.privileged()).user_agent(name);
-        // The queues of the controllers have delays of their own.
-        let builder = builder.retry(RetryRules::none()).on_warning(|_| {});
-        let client = builder.build().expect("a name is a good header");
-        let client = match guard {
-            Some(guard) => client.wrap_transport(|inner| GuardedTransport::new(inner, guard)),
-            None => client,
-        };
+    /// The requests that a client of this server sends, whose kinds are those of the registry.
+    pub(super) fn new(registry: Arc<Registry>, client: Client) -> Self {
         Self {
             registry,
             client,

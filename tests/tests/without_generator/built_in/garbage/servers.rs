@@ -1,6 +1,7 @@
 //! Several servers over one store that serve different kinds, or run different controllers.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use apiloom::apis::core::v1::{ConfigMap, Secret, ServiceAccount};
 use apiloom::server::{Backend, Builder, Config, Server};
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use super::super::super::in_process::serve_with;
 use super::super::BuiltIns;
 use super::stores::shared;
-use super::{create, create_kind, delete, until_gone};
+use super::{create, create_kind, delete, metrics, until_gone};
 
 /// A server over a store that runs the controllers of this list.
 async fn serve(
@@ -121,4 +122,57 @@ async fn an_older_server_orphans_nothing_while_a_newer_one_restarts() {
     until_gone(&newer, "configmaps/owner").await;
     check_has_no_owner(&newer, "serviceaccounts/new").await;
     newer.stop().await;
+}
+
+/// Waits until the metrics of a server have these lines, and returns them.
+async fn until_counted(server: &BuiltIns, lines: &[String]) -> String {
+    let started = Instant::now();
+    loop {
+        let text = metrics(server).await;
+        let has = |line: &String| text.lines().any(|known| known == line);
+        if lines.iter().all(has) {
+            return text;
+        }
+        assert!(
+            started.elapsed() < Duration::from_secs(60),
+            "{lines:?}: {text}"
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_say_who_leads_and_what_the_queues_do() {
+    let store = shared();
+    let leader = serve(&store, "*", Builder::all_built_in).await;
+    let leads = |controller: &str, value: u8| {
+        format!("leader_election_master_status{{name=\"{controller}-controller\"}} {value}")
+    };
+    let both = ["garbage-collector", "namespace"].map(|name| leads(name, 1));
+    until_counted(&leader, &both).await;
+    let collector = "*,-namespace-controller";
+    let waits = serve(&store, collector, Builder::all_built_in).await;
+    let of_waiting = until_counted(&waits, &[leads("garbage-collector", 0)]).await;
+    for absent in ["namespace-controller", "workqueue", "rest_client"] {
+        assert!(!of_waiting.contains(absent), "{absent}: {of_waiting}");
+    }
+    settle(&leader).await;
+    let deletion = "rest_client_requests_total{code=\"200\",host=\"loopback\",method=\"DELETE\"} 1";
+    let text = until_counted(&leader, &[deletion.to_owned()]).await;
+    let adds = "workqueue_adds_total{name=\"garbage_collector\"} ";
+    let adds = text.lines().find_map(|line| line.strip_prefix(adds));
+    assert!(adds.is_some_and(|adds| adds != "0"), "{text}");
+    assert!(
+        text.contains("workqueue_depth{name=\"namespace\"} 0\n"),
+        "{text}"
+    );
+    let families = text.lines().filter(|line| line.starts_with("# TYPE "));
+    let mut families: Vec<&str> = families.collect();
+    families.sort_unstable();
+    assert!(
+        families.is_sorted_by(|one, other| one < other),
+        "{families:?}"
+    );
+    waits.stop().await;
+    leader.stop().await;
 }

@@ -14,6 +14,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use apiloom_client::metrics::Registry;
 use tokio::task::JoinSet;
 
 use self::collector::Collector;
@@ -23,6 +24,9 @@ use super::requests::Requests;
 /// The manager of fields that the collector writes.
 pub(super) const NAME: &str = "garbage-collector";
 
+/// The name of its queue in metrics: that of kube-controller-manager has two, one of which is for orphans.
+const QUEUE: &str = "garbage_collector";
+
 /// Longest wait for complete lists of all kinds before objects are judged: until then each dependent whose owner was not
 /// listed yet costs a request for it.
 const FIRST_LISTS: Duration = Duration::from_secs(30);
@@ -31,9 +35,10 @@ const FIRST_LISTS: Duration = Duration::from_secs(30);
 const WORTH_A_WARNING: u32 = 5;
 
 /// Runs the collector; never returns.
-pub(super) async fn run(requests: Requests, workers: NonZeroUsize) {
+pub(super) async fn run(requests: Requests, workers: NonZeroUsize, metrics: &Registry) {
     let registry = Arc::clone(requests.registry());
     let collector = Arc::new(Collector::new(requests));
+    collector.queue().register_metrics(metrics, QUEUE);
     let mut generations = registry.generations();
     let mut feeds = Feeds::new(Arc::clone(&collector));
     feeds.follow(&registry.catalog());
