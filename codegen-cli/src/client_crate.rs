@@ -1,20 +1,49 @@
 //! `apiloom generate --client-crate DIR`: the clients of a package as a package of their own, which depends on it.
 //!
-//! Its `Cargo.toml` and `src/lib.rs` are written if they do not exist, and then belong to the user; the rest is generated.
+//! Its `Cargo.toml` and `src/lib.rs` are written if they do not exist, and then belong to the user; the rest is generated. Which
+//! modules there are follows from the cargo features in that `Cargo.toml`.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use crate::console::{Console, Failure};
 use crate::package::Package;
+use crate::shared;
 
-/// Writes what belongs to the user, where it does not exist; without `writes` it is reported. Returns the name of the package.
+/// The cargo features of the package on which its generated modules depend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClientFeatures {
+    /// `fake`: clients with a server of their own, for tests.
+    pub(crate) fake: bool,
+    /// `kube`: types for kube-rs.
+    pub(crate) kube: bool,
+}
+
+impl ClientFeatures {
+    /// Those of a manifest. It is not given to cargo, which reads no new package of a workspace before it is a member.
+    fn of(manifest: &str) -> Self {
+        let features = shared::tables(manifest, "[features]");
+        let has = |name: &str| {
+            features.lines().any(|line| {
+                let key = line.split_once('=').map_or("", |(key, _)| key.trim());
+                key.trim_matches(['"', '\'']) == name
+            })
+        };
+        Self {
+            fake: has("fake"),
+            kube: has("kube"),
+        }
+    }
+}
+
+/// Writes what belongs to the user, where it does not exist; without `writes` it is reported. Returns the name of the package, and its
+/// features.
 pub(crate) fn begin(
     package: &Package,
     dir: &Path,
     writes: bool,
     console: &mut Console<'_>,
-) -> Result<String, Failure> {
+) -> Result<(String, ClientFeatures), Failure> {
     let name = format!("{}-client", package.name);
     let files = [
         ("Cargo.toml", manifest(package, dir, &name)?),
@@ -44,8 +73,24 @@ pub(crate) fn begin(
             path.display()
         ));
     }
-    Ok(name)
+    let path = dir.join("Cargo.toml");
+    let manifest = fs::read_to_string(&path)
+        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let mut features = ClientFeatures::of(&manifest);
+    if features.fake && package.server().is_err() {
+        let note = format!(
+            "warning: {}: the feature `fake` has no module: package `{}` has no server",
+            path.display(),
+            package.name
+        );
+        console.note(note);
+        features.fake = false;
+    }
+    Ok((name, features))
 }
+
+/// The dependency on kube-rs.
+const KUBE: &str = "kube = { version = \"5\", default-features = false, optional = true }\n";
 
 fn library(package: &str) -> String {
     format!(
@@ -59,14 +104,34 @@ fn manifest(package: &Package, dir: &Path, name: &str) -> Result<String, String>
         Some(folder) => format!("path = {}", text(&relative(dir, folder)?)),
         None => format!("version = {}", text(&package.apiloom_version)),
     };
-    Ok(format!(
-        "[package]\nname = {}\nversion = \"0.1.0\"\nedition = \"2024\"\npublish = false\n\n[dependencies]\n\
-         apiloom = {{ {apiloom}, default-features = false, features = [\"client\"] }}\n\
+    let mut manifest = format!(
+        "[package]\nname = {}\nversion = \"0.1.0\"\nedition = \"2024\"\npublish = false\n\n",
+        text(name)
+    );
+    let mut features = String::new();
+    if package.server().is_ok() {
+        features.push_str(
+            "# Clients with a server of their own, for tests: the module `fake`.\nfake = [\"apiloom/testing\"]\n",
+        );
+    }
+    if package.kube {
+        features.push_str(
+            "# Types for programs with kube-rs: the module `kube`.\nkube = [\"dep:kube\"]\n",
+        );
+    }
+    if !features.is_empty() {
+        manifest.push_str(&format!("[features]\n{features}\n"));
+    }
+    manifest.push_str(&format!(
+        "[dependencies]\napiloom = {{ {apiloom}, default-features = false, features = [\"client\"] }}\n\
          {} = {{ path = {} }}\n",
-        text(name),
         package.name,
         text(&types),
-    ))
+    ));
+    if package.kube {
+        manifest.push_str(KUBE);
+    }
+    Ok(manifest)
 }
 
 /// A string of TOML; strings of JSON are valid there too.
@@ -115,6 +180,30 @@ fn absolute(path: &Path) -> Result<PathBuf, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn features_are_found_in_their_table() {
+        let check = |manifest: &str, fake: bool, kube: bool| {
+            let expected = ClientFeatures { fake, kube };
+            assert_eq!(ClientFeatures::of(manifest), expected, "{manifest}");
+        };
+        check("[package]\nname = \"fake\"\n", false, false);
+        check(
+            "[features]\nfake = []\n[dependencies]\nkube = \"5\"",
+            true,
+            false,
+        );
+        check(
+            "[dependencies]\nfake = \"1\"\n[features]\n\"kube\"=[\n\"dep:kube\"]",
+            false,
+            true,
+        );
+        check(
+            "[features] # own\n# fake = []\nkube = [\"fake\"]",
+            false,
+            true,
+        );
+    }
 
     #[test]
     fn paths_lead_from_one_folder_to_another() {

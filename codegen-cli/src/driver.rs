@@ -52,8 +52,8 @@ fn client_crate(
     mode: Mode,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
-    let name = client_crate::begin(package, dir, mode != Mode::Check, console)?;
-    let files = generate::client_crate(model).map_err(|error| error.to_string())?;
+    let (name, features) = client_crate::begin(package, dir, mode != Mode::Check, console)?;
+    let files = generate::client_crate(model, features).map_err(|error| error.to_string())?;
     let place = Place {
         name,
         dir: dir.to_owned(),

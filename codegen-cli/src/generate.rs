@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::client_crate::ClientFeatures;
 use crate::model::Model;
 use crate::reference::ReferenceView;
 use crate::render::{RenderError, Renderer};
@@ -55,10 +56,6 @@ pub fn generate(model: &Model, settings: &Settings) -> Result<Files, RenderError
     ]);
     if settings.clients {
         files.extend(clients(model, &renderer)?);
-        files.insert(
-            "src/generated/apply.rs".to_owned(),
-            renderer.rust_as_written("apply.rs.tera", &ApplyView::new(model))?,
-        );
     }
     if settings.kube {
         files.insert(
@@ -89,7 +86,8 @@ pub fn generate(model: &Model, settings: &Settings) -> Result<Files, RenderError
 fn clients(model: &Model, renderer: &Renderer) -> Result<Files, RenderError> {
     let path = |name: &str| format!("src/generated/{name}.rs");
     let clientset = renderer.rust("clientset.rs.tera", &ClientsetView::new(model))?;
-    let mut files = Files::from([(path("clientset"), clientset)]);
+    let apply = renderer.rust_as_written("apply.rs.tera", &ApplyView::new(model))?;
+    let mut files = Files::from([(path("clientset"), clientset), (path("apply"), apply)]);
     if let Some(view) = MethodsView::new(model) {
         files.insert(path("methods"), renderer.rust("methods.rs.tera", &view)?);
     }
@@ -99,13 +97,22 @@ fn clients(model: &Model, renderer: &Renderer) -> Result<Files, RenderError> {
     Ok(files)
 }
 
-/// The files of a package with the clients of another one.
-pub fn client_crate(model: &Model) -> Result<Files, RenderError> {
+/// The files of a package with the clients of another one, which has these features.
+pub(crate) fn client_crate(model: &Model, features: ClientFeatures) -> Result<Files, RenderError> {
     let settings = Settings::new("", "");
     let header = format!("{} --client-crate", settings.header(&model.package));
     let renderer = Renderer::new(header)?;
     let model = &model.named_by_another_crate();
     let mut files = clients(model, &renderer)?;
+    let path = |name: &str| format!("src/generated/{name}.rs");
+    if features.fake {
+        let view = FakeView::of_another_crate(model);
+        files.insert(path("fake"), renderer.rust("fake.rs.tera", &view)?);
+    }
+    if features.kube {
+        let view = KubeView::new(model);
+        files.insert(path("kube"), renderer.rust("kube.rs.tera", &view)?);
+    }
     let modules = renderer.rust("client.rs.tera", &ClientModView::new(model, &files))?;
     files.insert("src/generated/mod.rs".to_owned(), modules);
     Ok(files)

@@ -14,7 +14,7 @@ pub struct Model {
     pub configure: bool,
     /// Declared groups, by name.
     pub groups: Vec<Group>,
-    /// Builders of apply configurations, by group and version; none without `clients = true`.
+    /// Builders of apply configurations, by group and version; none without clients.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub configurations: Vec<Configurations>,
 }
@@ -90,6 +90,15 @@ impl Model {
             let keys = kind.client.indexes.iter_mut().map(|index| &mut index.key);
             for path in of_methods.chain(keys).chain([&mut kind.rust_type]) {
                 *path = from_another_crate(path, &krate);
+            }
+        }
+        let modules = model.configurations.iter_mut();
+        for builder in modules.flat_map(|module| &mut module.builders) {
+            if let BuilderRole::Kind { rust_type, .. } = &mut builder.role {
+                *rust_type = from_another_crate(rust_type, &krate);
+            }
+            for field in &mut builder.fields {
+                field.form = from_another_crate(&field.form, &krate);
             }
         }
         model

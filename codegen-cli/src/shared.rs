@@ -123,7 +123,7 @@ fn profiles(shared: &Workspace, own: &Workspace) -> String {
 }
 
 /// The tables of a TOML file whose headers begin with `start`.
-fn tables(toml: &str, start: &str) -> String {
+pub(crate) fn tables(toml: &str, start: &str) -> String {
     let mut wanted = false;
     let mut found = String::new();
     for line in toml.lines() {

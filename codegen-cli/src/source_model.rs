@@ -28,7 +28,7 @@ fn load(package: &Package, color: bool) -> Result<(Model, String), String> {
     problems.extend(found.warnings.iter().cloned());
     match checked {
         Ok(mut model) if !has_problems => {
-            if package.clients {
+            if package.clients || package.has_client_crate {
                 let (configurations, warnings) = configurations::collect(&krate, &found, &model);
                 model.configurations = configurations;
                 problems.extend(warnings);

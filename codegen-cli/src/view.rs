@@ -94,6 +94,10 @@ pub(crate) struct ModView {
 #[derive(Debug, Serialize)]
 pub(crate) struct ClientModView {
     pub(crate) package: String,
+    /// Whether there are clients with a server of their own.
+    pub(crate) fake: bool,
+    /// Whether there are types for kube-rs.
+    pub(crate) kube: bool,
     /// Whether clients have more methods than the verbs.
     pub(crate) methods: bool,
     /// Whether there are indexes.
@@ -254,12 +258,16 @@ impl ClientModView {
     pub(crate) fn new<T>(model: &Model, files: &BTreeMap<String, T>) -> ClientModView {
         let ModView {
             package,
+            fake,
+            kube,
             methods,
             indexes,
             ..
         } = ModView::new(model, files);
         ClientModView {
             package,
+            fake,
+            kube,
             methods,
             indexes,
         }

@@ -30,7 +30,13 @@ mod v1;
 // The clients that are a package of their own name the types by the package of the kinds.
 extern crate self as forms;
 
-#[allow(missing_docs, unreachable_pub, dead_code, reason = "files of a package")]
+#[allow(
+    missing_docs,
+    unreachable_pub,
+    dead_code,
+    unexpected_cfgs,
+    reason = "files of a package with features of its own"
+)]
 #[path = "../fixtures/generator/forms-client/src/generated/mod.rs"]
 #[rustfmt::skip]
 mod other_package;
@@ -203,7 +209,14 @@ async fn clients_of_another_package_have_the_same_types() {
     let mut keys = Vec::new();
     <other_package::index::Size as Index<Order>>::keys(&order, &mut |key| keys.push(key));
     assert!(keys == [Size::Small]);
-    server.check(&["GET namespaces/ns/orders/a/approval -"]);
+    use other_package::apply::v1;
+    let spec = v1::OrderSpec::new().size(Size::Large).replicas(2);
+    let mine = v1::Order::new("ns", "a").spec(spec);
+    let _: Order = orders.apply(&mine, "me").await.unwrap();
+    server.check(&[
+        "GET namespaces/ns/orders/a/approval -",
+        "PATCH namespaces/ns/orders/a?fieldManager=me Order",
+    ]);
 }
 
 /// The kinds that can be listed and watched have informers, which take the generated indexes.

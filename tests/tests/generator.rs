@@ -276,16 +276,21 @@ fn clients_may_be_a_package_of_their_own() {
     assert!(
         fresh
             .out
-            .contains("forms-client: 4 generated files, all fresh"),
+            .contains("forms-client: 7 generated files, all fresh"),
         "{fresh:?}"
     );
 
-    // What is written once belongs to the user.
+    // What is written once belongs to the user, who may take features out.
     let manifest = client.join("Cargo.toml");
-    fs::write(&manifest, "[package]\nname = \"own\"\n").expect("a file");
+    let own = "[package]\nname = \"own\"\n[features]\nfake = []\n";
+    fs::write(&manifest, own).expect("a file");
     assert_eq!(generate(&[]).code, 0);
     let text = fs::read_to_string(&manifest).expect("the file");
-    assert_eq!(text, "[package]\nname = \"own\"\n");
+    assert_eq!(text, own);
+    let generated = client.join("src/generated");
+    let modules = fs::read_to_string(generated.join("mod.rs")).expect("the file");
+    assert!(modules.contains("mod fake;") && !modules.contains("kube"));
+    assert!(generated.join("fake.rs").exists() && !generated.join("kube.rs").exists());
 
     let methods = client.join("src/generated/methods.rs");
     fs::write(&methods, "// mine").expect("a file");
@@ -302,6 +307,27 @@ fn clients_may_be_a_package_of_their_own() {
     assert_eq!(fs::read_to_string(&methods).expect("the file"), "// mine");
     assert_eq!(generate(&["--force"]).code, 0);
     assert_ne!(fs::read_to_string(&methods).expect("the file"), "// mine");
+}
+
+// The package of the kinds need not have clients itself.
+#[test]
+fn a_package_of_clients_has_builders_and_the_fake_of_a_package_without() {
+    let package = Package::of("shop");
+    let client = package.root.path().join("shop-client");
+    let folder = client.to_string_lossy().into_owned();
+    assert_eq!(package.generate(&["--client-crate", &folder]).code, 0);
+    let read = |file: &str| fs::read_to_string(client.join(file)).expect(file);
+    let manifest = read("Cargo.toml");
+    assert!(
+        manifest.contains("fake = [\"apiloom/testing\"]"),
+        "{manifest}"
+    );
+    assert!(!manifest.contains("kube"), "{manifest}");
+    assert!(read("src/generated/fake.rs").contains("(::shop::generated::install)"));
+    let builders = read("src/generated/apply.rs");
+    assert!(builders.contains(" of ::shop::"), "{builders}");
+    assert!(!builders.contains("crate::"), "{builders}");
+    assert!(!package.path("src/generated/apply.rs").exists());
 }
 
 #[test]

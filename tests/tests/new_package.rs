@@ -1,5 +1,5 @@
 //! The packages of `apiloom new`, outside of this workspace: they are formatted, their tests pass, and a controller works
-//! against its server.
+//! against its server. The clients of one, as a package of their own, work in a program.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,7 +17,11 @@ use serde_json::json;
 const PLAIN: &str = "new-zoo";
 const WITH_KUBE: &str = "kube-zoo";
 
-/// A workspace with both, so that one build has the dependencies of both.
+/// The clients of the kinds of the second one as a package of their own, and a program that uses them.
+const CLIENTS: &str = "zoo-client";
+const USER: &str = "client-user";
+
+/// A workspace with all of them, so that one build has all dependencies.
 struct Workspace {
     _root: tempfile::TempDir,
     folder: PathBuf,
@@ -37,10 +41,27 @@ impl Workspace {
         };
         new(&[PLAIN]);
         new(&[WITH_KUBE, "--kube"]);
-        let members =
-            format!("[workspace]\nresolver = \"3\"\nmembers = [{PLAIN:?}, {WITH_KUBE:?}]\n");
+        let mut generate = Command::new(apiloom);
+        generate.args(["generate", "--fast", WITH_KUBE, "--client-crate", CLIENTS]);
+        workspace.run(&mut generate);
+        workspace.copy_user();
+        let members = [PLAIN, WITH_KUBE, CLIENTS, USER];
+        let members = format!("[workspace]\nresolver = \"3\"\nmembers = {members:?}\n");
         std::fs::write(workspace.folder.join("Cargo.toml"), members).unwrap();
         workspace
+    }
+
+    /// Copies the program that uses the clients.
+    fn copy_user(&self) {
+        let runtime = repository().join("runtime");
+        let from = repository().join("tests/fixtures/client-user");
+        for file in ["Cargo.toml", "src/lib.rs", "tests/user.rs"] {
+            let text = std::fs::read_to_string(from.join(file)).unwrap();
+            let text = text.replace("\"APILOOM\"", &format!("{runtime:?}"));
+            let to = self.folder.join(USER).join(file);
+            std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+            std::fs::write(to, text).unwrap();
+        }
     }
 
     /// Runs a command in the workspace, which must succeed, and returns what it said.
@@ -101,11 +122,16 @@ async fn new_packages_work_at_once() {
     packages.run(Command::new(&apiloom).args(["generate", PLAIN]));
     // Its clients, informers and fake, and the types for kube-rs: the server of the other one would be the same.
     let fresh = ["generate", "--fast", "--check", WITH_KUBE];
-    packages.run(Command::new(&apiloom).args(fresh));
+    packages.run(
+        Command::new(&apiloom)
+            .args(fresh)
+            .args(["--client-crate", CLIENTS]),
+    );
     let test = ["test", "--offline", "--quiet", "--workspace", "--test", "*"];
     let tested = packages.run(&mut packages.cargo(&test));
     let passed = tested.matches("1 passed; 0 failed").count();
     assert_eq!(passed, 3, "{tested}");
+    assert!(tested.contains("3 passed; 0 failed"), "{tested}");
     packages.run(Command::new(&apiloom).args(["generate", PLAIN, "--check"]));
 
     let binaries = packages.folder.join("target/debug");

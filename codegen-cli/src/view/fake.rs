@@ -14,15 +14,24 @@ pub(crate) struct FakeView {
 
 impl FakeView {
     pub(crate) fn new(model: &Model) -> FakeView {
-        let install = ".install(super::install)";
-        let configure = if model.configure {
-            ".install(crate::configure)"
-        } else {
-            ""
-        };
+        Self::with_paths(model, "super::install", "crate::configure")
+    }
+
+    /// In a package with the clients of another one.
+    pub(crate) fn of_another_crate(model: &Model) -> FakeView {
+        let own = &model.crate_name;
+        let path = |name: &str| format!("::{own}::{name}");
+        Self::with_paths(model, &path("generated::install"), &path("configure"))
+    }
+
+    fn with_paths(model: &Model, install: &str, configure: &str) -> FakeView {
+        let mut steps = format!(".install({install})");
+        if model.configure {
+            steps.push_str(&format!(".install({configure})"));
+        }
         FakeView {
             package: model.package.clone(),
-            steps: format!("{install}{configure}"),
+            steps,
         }
     }
 }
