@@ -25,6 +25,14 @@ use apiloom::prelude::*;
     connect(name = "console", verbs = [create, get], handler = Console),
     connect(name = "log", verbs = [get], handler = Logs),
     connect(name = "proxy", verbs = [create, delete, get, patch, update], handler = Proxy),
+    method(name = "power_of", verb = get, subresource = "power"),
+    method(name = "switch", verb = update, subresource = "power"),
+    method(name = "reboot", verb = create, subresource = "restart"),
+    method(name = "fleet", verb = list),
+    method(name = "build", verb = create, input = Machine, output = Machine),
+    method(name = "rebuild", verb = update, input = Machine),
+    method(name = "amend", verb = patch, output = Machine),
+    method(name = "declare", verb = apply, input = Machine),
     printcolumn(name = "On", path = spec.on), printcolumn(name = "Restarts", path = status.restarts))]
 pub struct Machine {
     pub metadata: ObjectMeta,
