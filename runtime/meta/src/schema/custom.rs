@@ -9,6 +9,7 @@ mod digest;
 mod embedded;
 mod formats;
 mod lists;
+mod metadata;
 mod numbers;
 mod outcome;
 mod publish;

@@ -14,6 +14,7 @@ use super::super::pattern::Pattern;
 use super::super::problems::{Problems, join};
 use super::super::recursion::PRESERVE;
 use super::digest::{Digests, WITHOUT_EFFECT};
+use super::metadata::{prune_declared, prune_metadata};
 
 /// The rules for the fields of every object, in their order.
 const OF_EVERY_OBJECT: [&str; 3] = ["apiVersion", "kind", "metadata"];
@@ -110,7 +111,14 @@ fn add_fields_of_every_object(node: &mut Node) {
     others.sort_by(|a, b| a.name.cmp(&b.name));
     node.properties = others;
     let has_rules = |property: &Property| !PLAIN.iter().any(|it| Arc::ptr_eq(it, &property.node));
-    let declared: Vec<Property> = declared.into_iter().filter(has_rules).collect();
+    let mut declared: Vec<Property> = declared.into_iter().filter(has_rules).collect();
+    for property in &mut declared {
+        if let Some(meta) = node.property(&property.name)
+            && property.node.has_defaults
+        {
+            prune_declared(property.node_mut(), &meta.node);
+        }
+    }
     if !declared.is_empty() {
         node.custom.get_or_insert_default().declared = declared;
     }
@@ -188,6 +196,10 @@ impl Builder {
         }
         if node.embedded_resource {
             add_fields_of_every_object(&mut node);
+        }
+        if let Some(mut default) = node.default.take() {
+            prune_metadata(&node, &mut default);
+            node.default = Some(default);
         }
         node
     }

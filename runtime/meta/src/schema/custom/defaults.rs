@@ -8,6 +8,7 @@ use super::super::path::Path;
 use super::super::validate::{embedded_type_errors, validate};
 use super::{build, validate as custom};
 use crate::field::{FieldError, FieldPath};
+use crate::names;
 
 /// The errors of a default, with the paths of kube-apiserver; `at` is the path of the default itself. None for a schema
 /// that cannot be built, which is reported elsewhere.
@@ -31,12 +32,15 @@ pub(in super::super) fn default_errors(
     errors.into_iter().map(below).collect()
 }
 
-/// Whether pruning would change a value.
+/// Whether pruning would change a value. Unknown fields of metadata do not count: they are pruned when a schema is built.
 pub(in super::super) fn has_unknown_fields(schema: &Value, value: &Value) -> bool {
     build::value(schema).is_ok_and(|node| has_unknown(&node, value))
 }
 
 fn has_unknown(node: &Node, value: &Value) -> bool {
+    if !node.is_custom {
+        return false;
+    }
     match value {
         Value::Object(fields) => fields.iter().any(|(name, value)| match node.child(name) {
             Child::Unknown => true,
@@ -50,7 +54,8 @@ fn has_unknown(node: &Node, value: &Value) -> bool {
     }
 }
 
-/// The errors of the type and the metadata of an object. Names and labels are validated when an object has them.
+/// The errors of the type and the metadata of an object. Of its values, those of labels are checked; others are when an
+/// object has them.
 pub(in super::super) fn metadata_errors(object: &Value) -> Vec<FieldError> {
     let Value::Object(fields) = object else {
         return Vec::new();
@@ -62,8 +67,32 @@ pub(in super::super) fn metadata_errors(object: &Value) -> Vec<FieldError> {
             errors.push(FieldError::invalid(&at, value, "must be a string"));
         }
     }
-    if let Some(metadata) = fields.get("metadata") {
-        errors.extend(validate(&object_meta(), metadata, None));
+    let Some(metadata) = fields.get("metadata") else {
+        return errors;
+    };
+    let at = FieldPath::new("metadata");
+    let below = |error: FieldError| FieldError {
+        path: at.child(error.path.as_str()),
+        ..error
+    };
+    errors.extend(
+        validate(&object_meta(), metadata, None)
+            .into_iter()
+            .map(below),
+    );
+    let labels = metadata.get("labels").and_then(Value::as_object);
+    for (key, value) in labels.into_iter().flatten() {
+        let mut problems = names::label_key(key);
+        let shown = if problems.is_empty() {
+            let value = value.as_str().unwrap_or_default();
+            problems = names::label_value(value);
+            value
+        } else {
+            key
+        };
+        for problem in problems {
+            errors.push(FieldError::invalid(&at.child("labels"), shown, &problem));
+        }
     }
     errors
 }

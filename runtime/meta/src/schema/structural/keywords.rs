@@ -148,9 +148,6 @@ fn parts(schema: &Value, path: &FieldPath, around: &Around, is_root: bool, found
     }
     for (name, field) in members(schema, "properties") {
         let mut around = around.clone();
-        if text(schema, MAP_TYPE) == Some("atomic") {
-            around = around.uncorrelated(path);
-        }
         let is_common = matches!(name.as_str(), "apiVersion" | "kind" | "metadata");
         if is_common && (is_root || is_true(schema, EMBEDDED)) {
             around.is_metadata = true;

@@ -104,6 +104,31 @@ fn metadata_of_embedded_objects_has_defaults() {
 }
 
 #[test]
+fn defaults_have_no_unknown_metadata() {
+    let whole = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "n", "unknown": 1}});
+    let embedded = |rest: Value| {
+        let mut schema = json!({"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true});
+        for (name, value) in rest.as_object().unwrap() {
+            schema[name] = value.clone();
+        }
+        schema
+    };
+    let schema = schema(&json!({
+        "whole": embedded(json!({"default": whole})),
+        "part": embedded(json!({"properties": {"metadata": {"type": "object",
+            "default": {"name": "n", "unknown": 1}, "properties": {"other": {"type": "string", "default": "x"}}}}})),
+    }));
+    let (value, _) = stored(&schema, &json!({"part": {}}));
+    assert_eq!(
+        value,
+        json!({
+            "whole": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "n"}},
+            "part": {"metadata": {"name": "n"}},
+        })
+    );
+}
+
+#[test]
 fn all_fields_are_sorted() {
     let schema = of(
         &json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {

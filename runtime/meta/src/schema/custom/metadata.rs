@@ -1,0 +1,50 @@
+//! Prunes the defaults for the metadata of embedded objects.
+
+use serde_json::Value;
+
+use super::super::default::prune;
+use super::super::node::{Child, Node};
+
+/// Drops the fields of a default that ObjectMeta does not have, as kube-apiserver does when it serves a definition.
+pub(super) fn prune_metadata(node: &Node, default: &mut Value) {
+    if !node.is_custom {
+        return prune(node, default);
+    }
+    match default {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if let Child::Node(below) = node.child(name) {
+                    prune_metadata(below, value);
+                }
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                if let Some(below) = &node.items {
+                    prune_metadata(below, item);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Drops the defaults inside of metadata that ObjectMeta does not have. `meta` is the node of ObjectMeta for `declared`.
+pub(super) fn prune_declared(declared: &mut Node, meta: &Node) {
+    if let Some(default) = &mut declared.default {
+        prune(meta, default);
+    }
+    declared.properties.retain_mut(|property| {
+        let Child::Node(meta) = meta.child(&property.name) else {
+            // It would be dropped from every object.
+            return property.node.default.is_none() && !property.node.has_defaults;
+        };
+        if property.node.has_defaults {
+            prune_declared(property.node_mut(), meta);
+        }
+        true
+    });
+    if let (Some(items), Some(meta)) = (&mut declared.items, &meta.items) {
+        prune_declared(items, meta);
+    }
+}
