@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod apply;
+mod changing_limits;
 mod controllers;
 mod generated;
+mod guarded_socket;
 mod informers;
 mod over_tls;
 mod sockets;

@@ -18,9 +18,11 @@ const MOST: usize = 10;
 
 /// Its connections, and the most streams that one of them ever had.
 #[derive(Default)]
-struct Seen {
+pub(super) struct Seen {
     connections: AtomicUsize,
     most_streams: AtomicUsize,
+    /// The streams that are open now, of all connections.
+    pub(super) open: AtomicUsize,
 }
 
 /// Serves streams that are open as long as the client wants.
@@ -29,22 +31,26 @@ async fn serve(stream: TcpStream, acceptor: TlsAcceptor, seen: Arc<Seen>) {
     let stream = acceptor.accept(stream).await.unwrap();
     let mut server = h2::server::Builder::new();
     server.max_concurrent_streams(MOST as u32);
+    server.enable_connect_protocol();
     let mut server = server.handshake::<_, Bytes>(stream).await.unwrap();
     let open = Arc::new(AtomicUsize::new(0));
     while let Some(Ok((_, mut respond))) = server.accept().await {
         let (open, seen) = (Arc::clone(&open), Arc::clone(&seen));
         tokio::spawn(async move {
+            seen.open.fetch_add(1, Ordering::SeqCst);
             let now = open.fetch_add(1, Ordering::SeqCst) + 1;
             seen.most_streams.fetch_max(now, Ordering::SeqCst);
             let mut body = respond.send_response(Response::new(()), false).unwrap();
             body.send_data(Bytes::from_static(b"open"), false).unwrap();
             std::future::poll_fn(|cx| body.poll_reset(cx)).await.ok();
             open.fetch_sub(1, Ordering::SeqCst);
+            seen.open.fetch_sub(1, Ordering::SeqCst);
         });
     }
 }
 
-async fn start() -> (Client, Arc<Seen>) {
+/// The side of TLS of a server of HTTP/2 on `localhost`, and its certificate as PEM.
+pub(super) fn http2_acceptor() -> (TlsAcceptor, Vec<u8>) {
     let names = vec!["localhost".to_owned()];
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(names).unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -58,7 +64,11 @@ async fn start() -> (Client, Arc<Seen>) {
         )
         .unwrap();
     config.alpn_protocols = vec![b"h2".to_vec()];
-    let acceptor = TlsAcceptor::from(Arc::new(config));
+    (TlsAcceptor::from(Arc::new(config)), cert.pem().into_bytes())
+}
+
+pub(super) async fn start() -> (Client, Arc<Seen>) {
+    let (acceptor, authority) = http2_acceptor();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!(
         "https://localhost:{}",
@@ -72,14 +82,17 @@ async fn start() -> (Client, Arc<Seen>) {
         }
     });
     let tls = TlsOptions {
-        authorities: Some(cert.pem().into_bytes()),
+        authorities: Some(authority),
         ..TlsOptions::default()
     };
     let transport = HttpTransport::builder(&url).tls(tls).build().unwrap();
     (Client::new(transport), seen)
 }
 
-async fn open(client: &Client, count: usize) -> Vec<http::Response<apiloom_client::Body>> {
+pub(super) async fn open(
+    client: &Client,
+    count: usize,
+) -> Vec<http::Response<apiloom_client::Body>> {
     let streams = (0..count).map(|_| {
         let stream = client.request(Method::GET, "/stream").without_retry();
         stream.timeout(Duration::from_secs(20)).stream()

@@ -13,8 +13,6 @@ use http::header::{
     SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use http::{HeaderMap, HeaderName, Method, Response, StatusCode, Version};
-use hyper::upgrade::Upgraded;
-use hyper_util::rt::TokioIo;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 use tokio_tungstenite::WebSocketStream;
@@ -26,7 +24,7 @@ use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 use super::builder::Client;
 use super::request::RawRequest;
 use crate::error::Error;
-use crate::transport::{Body, TransportError};
+use crate::transport::{Body, PendingUpgrade, TransportError, Upgraded, upgraded};
 
 /// The subprotocols with channels, the newest first: for [`RawRequest::websocket`].
 pub const CHANNEL_PROTOCOLS: [&str; 2] = [V5, "v4.channel.k8s.io"];
@@ -43,7 +41,7 @@ const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// How long the server may take to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-type Connection = WebSocketStream<TokioIo<Upgraded>>;
+type Connection = WebSocketStream<Upgraded>;
 
 /// A message of a WebSocket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,14 +128,13 @@ impl RawRequest {
         }
         let mut response = request.stream().await?;
         let protocol = agreed(&response, &key, protocols).map_err(TransportError::new)?;
-        let upgraded = hyper::upgrade::on(&mut response).await;
-        let upgraded = TokioIo::new(upgraded.map_err(TransportError::new)?);
+        let connection = upgraded(&mut response).await?;
         let most = client.settings().max_watch_line_bytes;
         let config = WebSocketConfig::default()
             .write_buffer_size(0)
             .max_message_size(Some(most))
             .max_frame_size(Some(most));
-        let socket = WebSocketStream::from_raw_socket(upgraded, Role::Client, Some(config)).await;
+        let socket = WebSocketStream::from_raw_socket(connection, Role::Client, Some(config)).await;
         let connection = (client, response.into_body());
         Ok(Socket::new(socket, protocol, connection))
     }
@@ -159,10 +156,7 @@ fn agreed<B>(
                 && has_token(headers, &CONNECTION, "upgrade")
         }
         // The answer to a CONNECT, which has no key.
-        StatusCode::OK => {
-            let is_upgrade = response.extensions().get::<hyper::upgrade::OnUpgrade>();
-            response.version() == Version::HTTP_2 && is_upgrade.is_some()
-        }
+        StatusCode::OK => response.version() == Version::HTTP_2 && PendingUpgrade::is_in(response),
         _ => false,
     };
     if !is_open {

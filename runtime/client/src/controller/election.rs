@@ -11,6 +11,7 @@ mod elector;
 mod leadership;
 mod lease;
 mod observed;
+mod revocable;
 mod store;
 
 pub use client::{ClientLease, GuardedTransport};
@@ -22,5 +23,7 @@ pub use store::{LeaseError, LeaseStore};
 
 #[cfg(test)]
 mod simulation;
+#[cfg(test)]
+mod sockets;
 #[cfg(test)]
 mod tests;

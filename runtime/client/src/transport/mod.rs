@@ -3,6 +3,8 @@
 mod body;
 mod error;
 mod http;
+mod permission;
+mod upgrade;
 
 use std::future::poll_fn;
 
@@ -18,6 +20,9 @@ pub use self::http::{HttpTransport, HttpTransportBuilder, HttpTransportError};
 pub use self::http::{TlsError, TlsOptions};
 pub use body::{Body, CollectError};
 pub use error::{BoxError, TransportError};
+pub(crate) use permission::SendPermission;
+pub(crate) use upgrade::PendingUpgrade;
+pub use upgrade::{Upgraded, upgraded};
 
 /// Sends one request and returns its response. Called by [`Client`](crate::Client) for every attempt, also concurrently.
 ///

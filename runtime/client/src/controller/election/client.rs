@@ -10,16 +10,17 @@ use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use http::header::UPGRADE;
 use http::{Method, Request, Response};
-use http_body::{Frame, SizeHint};
+use http_body::{Body as _, Frame, SizeHint};
 use tokio::time::timeout;
 
 use super::leadership::{Leadership, NotLeader, WriteGuard};
 use super::lease::Lease;
+use super::revocable::Revocable;
 use super::store::{LeaseError, LeaseStore};
 use crate::client::{ApiObject, ApiResource, Client, Kind, Namespaced, ResourceClient};
 use crate::error::Error;
 use crate::object::{HasMetadata, metadata_methods};
-use crate::transport::{Body, Transport, TransportError};
+use crate::transport::{Body, PendingUpgrade, SendPermission, Transport, TransportError, Upgraded};
 
 impl HasMetadata for Lease {
     metadata_methods!(self => self.metadata);
@@ -110,13 +111,14 @@ impl Client {
 /// A transport that sends requests other than reads only while a guard permits it: see [`Client::guarded`]. A write that has
 /// no response when the permission ends is given up; the server may still execute it within the time for which others wait.
 ///
-/// A request with `Upgrade`, such as that of a WebSocket, is a write: what is sent over its socket can change anything. A
-/// socket that is open when the permission ends is not closed: close it when the leader's work ends.
+/// A request with `Upgrade`, such as that of a WebSocket, is a write: what is sent over its socket can change anything. The
+/// socket, and a response of unknown length to another write, are closed when the permission ends. Reads, also logs and watches
+/// that are open, change nothing and go on. The connection of a response is that of [`upgraded`](crate::transport::upgraded).
 ///
-/// The guard is asked before a request is passed on, each time that it makes progress, and when its body is read. It is no
-/// fence: [`HttpTransport`](crate::transport::HttpTransport) reads bodies of up to 64 MiB whole before it has a connection,
-/// and what a connection got of a write before the process stood still, it may send later. Systems that must refuse that
-/// too compare the [`term`](Leadership::term).
+/// The guard is asked before a request is passed on, each time that it makes progress, and before each piece of its body goes
+/// to the connection; [`HttpTransport`](crate::transport::HttpTransport) sends pieces of at most 64 KiB. It is no fence: what a
+/// connection got of a write before the process stood still, it may send later. Systems that must refuse that too compare the
+/// [`term`](Leadership::term).
 #[derive(Clone)]
 pub struct GuardedTransport {
     inner: Arc<dyn Transport>,
@@ -136,7 +138,7 @@ impl Transport for GuardedTransport {
         request: Request<Body>,
     ) -> BoxFuture<'static, Result<Response<Body>, TransportError>> {
         let is_read = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
-        // What is sent over a socket is no request, so the socket is not opened.
+        // What is sent over a socket can be a write.
         if is_read && !request.headers().contains_key(UPGRADE) {
             return self.inner.call(request);
         }
@@ -144,20 +146,57 @@ impl Transport for GuardedTransport {
         async move {
             // Closed, so that clients do not retry: a guard never opens again.
             let left = guard.check().map_err(TransportError::closed)?;
-            let request = request.map(|body| {
+            let mut request = request.map(|body| {
                 let guard = guard.clone();
                 Body::new(GuardedBody { body, guard })
             });
+            add_permission(&mut request, &guard);
             let mut call = inner.call(request);
             let guarded = poll_fn(|cx| match guard.check() {
                 Ok(_) => call.poll_unpin(cx),
                 Err(error) => Poll::Ready(Err(TransportError::new(error))),
             });
             let response = timeout(left, guarded).await;
-            response.unwrap_or_else(|_| Err(TransportError::new(NotLeader)))
+            let response = response.unwrap_or_else(|_| Err(TransportError::new(NotLeader)))?;
+            Ok(close_with(response, &guard))
         }
         .boxed()
     }
+}
+
+/// Has a transport that reads the body before it sends it ask the guard again.
+fn add_permission(request: &mut Request<Body>, guard: &WriteGuard) {
+    let guard = guard.clone();
+    let permission = SendPermission::new(move || match guard.check() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(TransportError::new(error)),
+    });
+    let extensions = request.extensions_mut();
+    let permission = match extensions.remove::<SendPermission>() {
+        Some(outer) => outer.and(permission),
+        None => permission,
+    };
+    extensions.insert(permission);
+}
+
+/// The response to a write, whose socket or stream is closed when the permission ends.
+fn close_with(mut response: Response<Body>, guard: &WriteGuard) -> Response<Body> {
+    if let Some(connection) = PendingUpgrade::take(&mut response) {
+        let guard = guard.clone();
+        let connection = async move {
+            let connection = connection.await?;
+            Ok(Upgraded::new(Revocable::new(connection, guard)))
+        };
+        PendingUpgrade::put(&mut response, connection.boxed());
+        // The body is empty, and holds the stream of HTTP/2.
+        return response;
+    }
+    // An answer with an end tells what a write did that was executed.
+    if response.body().size_hint().exact().is_some() || response.body().is_end_stream() {
+        return response;
+    }
+    let guard = guard.clone();
+    response.map(|body| Body::new(Revocable::new(body, guard)))
 }
 
 /// The body of a write, which connections read when they send it.

@@ -3,6 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
 use super::super::cancel::Cancel;
 use super::clock::{Clocks, Reading};
 
@@ -22,6 +25,8 @@ struct State {
     renew_deadline: Duration,
     /// When the last successful renewal began; `None` once the guard is closed.
     renewed: Mutex<Option<Reading>>,
+    /// Notified when the guard is closed before its time.
+    closing: Notify,
 }
 
 impl WriteGuard {
@@ -30,6 +35,7 @@ impl WriteGuard {
             clocks,
             renew_deadline,
             renewed: Mutex::new(Some(renewed)),
+            closing: Notify::new(),
         }))
     }
 
@@ -66,6 +72,22 @@ impl WriteGuard {
 
     pub(super) fn close(&self) {
         *self.lock() = None;
+        self.0.closing.notify_waiters();
+    }
+
+    /// Waits until writes are not permitted any more.
+    pub async fn closed(&self) {
+        loop {
+            // Before the look at the time: it notices a guard that is closed meanwhile.
+            let closing = self.0.closing.notified();
+            let Ok(left) = self.check() else {
+                return;
+            };
+            tokio::select! {
+                () = closing => {}
+                () = sleep(left) => {}
+            }
+        }
     }
 }
 

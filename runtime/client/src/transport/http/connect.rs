@@ -1,5 +1,6 @@
 //! New connections: TCP, TLS, and the handshake of HTTP.
 
+use std::convert::Infallible;
 use std::io;
 use std::pin::Pin;
 use std::time::Duration;
@@ -8,11 +9,11 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::connection::Sender;
 use super::origin::Origin;
-use super::server_settings::{ServerSettings, SettingsReader};
+use super::server_settings::{LiveSettings, SettingsReader};
 use crate::transport::TransportError;
 
 /// A peer that answers no ping of HTTP/2 for these times is gone: as client-go, 30 seconds without a byte and 15 for the
@@ -76,8 +77,10 @@ const CONNECTION_WINDOW: u32 = 250 * STREAM_WINDOW;
 /// A new connection.
 pub(super) struct Connected {
     pub(super) sender: Sender,
-    /// Tells what the server allows; without a value for HTTP/1.1, and if the connection ends before.
-    pub(super) settings: oneshot::Receiver<ServerSettings>,
+    /// What the server of a connection of HTTP/2 allows.
+    pub(super) settings: LiveSettings,
+    /// Ends when the connection of HTTP/2 takes no more requests.
+    pub(super) end: oneshot::Receiver<Infallible>,
 }
 
 /// Begins HTTP/2 or HTTP/1.1; the connection runs in a task of its own.
@@ -100,13 +103,18 @@ pub(super) async fn handshake(
             .handshake(io)
             .await
             .map_err(TransportError::unsent)?;
+        let (ending, end) = oneshot::channel();
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection of HTTP/2 broke off");
             }
+            drop(ending);
         });
-        let sender = Sender::Http2(sender);
-        return Ok(Connected { sender, settings });
+        return Ok(Connected {
+            sender: Sender::Http2(sender),
+            settings,
+            end,
+        });
     }
     let io = TokioIo::new(stream);
     let (sender, connection) = hyper::client::conn::http1::handshake(io)
@@ -117,10 +125,10 @@ pub(super) async fn handshake(
             tracing::debug!(%error, "a connection of HTTP/1.1 broke off");
         }
     });
-    let (_, settings) = oneshot::channel();
     Ok(Connected {
         sender: Sender::Http1(sender),
-        settings,
+        settings: watch::channel(None).1,
+        end: oneshot::channel().1,
     })
 }
 

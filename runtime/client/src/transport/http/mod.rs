@@ -27,7 +27,7 @@ use self::connection::{Attempt, Lease};
 use self::origin::Origin;
 use self::pool::Pool;
 use self::settings::Settings;
-use super::{Body, Transport, TransportError};
+use super::{Body, SendPermission, Transport, TransportError};
 
 pub(crate) use self::origin::without_userinfo;
 
@@ -94,6 +94,7 @@ impl HttpTransport {
             settings: Settings {
                 connect_timeout: Duration::from_secs(30),
                 max_streams: 100,
+                max_connections: 100,
                 is_http1_only: false,
             },
             #[cfg(feature = "tls")]
@@ -132,7 +133,8 @@ impl HttpTransport {
             .is_some_and(|size| size <= MAX_KEPT_BODY)
         {
             let bytes = body.collect(usize::MAX).await;
-            Sendable::Kept(bytes.map_err(TransportError::new)?)
+            let permission = parts.extensions.get::<SendPermission>().cloned();
+            Sendable::Kept(bytes.map_err(TransportError::new)?, permission)
         } else {
             Sendable::Once(Some(body))
         };
@@ -211,15 +213,17 @@ fn to_extended_connect(request: &mut Request<Body>) {
 
 /// A body that can be sent once, or again.
 enum Sendable {
-    Kept(Bytes),
+    /// The bytes, and what must hold while they are sent.
+    Kept(Bytes, Option<SendPermission>),
     Once(Option<Body>),
 }
 
 impl Sendable {
     fn take(&mut self) -> Option<Body> {
         match self {
-            Self::Kept(bytes) if bytes.is_empty() => Some(Body::empty()),
-            Self::Kept(bytes) => Some(Body::from(bytes.clone())),
+            Self::Kept(bytes, _) if bytes.is_empty() => Some(Body::empty()),
+            Self::Kept(bytes, Some(permission)) => Some(permission.clone().guard(bytes.clone())),
+            Self::Kept(bytes, None) => Some(Body::from(bytes.clone())),
             Self::Once(body) => body.take(),
         }
     }
@@ -250,9 +254,18 @@ impl HttpTransportBuilder {
     }
 
     /// Most requests at a time on one connection of HTTP/2; more get further connections. Watches count until they end.
-    /// A server that allows fewer gets fewer. Default 100, which servers allow as a rule.
+    /// A server that allows fewer gets fewer, also if it says so later; one that allows none for a while gets no further
+    /// connections meanwhile. Default 100, which servers allow as a rule.
     pub fn max_streams_per_connection(mut self, streams: usize) -> Self {
         self.settings.max_streams = streams.max(1);
+        self
+    }
+
+    /// Most connections of HTTP/2 at a time, at least 1. When all their streams are in use, requests wait for the end of
+    /// others, and time out like those that a server does not answer. Those of HTTP/1.1, each of which has one request, and of
+    /// WebSockets over HTTP/1.1 are not limited. Default 100.
+    pub fn max_connections(mut self, connections: usize) -> Self {
+        self.settings.max_connections = connections.max(1);
         self
     }
 

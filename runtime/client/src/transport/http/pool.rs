@@ -4,6 +4,7 @@
 //! a caller that gives up ends none that others wait for, and requests that need several do not wait for one after the other.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use tokio::sync::oneshot;
 use super::connect::{self, BoxStream, Connected};
 use super::connection::{Lease, LeaseEnd, Sender, StreamEnd};
 use super::origin::Origin;
-use super::server_settings::ServerSettings;
+use super::server_settings::{LiveSettings, ServerSettings};
 use super::settings::Settings;
 #[cfg(feature = "tls")]
 use super::tls::Tls;
@@ -41,8 +42,9 @@ struct State {
     generation: u64,
     /// Whether the last connection was of HTTP/1.1.
     is_http1: bool,
-    /// How many streams the last connection of HTTP/2 allowed.
+    /// How many streams the newest connection of HTTP/2 allows, or the last one allowed.
     streams: usize,
+    /// The newest one is the last.
     shared: Vec<Shared>,
     idle: Vec<Idle>,
     /// The requests without a connection, the first one in front.
@@ -63,8 +65,10 @@ struct Shared {
     sender: http2::SendRequest<Body>,
     /// One reference is the pool's, each other one a stream's.
     streams: Arc<()>,
-    /// By the first settings of the server. It can lower the number later: then a stream waits for another one to end.
-    settings: ServerSettings,
+    /// What the server allows at present. It may lower the number of streams below those that there are.
+    settings: LiveSettings,
+    /// Most streams by the settings of the transport.
+    max_streams: usize,
 }
 
 /// A connection of HTTP/1.1 without a request.
@@ -75,7 +79,15 @@ struct Idle {
 
 impl Shared {
     fn has_room(&self) -> bool {
-        Arc::strong_count(&self.streams) <= self.settings.most_streams
+        Arc::strong_count(&self.streams) <= self.most_streams()
+    }
+
+    fn most_streams(&self) -> usize {
+        self.settings().most_streams.min(self.max_streams)
+    }
+
+    fn settings(&self) -> ServerSettings {
+        self.settings.borrow().unwrap_or_default()
     }
 }
 
@@ -139,7 +151,8 @@ impl Pool {
         let mut state = self.state.lock();
         state.shared.retain(|shared| !shared.sender.is_closed());
         let mut shared = state.shared.iter();
-        let found = shared.find(|shared| shared.settings.has_extended_connect && shared.has_room());
+        let found =
+            shared.find(|shared| shared.settings().has_extended_connect && shared.has_room());
         found.map(|shared| self.lease_of(shared))
     }
 
@@ -245,14 +258,21 @@ impl Pool {
     /// The connections that requests which wait need besides those that are being made. They are begun without the lock.
     fn needed(self: &Arc<Self>, state: &mut State) -> Vec<(Handle, Attempt)> {
         state.drop_cancelled();
-        // Until a server has shown that it speaks HTTP/1.1, its connections are expected to be shared.
-        let share = if state.is_http1 {
-            1
-        } else {
-            state.streams.max(1)
+        if let Some(newest) = state.shared.last() {
+            state.streams = newest.most_streams();
+        }
+        // Until a server has shown that it speaks HTTP/1.1, its connections are expected to be shared. One that allows no
+        // streams gets one connection, which shows when it allows some again, or ends.
+        let (most, share) = match state.streams {
+            _ if state.is_http1 => (state.waiting.len(), 1),
+            0 => (usize::from(state.shared.is_empty()), usize::MAX),
+            streams => (state.waiting.len().div_ceil(streams), streams),
         };
-        let most = state.waiting.len().div_ceil(share);
-        let missing = most.saturating_sub(state.connecting);
+        let mut missing = most.saturating_sub(state.connecting);
+        if !state.is_http1 {
+            let present = state.shared.len() + state.connecting;
+            missing = missing.min(self.settings.max_connections.saturating_sub(present));
+        }
         state.connecting += missing;
         // The last ones: those before them have their connections already.
         let runtimes = state.waiting.iter().rev().step_by(share).take(missing);
@@ -325,19 +345,25 @@ impl Pool {
         };
         drop(self.hand_over(first));
         let most = self.settings.connect_timeout;
-        let Ok(Ok(mut settings)) = tokio::time::timeout(most, connected.settings).await else {
+        let mut settings = connected.settings;
+        let first_settings = settings.wait_for(Option::is_some);
+        let Ok(Ok(_)) = tokio::time::timeout(most, first_settings).await else {
             tracing::debug!("a connection of HTTP/2 broke off before the server's settings");
             return;
         };
-        settings.most_streams = settings.most_streams.min(self.settings.max_streams);
+        tokio::spawn(follow(
+            Arc::downgrade(self),
+            settings.clone(),
+            connected.end,
+        ));
         let mut state = self.state.lock();
         state.is_http1 = false;
-        state.streams = settings.most_streams;
         if state.generation == generation {
             state.shared.push(Shared {
                 sender,
                 streams,
                 settings,
+                max_streams: self.settings.max_streams,
             });
         }
     }
@@ -353,6 +379,28 @@ impl Pool {
                 Ok(()) | Err(Err(_)) => return None,
                 Err(Ok(unused)) => lease = unused,
             }
+        }
+    }
+}
+
+/// Serves the requests that wait whenever the server of a connection allows another number of streams, and when the
+/// connection ends.
+async fn follow(
+    pool: Weak<Pool>,
+    mut settings: LiveSettings,
+    mut end: oneshot::Receiver<Infallible>,
+) {
+    loop {
+        let has_ended = tokio::select! {
+            Ok(()) = settings.changed() => false,
+            _ = &mut end => true,
+        };
+        let Some(pool) = pool.upgrade() else {
+            return;
+        };
+        pool.serve_waiting();
+        if has_ended {
+            return;
         }
     }
 }

@@ -1,18 +1,22 @@
-//! The first SETTINGS of a server of HTTP/2: how many streams it allows, and whether a stream can be upgraded. The HTTP
-//! library tells neither to those who send requests.
+//! The SETTINGS of a server of HTTP/2: how many streams it allows, and whether a stream can be upgraded. The HTTP library
+//! tells neither to those who send requests.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::sync::oneshot;
+use tokio::sync::watch;
 
 /// Length of the head of a frame.
 const HEAD: usize = 9;
 
-/// Longest first frame that is kept: the longest that a server may send to a client which allows no longer ones.
+/// Longest SETTINGS that are read: the longest frame that a server may send to a client which allows no longer ones.
 const MAX_FRAME: usize = 16 * 1024;
+
+/// The type of a SETTINGS frame, and its flag for an acknowledgement.
+const SETTINGS: u8 = 4;
+const ACK: u8 = 1;
 
 /// `SETTINGS_MAX_CONCURRENT_STREAMS`.
 const MAX_CONCURRENT_STREAMS: u16 = 3;
@@ -23,83 +27,146 @@ const ENABLE_CONNECT_PROTOCOL: u16 = 8;
 /// What a server allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ServerSettings {
-    /// Most streams at a time; `usize::MAX` if there is no limit.
+    /// Most streams at a time; `usize::MAX` if there is no limit. 0 is a limit like others (RFC 9113, section 6.5.2): no
+    /// stream is begun until the server raises it.
     pub(super) most_streams: usize,
     /// Whether a stream can become a WebSocket.
     pub(super) has_extended_connect: bool,
 }
 
-/// A connection that looks at the first frame while it passes.
+impl Default for ServerSettings {
+    /// Before a server has said anything else.
+    fn default() -> Self {
+        Self {
+            most_streams: usize::MAX,
+            has_extended_connect: false,
+        }
+    }
+}
+
+impl ServerSettings {
+    /// Changes what a SETTINGS frame has; the rest stays.
+    fn update(&mut self, payload: &[u8]) {
+        for [id_high, id_low, value @ ..] in payload.as_chunks::<6>().0 {
+            let value = u32::from_be_bytes(*value);
+            match u16::from_be_bytes([*id_high, *id_low]) {
+                MAX_CONCURRENT_STREAMS => self.most_streams = value as usize,
+                ENABLE_CONNECT_PROTOCOL => self.has_extended_connect = value == 1,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// What a server allows at present; `None` before its first SETTINGS.
+pub(super) type LiveSettings = watch::Receiver<Option<ServerSettings>>;
+
+/// A connection whose SETTINGS frames are read while they pass.
 pub(super) struct SettingsReader<S> {
     stream: S,
-    first: Vec<u8>,
-    found: Option<oneshot::Sender<ServerSettings>>,
+    /// `None` for a connection that does not begin with SETTINGS.
+    frames: Option<Frames>,
 }
 
 impl<S> SettingsReader<S> {
-    /// The connection, and what tells the settings when they are known. That is dropped without a value if the connection
-    /// ends before, or begins with something else.
-    pub(super) fn new(stream: S) -> (Self, oneshot::Receiver<ServerSettings>) {
-        let (found, settings) = oneshot::channel();
+    /// The connection, and what tells the settings. That is closed when the connection ends, or does not speak HTTP/2.
+    pub(super) fn new(stream: S) -> (Self, LiveSettings) {
+        let (sender, settings) = watch::channel(None);
+        let frames = Frames::new(sender);
         let reader = Self {
             stream,
-            first: Vec::new(),
-            found: Some(found),
+            frames: Some(frames),
         };
         (reader, settings)
     }
 
     fn look(&mut self, bytes: &[u8]) {
-        let room = (HEAD + MAX_FRAME) - self.first.len();
-        self.first
-            .extend_from_slice(&bytes[..bytes.len().min(room)]);
-        let frame = match first_frame(&self.first) {
-            Frame::Begun if self.first.len() < HEAD + MAX_FRAME => return,
-            Frame::Begun | Frame::Other => None,
-            Frame::Settings(settings) => Some(settings),
-        };
-        self.first = Vec::new();
-        if let (Some(found), Some(settings)) = (self.found.take(), frame) {
-            // An error means that the pool does not wait any more.
-            let _ = found.send(settings);
+        let result = self.frames.as_mut().map(|frames| frames.read(bytes));
+        if let Some(Err(NotHttp2)) = result {
+            self.frames = None;
         }
     }
 }
 
-/// What the first bytes of a connection are.
-#[derive(Debug, PartialEq, Eq)]
-enum Frame {
-    Begun,
-    Settings(ServerSettings),
-    Other,
+/// The frames of a server (RFC 9113, sections 4.1 and 6.5).
+struct Frames {
+    settings: watch::Sender<Option<ServerSettings>>,
+    /// The head of the frame that is read, and how many bytes of it there are.
+    head: [u8; HEAD],
+    head_length: usize,
+    /// How many bytes of its payload are missing.
+    missing: usize,
+    /// The payload, of SETTINGS alone.
+    payload: Vec<u8>,
 }
 
-/// RFC 9113, sections 4.1 and 6.5.
-fn first_frame(bytes: &[u8]) -> Frame {
-    let Some((head, rest)) = bytes.split_at_checked(HEAD) else {
-        return Frame::Begun;
-    };
-    let length = usize::from(head[0]) << 16 | usize::from(head[1]) << 8 | usize::from(head[2]);
-    let (kind, flags) = (head[3], head[4]);
-    if kind != 4 || flags & 1 != 0 || length > MAX_FRAME {
-        return Frame::Other;
-    }
-    let Some(payload) = rest.get(..length) else {
-        return Frame::Begun;
-    };
-    let mut settings = ServerSettings {
-        most_streams: usize::MAX,
-        has_extended_connect: false,
-    };
-    for [id_high, id_low, value @ ..] in payload.as_chunks::<6>().0 {
-        let value = u32::from_be_bytes(*value);
-        match u16::from_be_bytes([*id_high, *id_low]) {
-            MAX_CONCURRENT_STREAMS => settings.most_streams = value as usize,
-            ENABLE_CONNECT_PROTOCOL => settings.has_extended_connect = value == 1,
-            _ => {}
+/// The bytes do not begin with SETTINGS, or have SETTINGS that are too long.
+struct NotHttp2;
+
+impl Frames {
+    fn new(settings: watch::Sender<Option<ServerSettings>>) -> Self {
+        Self {
+            settings,
+            head: [0; HEAD],
+            head_length: 0,
+            missing: 0,
+            payload: Vec::new(),
         }
     }
-    Frame::Settings(settings)
+
+    /// Whether the frame that is read sets something.
+    fn is_settings(&self) -> bool {
+        self.head[3] == SETTINGS && self.head[4] & ACK == 0
+    }
+
+    fn read(&mut self, mut bytes: &[u8]) -> Result<(), NotHttp2> {
+        while !bytes.is_empty() {
+            if self.head_length < HEAD {
+                let (part, rest) = bytes.split_at((HEAD - self.head_length).min(bytes.len()));
+                let end = self.head_length + part.len();
+                self.head[self.head_length..end].copy_from_slice(part);
+                (self.head_length, bytes) = (end, rest);
+                if end < HEAD {
+                    return Ok(());
+                }
+                self.begin_payload()?;
+            }
+            let (part, rest) = bytes.split_at(self.missing.min(bytes.len()));
+            if self.is_settings() {
+                self.payload.extend_from_slice(part);
+            }
+            self.missing -= part.len();
+            bytes = rest;
+            if self.missing == 0 {
+                self.end_payload();
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_payload(&mut self) -> Result<(), NotHttp2> {
+        let [a, b, c, ..] = self.head;
+        self.missing = u32::from_be_bytes([0, a, b, c]) as usize;
+        let is_first = self.settings.borrow().is_none();
+        let is_settings = self.is_settings();
+        if (is_first && !is_settings) || (is_settings && self.missing > MAX_FRAME) {
+            return Err(NotHttp2);
+        }
+        Ok(())
+    }
+
+    fn end_payload(&mut self) {
+        if self.is_settings() {
+            let known = *self.settings.borrow();
+            let mut settings = known.unwrap_or_default();
+            settings.update(&self.payload);
+            if known != Some(settings) {
+                self.settings.send_replace(Some(settings));
+            }
+            self.payload = Vec::new();
+        }
+        self.head_length = 0;
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for SettingsReader<S> {
@@ -110,9 +177,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for SettingsReader<S> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
-        if self.found.is_some() {
-            self.look(&buffer.filled()[before..]);
-        }
+        self.look(&buffer.filled()[before..]);
         Poll::Ready(Ok(()))
     }
 }
@@ -157,30 +222,53 @@ mod tests {
         frame
     }
 
+    const ACKNOWLEDGEMENT: [u8; HEAD] = [0, 0, 0, SETTINGS, ACK, 0, 0, 0, 0];
+
+    /// What is known after these bytes.
+    fn read(bytes: &[u8]) -> Option<(usize, bool)> {
+        let (mut reader, settings) = SettingsReader::new(&b""[..]);
+        reader.look(bytes);
+        let settings = *settings.borrow();
+        settings.map(|settings| (settings.most_streams, settings.has_extended_connect))
+    }
+
     #[test]
-    fn the_first_frame_has_the_settings() {
-        let bytes = frame(&[(1, 4096), (3, 10), (8, 1)]);
-        let settings = |most_streams, has_extended_connect| {
-            Frame::Settings(ServerSettings {
-                most_streams,
-                has_extended_connect,
-            })
-        };
-        assert_eq!(first_frame(&bytes), settings(10, true));
-        assert_eq!(first_frame(&frame(&[])), settings(usize::MAX, false));
-        for end in 0..bytes.len() {
-            assert_eq!(first_frame(&bytes[..end]), Frame::Begun);
+    fn each_settings_frame_changes_what_it_has() {
+        let first = frame(&[(1, 4096), (3, 10), (8, 1)]);
+        assert_eq!(read(&first), Some((10, true)));
+        assert_eq!(read(&frame(&[])), Some((usize::MAX, false)));
+        for end in 0..first.len() {
+            assert_eq!(read(&first[..end]), None);
         }
-        assert_eq!(first_frame(b"HTTP/1.1 400 Bad Request"), Frame::Other);
-        let mut acknowledgement = frame(&[]);
-        acknowledgement[4] = 1;
-        assert_eq!(first_frame(&acknowledgement), Frame::Other);
+        let data = [&[0, 0, 12, 0, 0, 0, 0, 0, 1], &frame(&[])[..], &[0; 3]].concat();
+        let later = [&first, &ACKNOWLEDGEMENT[..], &data, &frame(&[(3, 0)])].concat();
+        assert_eq!(read(&later), Some((0, true)));
+        let raised = [&later[..], &frame(&[(3, 7)])].concat();
+        assert_eq!(read(&raised), Some((7, true)));
+    }
+
+    #[test]
+    fn other_protocols_and_frames_that_are_too_long_end_the_reading() {
+        let later = frame(&[(3, 10)]);
+        let long = [0, 0x40, 1, SETTINGS, 0, 0, 0, 0, 0];
+        for begin in [
+            b"HTTP/1.1 400 Bad Request".as_slice(),
+            &ACKNOWLEDGEMENT,
+            &long,
+        ] {
+            let (mut reader, settings) = SettingsReader::new(&b""[..]);
+            reader.look(begin);
+            reader.look(&later);
+            assert_eq!(*settings.borrow(), None);
+            assert!(settings.has_changed().is_err(), "no settings follow");
+        }
     }
 
     #[tokio::test]
     async fn the_bytes_pass_unchanged_in_any_pieces() {
         use tokio::io::AsyncReadExt as _;
-        let bytes = [frame(&[(3, 7)]), b"rest".to_vec()].concat();
+        let data = [&[0, 0, 4, 0, 0, 0, 0, 0, 1][..], b"rest"].concat();
+        let bytes = [frame(&[(3, 7)]), data, frame(&[(8, 1)])].concat();
         for size in 1..bytes.len() {
             let pieces = Pieces {
                 bytes: &bytes,
@@ -189,15 +277,16 @@ mod tests {
             let (mut reader, settings) = SettingsReader::new(pieces);
             let mut read = Vec::new();
             reader.read_to_end(&mut read).await.unwrap();
-            assert_eq!(
-                (read, settings.await.unwrap().most_streams),
-                (bytes.clone(), 7)
-            );
+            let expected = ServerSettings {
+                most_streams: 7,
+                has_extended_connect: true,
+            };
+            assert_eq!((read, *settings.borrow()), (bytes.clone(), Some(expected)));
         }
-        let (mut reader, settings) = SettingsReader::new(&bytes[..5]);
+        let (mut reader, mut settings) = SettingsReader::new(&bytes[..5]);
         reader.read_to_end(&mut Vec::new()).await.unwrap();
         drop(reader);
-        assert!(settings.await.is_err());
+        assert!(settings.wait_for(Option::is_some).await.is_err());
     }
 
     /// A connection that gives this number of bytes at a time.

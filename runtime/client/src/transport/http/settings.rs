@@ -7,5 +7,6 @@ use std::time::Duration;
 pub(super) struct Settings {
     pub(super) connect_timeout: Duration,
     pub(super) max_streams: usize,
+    pub(super) max_connections: usize,
     pub(super) is_http1_only: bool,
 }

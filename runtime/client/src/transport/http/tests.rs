@@ -134,10 +134,11 @@ async fn a_switched_connection_is_the_callers() {
     let headers = request.headers_mut();
     headers.insert("connection", HeaderValue::from_static("upgrade"));
     headers.insert("upgrade", HeaderValue::from_static("echo"));
-    let response = transport.call(request).await.unwrap();
+    let mut response = transport.call(request).await.unwrap();
     assert_eq!(response.status(), 101);
-    let upgraded = hyper::upgrade::on(response).await.unwrap();
-    let mut io = hyper_util::rt::TokioIo::new(upgraded);
+    let mut io = crate::transport::upgraded(&mut response).await.unwrap();
+    let error = crate::transport::upgraded(&mut response).await.unwrap_err();
+    assert!(error.to_string().contains("taken already"), "{error}");
     io.write_u8(7).await.unwrap();
     assert_eq!(io.read_u8().await.unwrap(), 8);
 }

@@ -1,0 +1,166 @@
+//! `Revocable`: a socket or stream that is closed when the permission to write ends.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task::JoinHandle;
+
+use super::leadership::{NotLeader, WriteGuard};
+use crate::transport::{Body, TransportError, Upgraded};
+
+/// A value that is dropped when the permission of a guard ends, also if nothing polls it then: a task waits for that. It is
+/// not polled afterwards, also if that task has not run yet.
+pub(super) struct Revocable<T> {
+    shared: Arc<Mutex<State<T>>>,
+    guard: WriteGuard,
+    task: JoinHandle<()>,
+}
+
+struct State<T> {
+    /// `None` once it was revoked.
+    value: Option<T>,
+    reader: Option<Waker>,
+    writer: Option<Waker>,
+}
+
+/// Drops the value, and wakes who waits for it.
+fn revoke<T>(shared: &Mutex<State<T>>) {
+    let (value, wakers) = {
+        let mut state = shared.lock();
+        (
+            state.value.take(),
+            [state.reader.take(), state.writer.take()],
+        )
+    };
+    drop(value);
+    for waker in wakers.into_iter().flatten() {
+        waker.wake();
+    }
+}
+
+impl<T: Send + 'static> Revocable<T> {
+    /// Outside of a Tokio runtime it panics.
+    pub(super) fn new(value: T, guard: WriteGuard) -> Self {
+        let shared = Arc::new(Mutex::new(State {
+            value: Some(value),
+            reader: None,
+            writer: None,
+        }));
+        let task = tokio::spawn({
+            let (shared, guard) = (Arc::clone(&shared), guard.clone());
+            async move {
+                guard.closed().await;
+                revoke(&shared);
+            }
+        });
+        Self {
+            shared,
+            guard,
+            task,
+        }
+    }
+
+    fn poll<R>(
+        &self,
+        cx: &mut Context<'_>,
+        waker: fn(&mut State<T>) -> &mut Option<Waker>,
+        poll: impl FnOnce(&mut T, &mut Context<'_>) -> Poll<R>,
+    ) -> Poll<Result<R, NotLeader>> {
+        if let Err(error) = self.guard.check() {
+            revoke(&self.shared);
+            return Poll::Ready(Err(error));
+        }
+        let mut state = self.shared.lock();
+        let Some(value) = &mut state.value else {
+            return Poll::Ready(Err(NotLeader));
+        };
+        let polled = poll(value, cx);
+        if polled.is_pending() {
+            *waker(&mut state) = Some(cx.waker().clone());
+        }
+        polled.map(Ok)
+    }
+
+    fn poll_reader<R>(
+        &self,
+        cx: &mut Context<'_>,
+        poll: impl FnOnce(&mut T, &mut Context<'_>) -> Poll<R>,
+    ) -> Poll<Result<R, NotLeader>> {
+        self.poll(cx, |state| &mut state.reader, poll)
+    }
+
+    fn poll_writer<R>(
+        &self,
+        cx: &mut Context<'_>,
+        poll: impl FnOnce(&mut T, &mut Context<'_>) -> Poll<R>,
+    ) -> Poll<Result<R, NotLeader>> {
+        self.poll(cx, |state| &mut state.writer, poll)
+    }
+}
+
+impl<T> Drop for Revocable<T> {
+    fn drop(&mut self) {
+        self.task.abort();
+        // The task has the value too until it has ended.
+        revoke(&self.shared);
+    }
+}
+
+fn flat<R>(polled: Poll<Result<io::Result<R>, NotLeader>>) -> Poll<io::Result<R>> {
+    polled.map(|result| result.unwrap_or_else(|error| Err(io::Error::other(error))))
+}
+
+impl AsyncRead for Revocable<Upgraded> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        flat(self.poll_reader(cx, |socket, cx| Pin::new(socket).poll_read(cx, buffer)))
+    }
+}
+
+impl AsyncWrite for Revocable<Upgraded> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        flat(self.poll_writer(cx, |socket, cx| Pin::new(socket).poll_write(cx, bytes)))
+    }
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        flat(self.poll_writer(cx, |socket, cx| Pin::new(socket).poll_flush(cx)))
+    }
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        flat(self.poll_writer(cx, |socket, cx| Pin::new(socket).poll_shutdown(cx)))
+    }
+}
+
+impl http_body::Body for Revocable<Body> {
+    type Data = Bytes;
+    type Error = TransportError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, TransportError>>> {
+        let frame = self.poll_reader(cx, |body, cx| Pin::new(body).poll_frame(cx));
+        frame.map(|frame| frame.unwrap_or_else(|error| Some(Err(TransportError::new(error)))))
+    }
+    fn is_end_stream(&self) -> bool {
+        let state = self.shared.lock();
+        let body = state.value.as_ref();
+        body.is_some_and(http_body::Body::is_end_stream)
+    }
+    fn size_hint(&self) -> SizeHint {
+        let state = self.shared.lock();
+        let body = state.value.as_ref();
+        body.map(http_body::Body::size_hint).unwrap_or_default()
+    }
+}
