@@ -39,6 +39,7 @@ pub use apiloom_meta::Quantity;
 pub use apiloom_meta::QuantityFormat;
 pub use apiloom_meta::Resource;
 pub use apiloom_meta::ResourceDef;
+pub use apiloom_meta::SortedMap;
 pub use apiloom_meta::Status;
 pub use apiloom_meta::StatusCause;
 pub use apiloom_meta::StatusDetails;

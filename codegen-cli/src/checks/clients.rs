@@ -30,8 +30,14 @@ const KEYS: &[(&str, &str)] = &[
 ];
 
 /// Containers whose index has a key for each element; of maps for each key.
-const COLLECTIONS: [&str; 6] = [
-    "Vec", "VecDeque", "BTreeSet", "HashSet", "BTreeMap", "HashMap",
+const COLLECTIONS: [&str; 7] = [
+    "Vec",
+    "VecDeque",
+    "BTreeSet",
+    "HashSet",
+    "BTreeMap",
+    "HashMap",
+    "SortedMap",
 ];
 
 /// A field of a path: its type without `Option` and `Box`, and where that is written.

@@ -45,7 +45,16 @@ const ATTRIBUTES: &[&str] = &[
 
 /// Types that have a schema if their contents have one.
 const CONTAINERS: &[&str] = &[
-    "Arc", "BTreeMap", "BTreeSet", "Box", "HashMap", "HashSet", "Option", "Rc", "Vec",
+    "Arc",
+    "BTreeMap",
+    "BTreeSet",
+    "Box",
+    "HashMap",
+    "HashSet",
+    "Option",
+    "Rc",
+    "SortedMap",
+    "Vec",
 ];
 
 /// A problem for each type of the crate that is used in a field of the item and is not an API type, unless it was

@@ -84,7 +84,8 @@ fn each_type_has_its_form() {
         pub h: Option<Vec<u8>>, pub i: BTreeMap<String, Vec<u8>>, #[api(nullable)] pub j: Option<String>,
         pub k: Vec<Vec<i64>>, pub r#type: bool, pub l: Option<Word>, pub m: BTreeMap<Word, i32>,
         #[api(json = \"oTher\")] pub n: Option<Box<other::Whole>>, #[cfg(feature = \"x\")] pub o: bool,
-        pub labels: String, #[api(nullable)] pub p: Option<Vec<u8>>, pub q: BTreeMap<String, BTreeMap<String, String>>,";
+        pub labels: String, #[api(nullable)] pub p: Option<Vec<u8>>, pub q: BTreeMap<String, BTreeMap<String, String>>,
+        pub s: SortedMap<String, String>,";
     let word = "#[apiloom::api]\npub enum Word { A, B }\n";
     check(
         &(kind(fields) + word),
@@ -107,7 +108,8 @@ fn each_type_has_its_form() {
   #[cfg(feature = \"x\")] o \"o\": value(bool),
   set_labels \"labels\": text,
   p \"p\": bytes(Option<Vec<u8>>),
-  q \"q\": value(::std::collections::BTreeMap<String, ::std::collections::BTreeMap<String, String>>);",
+  q \"q\": value(::std::collections::BTreeMap<String, ::std::collections::BTreeMap<String, String>>),
+  s \"s\": text_map;",
     );
 }
 

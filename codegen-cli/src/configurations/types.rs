@@ -50,7 +50,7 @@ impl<'a> Part<'a> {
         match (last.ident.to_string().as_str(), types.as_slice()) {
             ("Option" | "Box", [inner]) => Part::Transparent(inner),
             ("Vec" | "VecDeque" | "BTreeSet" | "HashSet", [inner, ..]) => Part::List(inner),
-            ("BTreeMap" | "HashMap", [key, inner, ..]) => Part::Map(key, inner),
+            ("BTreeMap" | "HashMap" | "SortedMap", [key, inner, ..]) => Part::Map(key, inner),
             _ => Part::Other,
         }
     }

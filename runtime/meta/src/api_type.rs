@@ -147,6 +147,13 @@ impl<K, V: ApiType> ApiType for BTreeMap<K, V> {
     const PROTOBUF: Option<ProtobufType> = map_of(&V::PROTOBUF);
 }
 
+impl<K, V: ApiType> ApiType for types::SortedMap<K, V> {
+    fn hooks() -> Hooks {
+        hooks_of_items::<V>()
+    }
+    const PROTOBUF: Option<ProtobufType> = map_of(&V::PROTOBUF);
+}
+
 impl<K, V: ApiType, S> ApiType for HashMap<K, V, S> {
     fn hooks() -> Hooks {
         hooks_of_items::<V>()

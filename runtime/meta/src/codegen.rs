@@ -110,6 +110,10 @@ impl<K, T> Shape<std::collections::BTreeMap<K, T>> {
     /// The type is a map.
     pub const HIDES_CONTAINER: bool = true;
 }
+impl<K, T> Shape<crate::types::SortedMap<K, T>> {
+    /// The type is a map.
+    pub const HIDES_CONTAINER: bool = true;
+}
 impl<K, T> Shape<std::collections::HashMap<K, T>> {
     /// The type is a map.
     pub const HIDES_CONTAINER: bool = true;
@@ -147,6 +151,12 @@ macro_rules! is_empty {
 }
 
 is_empty!(BTreeMap<K, V>, HashMap<K, V>, BTreeSet<T>, HashSet<T>, VecDeque<T>);
+
+impl<K, V> IsEmpty for crate::types::SortedMap<K, V> {
+    fn is_empty(&self) -> bool {
+        crate::types::SortedMap::is_empty(self)
+    }
+}
 
 impl<T> IsEmpty for Vec<T> {
     fn is_empty(&self) -> bool {

@@ -8,6 +8,8 @@ use std::convert::Infallible;
 use std::fmt;
 use std::hash::Hash;
 
+use crate::types::SortedMap;
+
 /// Error of a conversion: the path of the value, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ConvertError {
@@ -119,11 +121,18 @@ fn entry<K: fmt::Debug, A, B: ConvertFrom<A>>(
     }
 }
 
-impl<K: Ord + fmt::Debug, A, B: ConvertFrom<A>> ConvertFrom<BTreeMap<K, A>> for BTreeMap<K, B> {
-    fn convert_from(value: BTreeMap<K, A>) -> Result<Self, ConvertError> {
-        value.into_iter().map(entry).collect()
-    }
+/// The maps with sorted keys, from either.
+macro_rules! sorted {
+    ($($from:ident => $to:ident),+) => { $(
+        impl<K: Ord + fmt::Debug, A, B: ConvertFrom<A>> ConvertFrom<$from<K, A>> for $to<K, B> {
+            fn convert_from(value: $from<K, A>) -> Result<Self, ConvertError> {
+                value.into_iter().map(entry).collect()
+            }
+        }
+    )+ };
 }
+
+sorted!(BTreeMap => BTreeMap, SortedMap => SortedMap, BTreeMap => SortedMap, SortedMap => BTreeMap);
 
 impl<K: Hash + Eq + fmt::Debug, A, B: ConvertFrom<A>> ConvertFrom<HashMap<K, A>> for HashMap<K, B> {
     fn convert_from(value: HashMap<K, A>) -> Result<Self, ConvertError> {

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::kind::ColumnType;
 use crate::types::{
     Condition, ConditionStatus, Duration, IntOrString, MicroTime, ObjectMeta, OwnerReference,
-    Quantity, Time,
+    Quantity, SortedMap, Time,
 };
 
 /// A field of an API type, as a value of zero size except for its name. It dereferences to the fields of its own type,
@@ -304,6 +304,6 @@ macro_rules! maps {
     )+ };
 }
 
-maps!(BTreeMap, HashMap);
+maps!(BTreeMap, HashMap, SortedMap);
 
 impl<T> CanBeAbsent for Option<T> {}

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
+use crate::types::SortedMap;
+
 /// A value by which an index finds objects: a text, an integer, a `bool` or an enum has itself as the only key; an absent value
 /// has none, a list has its elements and a map its keys.
 ///
@@ -62,7 +64,7 @@ macro_rules! maps {
     )+ };
 }
 
-maps!(BTreeMap, HashMap);
+maps!(BTreeMap, HashMap, SortedMap);
 
 impl<T: IndexKeys + ?Sized> IndexKeys for Box<T> {
     type Key = T::Key;

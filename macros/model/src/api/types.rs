@@ -45,7 +45,7 @@ impl<'a> Part<'a> {
             ("Option", [inner]) => Self::Option(inner),
             ("Box", [inner]) => Self::Pointer(inner),
             ("Vec" | "VecDeque" | "BTreeSet" | "HashSet", [inner, ..]) => Self::List(inner),
-            ("BTreeMap" | "HashMap", [_, inner, ..]) => Self::Map(inner),
+            ("BTreeMap" | "HashMap" | "SortedMap", [_, inner, ..]) => Self::Map(inner),
             _ => Self::Other,
         }
     }
@@ -295,6 +295,7 @@ mod tests {
         };
         check("Part", Some(("Part", false)));
         check("Vec<BTreeMap<String, x::Part>>", Some(("x::Part", true)));
+        check("SortedMap<String, Part>", Some(("Part", true)));
         check("Vec<u8>", None);
         check("Option<String>", None);
     }

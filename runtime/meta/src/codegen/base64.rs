@@ -6,6 +6,7 @@ use std::fmt;
 use std::hash::{BuildHasher, Hash};
 
 use crate::bytes;
+use crate::types::SortedMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::ser::{Serialize, Serializer};
@@ -170,6 +171,26 @@ where
     }
     fn schema(generator: &mut SchemaGenerator) -> Schema {
         BTreeMap::<K, Base64<T>>::json_schema(generator)
+    }
+}
+
+impl<K, T> Bytes for SortedMap<K, T>
+where
+    K: Ord + Serialize + for<'de> Deserialize<'de> + JsonSchema,
+    T: Bytes,
+{
+    fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        write_map(self, serializer)
+    }
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let read = SortedMap::<K, Base64<T>>::deserialize(deserializer)?;
+        Ok(read
+            .into_iter()
+            .map(|(key, value)| (key, value.0))
+            .collect())
+    }
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        SortedMap::<K, Base64<T>>::json_schema(generator)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::labels::label_errors;
 use crate::names;
 use crate::selector::LabelQuery;
 use crate::selector::label::{Operator, Requirement};
+use crate::types::SortedMap;
 
 /// Selects objects by their labels; all requirements must hold. The empty selector selects everything.
 ///
@@ -83,7 +84,7 @@ impl LabelSelector {
     ///
     /// # Errors
     /// As [`LabelSelector::to_query`].
-    pub fn matches(&self, labels: &BTreeMap<String, String>) -> Result<bool, String> {
+    pub fn matches(&self, labels: &SortedMap<String, String>) -> Result<bool, String> {
         Ok(self
             .to_query()?
             .matches(|key| labels.get(key).map(String::as_str)))
@@ -194,7 +195,7 @@ mod tests {
 
     #[test]
     fn matches_labels() {
-        let labels = BTreeMap::from([("app".to_owned(), "web".to_owned())]);
+        let labels = SortedMap::from([("app".to_owned(), "web".to_owned())]);
         assert_eq!(LabelSelector::default().matches(&labels), Ok(true));
         assert_eq!(
             LabelSelector::from_iter([("app", "web")]).matches(&labels),

@@ -8,6 +8,7 @@ mod int_or_string;
 mod label_selector;
 mod object_meta;
 mod quantity;
+pub mod sorted_map;
 mod status;
 mod time;
 
@@ -19,5 +20,6 @@ pub use int_or_string::IntOrString;
 pub use label_selector::{LabelSelector, LabelSelectorOperator, LabelSelectorRequirement};
 pub use object_meta::{ListMeta, ManagedFieldsEntry, ObjectMeta, OwnerReference};
 pub use quantity::{ParseQuantityError, Quantity, QuantityFormat};
+pub use sorted_map::SortedMap;
 pub use status::{Status, StatusCause, StatusDetails};
 pub use time::{MicroTime, ParseTimeError, Time};

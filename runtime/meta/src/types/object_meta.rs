@@ -3,7 +3,6 @@
 //! Fields are in the order in which the API prints them; `x-apiloom-order` repeats it for the encoder, whose documents
 //! have sorted keys.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -12,7 +11,7 @@ use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::types::{FieldsV1, Time};
+use crate::types::{FieldsV1, SortedMap, Time};
 
 /// ObjectMeta is metadata that all persisted resources must have, which includes all objects users must create.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,11 +52,11 @@ pub struct ObjectMeta {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_grace_period_seconds: Option<i64>,
     /// Keys and values to organize and select objects by.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub labels: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "SortedMap::is_empty")]
+    pub labels: SortedMap<String, String>,
     /// Unstructured keys and values of external tools.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub annotations: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "SortedMap::is_empty")]
+    pub annotations: SortedMap<String, String>,
     /// Objects this object depends on; it is garbage collected when all of them are gone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend(

@@ -1,9 +1,7 @@
 //! ConfigMap.
 
-use std::collections::BTreeMap;
-
 use apiloom_macros::resource;
-use apiloom_meta::ObjectMeta;
+use apiloom_meta::{ObjectMeta, SortedMap};
 
 /// ConfigMap holds configuration that programs read.
 #[resource(group = "", version = "v1", namespaced, crate = apiloom_meta, proto(package = "k8s.io.api.core.v1"), shortname = "cm", generation = none, strategic_merge_patch,
@@ -18,10 +16,10 @@ pub struct ConfigMap {
     pub immutable: Option<bool>,
     /// The entries that are text. A key consists of letters, digits, '-', '_' and '.', and is not a key of binaryData.
     #[api(proto = 2)]
-    pub data: BTreeMap<String, String>,
+    pub data: SortedMap<String, String>,
     /// The entries that are bytes. A key has the form of those of data.
     #[api(proto = 3)]
-    pub binary_data: BTreeMap<String, Vec<u8>>,
+    pub binary_data: SortedMap<String, Vec<u8>>,
 }
 
 impl ConfigMap {

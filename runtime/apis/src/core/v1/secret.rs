@@ -1,9 +1,7 @@
 //! Secret.
 
-use std::collections::BTreeMap;
-
 use apiloom_macros::resource;
-use apiloom_meta::ObjectMeta;
+use apiloom_meta::{ObjectMeta, SortedMap};
 
 /// Secret holds data that only some may read. Its values are not encrypted, and are not shown by `Debug`.
 #[resource(group = "", version = "v1", namespaced, crate = apiloom_meta, proto(package = "k8s.io.api.core.v1"), generation = none, selectable(secret_type), strategic_merge_patch,
@@ -20,11 +18,11 @@ pub struct Secret {
     /// The entries. A key consists of letters, digits, '-', '_' and '.'. The values are base64 in JSON, together at most
     /// 1 MiB of bytes.
     #[api(proto = 2, sensitive)]
-    pub data: BTreeMap<String, Vec<u8>>,
+    pub data: SortedMap<String, Vec<u8>>,
     /// Entries as text, for writes only: they are added to data, and win over entries of the same key there. They are
     /// never read back.
     #[api(proto = 4, sensitive)]
-    pub string_data: BTreeMap<String, String>,
+    pub string_data: SortedMap<String, String>,
     /// What the data is for. It cannot be changed, and defaults to Opaque, which is any data.
     #[api(proto(number = 3, omit_empty), json = "type", default = String::from(Secret::OPAQUE))]
     pub secret_type: String,
