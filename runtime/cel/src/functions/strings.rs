@@ -1,5 +1,6 @@
 //! Strings, patterns and base64.
 
+use apiloom_meta::schema::with_ascii_classes;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use regex::{Regex, RegexBuilder};
@@ -17,7 +18,7 @@ const MAX_CACHE: usize = 128 * 1024;
 
 /// Compiles a pattern.
 pub(crate) fn regex(pattern: &str) -> Result<Regex, String> {
-    RegexBuilder::new(pattern)
+    RegexBuilder::new(&with_ascii_classes(pattern))
         .size_limit(MAX_PATTERN)
         .dfa_size_limit(MAX_CACHE)
         .build()

@@ -37,6 +37,7 @@ fn strings() {
         "'abc123'.matches('^[a-z]+[0-9]+$') && matches('abc', 'b') && !'abc'.matches('^b')",
         "'abc 123'.find('[0-9]+') == '123' && 'abc'.find('[0-9]+') == ''",
         "'1 22 333'.findAll('[0-9]+') == ['1', '22', '333'] && '1 22 333'.findAll('[0-9]+', 2) == ['1', '22']",
+        r"!'٣'.matches(r'\d') && '3'.matches(r'^\d$') && !'ä'.matches(r'\w')",
         "base64.encode(b'hello') == 'aGVsbG8=' && base64.decode('aGVsbG8') == b'hello'",
     ]);
     check_errors(&[

@@ -6,7 +6,7 @@
 
 use serde_json::{Number, Value};
 
-use super::node::{Node, Property, Rules, Types};
+use super::node::{Node, Property, Rules, Types, VALIDATIONS};
 use super::problems::{Problems, join};
 use crate::number;
 
@@ -66,21 +66,28 @@ pub(crate) fn both(problems: &mut Problems, node: &mut Node, other: Node, path: 
     }
     node.choices.extend(other.choices);
     or(&mut node.not, other.not);
-    let known: Vec<String> = node
-        .extensions
-        .iter()
-        .map(|(name, _)| name.clone())
-        .collect();
-    node.extensions.extend(
-        other
-            .extensions
-            .into_iter()
-            .filter(|(name, _)| !known.contains(name)),
-    );
+    for (name, value) in other.extensions {
+        match node.extensions.iter_mut().find(|(own, _)| *own == name) {
+            None => node.extensions.push((name, value)),
+            Some((_, own)) if name == VALIDATIONS => both_validations(own, value),
+            Some(_) => {}
+        }
+    }
     node.checks.extend(other.checks);
     node.computed.extend(other.computed);
     if !other.rules.is_empty() {
         both_rules(problems, &mut node.rules, other.rules.into_rules(), path);
+    }
+}
+
+/// Adds the rules in CEL of another schema for the same value, each once.
+fn both_validations(own: &mut Value, other: Value) {
+    if let (Value::Array(own), Value::Array(other)) = (own, other) {
+        for rule in other {
+            if !own.contains(&rule) {
+                own.push(rule);
+            }
+        }
     }
 }
 

@@ -46,6 +46,8 @@ pub mod structural;
 mod transition;
 mod union;
 mod validate;
+#[cfg(feature = "schema")]
+mod validations;
 mod walk;
 
 #[cfg(feature = "schema")]
@@ -60,6 +62,8 @@ use crate::query::{JsonQuery, QueryStep};
 pub use self::default::DefaultsTooLarge;
 pub use self::difference::merge_difference;
 pub use self::openapi::Metadata;
+#[cfg(feature = "schema")]
+pub use self::pattern::with_ascii_classes;
 #[cfg(feature = "schema")]
 pub use self::plain_text::plain_text;
 

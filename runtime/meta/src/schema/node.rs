@@ -118,6 +118,10 @@ pub(crate) const PATCH_STRATEGY: &str = "x-kubernetes-patch-strategy";
 /// The keyword for [`PatchStrategy::merge_key`].
 pub(crate) const PATCH_MERGE_KEY: &str = "x-kubernetes-patch-merge-key";
 
+/// The keyword of rules in CEL.
+#[cfg(feature = "schema")]
+pub(crate) const VALIDATIONS: &str = "x-kubernetes-validations";
+
 /// How a strategic merge patch changes a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PatchStrategy {

@@ -115,7 +115,7 @@ impl Expressions {
 
 /// A pattern whose `\d`, `\w`, `\s` and `\b` match ASCII only, as in Go: a name that must match `^\w+$` has no
 /// umlauts. `\B` is unchanged, since its ASCII form could split a character.
-fn with_ascii_classes(pattern: &str) -> String {
+pub fn with_ascii_classes(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len());
     let mut in_class = false;
     let mut chars = pattern.chars();

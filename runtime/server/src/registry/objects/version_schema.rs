@@ -3,9 +3,11 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use apiloom_meta::ApiError;
+use apiloom_cel::Rules;
 use apiloom_meta::kind::{ResourceDef, SchemaSource};
 use apiloom_meta::schema::Schema;
+use apiloom_meta::{ApiError, FieldError, FieldPath};
+use serde_json::Value;
 
 use super::schema_checks::unfit_fields;
 use crate::registry::problems::kind_problem;
@@ -18,6 +20,8 @@ pub(crate) struct VersionSchema {
 
 struct CheckedSchema {
     schema: Arc<Schema>,
+    /// The rules of `x-kubernetes-validations`, compiled when they are first needed.
+    rules: OnceLock<Option<Rules>>,
     /// Why the version cannot be served: the schema is not structural, or lacks fields that the definition names.
     problems: Vec<String>,
 }
@@ -34,10 +38,7 @@ impl VersionSchema {
         self.checked.get_or_init(|| {
             let def = &*self.def;
             let checked = match def.schema.schema() {
-                Ok(schema) => CheckedSchema {
-                    problems: unfit_fields(def, &schema),
-                    schema,
-                },
+                Ok(schema) => checked(def, schema),
                 Err(errors) => CheckedSchema {
                     problems: errors
                         .0
@@ -45,6 +46,7 @@ impl VersionSchema {
                         .map(|line| kind_problem(def, line))
                         .collect(),
                     schema: Arc::new(Schema::unusable()),
+                    rules: OnceLock::from(None),
                 },
             };
             // For kinds of other sources, registration reports the problems.
@@ -60,6 +62,25 @@ impl VersionSchema {
     /// The schema; one that refuses every object if it could not be checked.
     pub(crate) fn get(&self) -> &Arc<Schema> {
         &self.checked().schema
+    }
+
+    /// The errors of a new document, or of a change of an old one: those of the schema, then those of its rules. Rules are
+    /// not evaluated for a document with errors of a kind that would only be repeated.
+    pub(crate) fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        let checked = self.checked();
+        let mut errors = match old {
+            Some(old) => checked.schema.validate_update(new, old),
+            None => checked.schema.validate(new),
+        };
+        let rules = checked.rules.get_or_init(|| compile(&checked.schema).0);
+        if let Some(rules) = rules {
+            if apiloom_cel::blocks_rules(&errors) {
+                errors.push(apiloom_cel::not_checked());
+            } else {
+                errors.extend(rules.validate(new, old));
+            }
+        }
+        errors
     }
 
     /// Why the version cannot be served, one line each; empty if it can.
@@ -82,6 +103,32 @@ impl VersionSchema {
     #[cfg(test)]
     pub(crate) fn is_made(&self) -> bool {
         self.checked.get().is_some()
+    }
+}
+
+/// Compiles the rules of a schema. Returns the problems of rules too.
+fn compile(schema: &Schema) -> (Option<Rules>, Vec<FieldError>) {
+    let Some(document) = schema.with_validations() else {
+        return (None, Vec::new());
+    };
+    let compiled = apiloom_cel::compile(&document, &FieldPath::root());
+    (compiled.rules, compiled.errors)
+}
+
+fn checked(def: &ResourceDef, schema: Arc<Schema>) -> CheckedSchema {
+    let mut problems = unfit_fields(def, &schema);
+    let rules = OnceLock::new();
+    // A document's rules were checked with its definition; one that is refused since then refuses objects, no more.
+    if !matches!(def.schema, SchemaSource::Document(_)) {
+        let (compiled, errors) = compile(&schema);
+        let lines = errors.iter().map(|error| kind_problem(def, error));
+        problems.extend(lines);
+        let _ = rules.set(compiled);
+    }
+    CheckedSchema {
+        schema,
+        rules,
+        problems,
     }
 }
 

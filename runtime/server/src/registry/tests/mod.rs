@@ -36,6 +36,7 @@ mod subresources;
 mod turns;
 mod unfilled;
 mod update;
+mod validations;
 mod versions;
 mod watch;
 

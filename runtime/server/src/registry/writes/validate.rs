@@ -2,7 +2,6 @@
 //! errors have the paths that the client sent. The hub's schema applies to every version, but only to objects that are
 //! valid by the schema of the request's version.
 
-use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, FieldError, Object, validation};
 
 use super::Writes;
@@ -26,7 +25,8 @@ impl Writes {
         } else {
             Vec::new()
         };
-        let schema = self.resource.schema().validate(object.as_value());
+        let schema = &self.resource.version().version_schema;
+        let schema = schema.validate(object.as_value(), None);
         let errors = VersionErrors::new(metadata, schema, self.scale_errors(object));
         self.validate_draft(ctx, object, None, draft, errors)
     }
@@ -40,7 +40,8 @@ impl Writes {
         draft: Result<Draft, ApiError>,
     ) -> Result<Draft, ApiError> {
         let metadata = validation::validate_update(new, old);
-        let schema = validate_change(self.resource.schema(), new, old);
+        let schema = &self.resource.version().version_schema;
+        let schema = schema.validate(new.as_value(), Some(old.as_value()));
         let errors = VersionErrors::new(metadata, schema, self.scale_errors(new));
         self.validate_draft(ctx, new, Some(old), draft, errors)
     }
@@ -89,11 +90,11 @@ impl Writes {
     /// Validates the object in the hub with the hub's schema.
     fn validate_in_hub(&self, hub: &mut HubObject, object: &Object) -> Vec<FieldError> {
         put_metadata(&mut hub.new, object);
-        let schema = self.resource.kind.versions[self.resource.kind.hub].schema();
-        match &hub.old {
-            Some(old) => validate_change(schema, &hub.new, old),
-            None => schema.validate(hub.new.as_value()),
-        }
+        let kind = &self.resource.kind;
+        let old = hub.old.as_ref().map(|old| old.as_value());
+        kind.versions[kind.hub]
+            .version_schema
+            .validate(hub.new.as_value(), old)
     }
 
     /// The strategy of this version or, if it has none, of the hub, with the objects that it reads.
@@ -120,11 +121,6 @@ impl Writes {
     fn invalid(&self, object: &Object, errors: &[FieldError]) -> ApiError {
         ApiError::invalid(self.resource.group_kind(), object.name(), errors)
     }
-}
-
-/// Validates an update with a schema.
-fn validate_change(schema: &Schema, new: &Object, old: &Object) -> Vec<FieldError> {
-    schema.validate_update(new.as_value(), old.as_value())
 }
 
 /// A strategy, and the objects of a write in its version.
