@@ -1,5 +1,7 @@
 //! The metadata of all objects of a kind, as they change, for the graph.
 
+mod counts;
+
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -11,6 +13,7 @@ use apiloom_meta::{JsonPath, OwnerReference};
 use apiloom_storage::Revision;
 use tokio::sync::watch;
 
+pub(super) use self::counts::Counts;
 use super::graph::{Finalizer, Observed, Place, Reference};
 use super::uid::Uid;
 use crate::registry::{Document, Endpoint, ListOptions, RequestContext, WatchEventKind};
@@ -55,14 +58,16 @@ pub(super) struct Reporter {
     pub(super) progress: watch::Sender<Progress>,
     /// The revision that is waited for: once it is reached, the progress says so.
     pub(super) wanted: watch::Receiver<Revision>,
+    pub(super) counts: Arc<Counts>,
 }
 
 impl Reporter {
     /// One whose progress is not used.
-    pub(super) fn unread() -> Self {
+    pub(super) fn unread(counts: Arc<Counts>) -> Self {
         Self {
             progress: watch::Sender::default(),
             wanted: watch::channel(Revision(0)).1,
+            counts,
         }
     }
 
@@ -143,6 +148,7 @@ pub(super) async fn follow(endpoint: Arc<Endpoint>, sink: Arc<dyn Sink>, mut rep
             return;
         }
         if let Some(problem) = problem {
+            reporter.counts.count_failure();
             let resource = endpoint.resource().group_resource();
             tracing::warn!(%resource, %problem, "the garbage collector cannot follow a resource");
         }
@@ -168,6 +174,7 @@ async fn follow_once(
         Ok(events) => events,
         Err(error) => return Some(error.message),
     };
+    reporter.counts.count_watch();
     let cache = endpoint.resource().cache.as_ref();
     let mut revisions = cache.map(|cache| cache.revisions());
     let mut checked = Revision(0);
@@ -188,11 +195,13 @@ async fn follow_once(
             Ok(event) => event,
             Err(error) => return Some(error.message),
         };
+        reporter.counts.set_updated();
         let Some(observed) = observe(endpoint, &event.object) else {
             if event.kind == WatchEventKind::Bookmark
                 && let Some(listed) = listed.take()
             {
                 sink.complete(&def.group, &def.kind, &listed);
+                reporter.counts.count_list(listed.len());
                 reporter.set_reached(events.delivered());
                 reporter.set_complete(true);
             }
@@ -202,10 +211,15 @@ async fn follow_once(
             WatchEventKind::Added | WatchEventKind::Modified => {
                 if let Some(listed) = &mut listed {
                     listed.insert(observed.uid);
+                } else if event.kind == WatchEventKind::Added {
+                    reporter.counts.count_new();
                 }
                 sink.observe(observed);
             }
-            WatchEventKind::Deleted => sink.remove(observed.uid),
+            WatchEventKind::Deleted => {
+                reporter.counts.count_deleted();
+                sink.remove(observed.uid);
+            }
             WatchEventKind::Bookmark => {}
         }
         // A kind that changes all the time is never idle.
@@ -299,6 +313,7 @@ mod tests {
         let mut reporter = Reporter {
             progress: watch::Sender::default(),
             wanted: asked,
+            counts: Arc::default(),
         };
         let mut checked = Revision(0);
         let reached = async {

@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use self::conditions::Content;
-use super::feed::{self, Reporter, Sink};
+use super::feed::{self, Counts, Reporter, Sink};
 use super::graph::Observed;
 use super::requests::{RequestError, Requests, Served};
 use super::uid::Uid;
@@ -73,7 +73,8 @@ pub(super) async fn run(requests: Requests, workers: NonZeroUsize, metrics: &Reg
         tasks.spawn(work(Arc::clone(&controller)));
     }
     let sink: Arc<dyn Sink> = controller;
-    feed::follow(endpoint, sink, Reporter::unread()).await;
+    let counts = Counts::register(metrics, format!("{NAME}/{}", Namespace::PLURAL));
+    feed::follow(endpoint, sink, Reporter::unread(counts)).await;
 }
 
 async fn work(controller: Arc<NamespaceController>) {

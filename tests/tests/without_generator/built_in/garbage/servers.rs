@@ -166,6 +166,18 @@ async fn metrics_say_who_leads_and_what_the_queues_do() {
         text.contains("workqueue_depth{name=\"namespace\"} 0\n"),
         "{text}"
     );
+    // The deletion of the last ConfigMap may be on its way.
+    let of_feed =
+        |name: &str, count: u8| format!("apiloom_informer_objects{{name=\"{name}\"}} {count}");
+    let counts = [
+        of_feed("garbage-collector/configmaps", 0),
+        of_feed("garbage-collector/namespaces", 1),
+        of_feed("namespace-controller/namespaces", 1),
+        "apiloom_informer_lists_total{name=\"garbage-collector/configmaps\"} 1".to_owned(),
+    ];
+    until_counted(&leader, &counts).await;
+    create(&leader, "new", &[]).await;
+    until_counted(&leader, &[of_feed("garbage-collector/configmaps", 1)]).await;
     let families = text.lines().filter(|line| line.starts_with("# TYPE "));
     let mut families: Vec<&str> = families.collect();
     families.sort_unstable();

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use apiloom_client::metrics::Registry;
 use apiloom_meta::kind::SmolStr;
 use apiloom_storage::Revision;
 use tokio::sync::watch;
@@ -11,8 +12,11 @@ use tokio::task::{AbortHandle, JoinSet};
 use super::collector::{Collector, FeedSink};
 use super::progress::Position;
 use crate::registry::{Catalog, Endpoint, EndpointId};
-use crate::server::controllers::feed::{self, Progress, Reporter};
+use crate::server::controllers::feed::{self, Counts, Progress, Reporter};
 use crate::server::controllers::requests::is_followed;
+
+/// The beginning of the names of feeds in metrics.
+const FOLLOWER: &str = "garbage-collector";
 
 /// A running feed.
 struct Feed {
@@ -25,14 +29,16 @@ struct Feed {
 /// The feeds of all kinds.
 pub(super) struct Feeds {
     collector: Arc<Collector>,
+    metrics: Registry,
     running: HashMap<EndpointId, Feed>,
     tasks: JoinSet<()>,
 }
 
 impl Feeds {
-    pub(super) fn new(collector: Arc<Collector>) -> Self {
+    pub(super) fn new(collector: Arc<Collector>, metrics: Registry) -> Self {
         Self {
             collector,
+            metrics,
             running: HashMap::new(),
             tasks: JoinSet::new(),
         }
@@ -70,9 +76,11 @@ impl Feeds {
     fn start(&mut self, endpoint: Arc<Endpoint>) -> Feed {
         let (progress, reported) = watch::channel(Progress::default());
         let (wanted, asked) = watch::channel(Revision(0));
+        let resource = endpoint.resource().group_resource();
         let reporter = Reporter {
             progress,
             wanted: asked,
+            counts: Counts::register(&self.metrics, format!("{FOLLOWER}/{resource}")),
         };
         let position = Position {
             store: Arc::clone(&endpoint.resource().kind.store),

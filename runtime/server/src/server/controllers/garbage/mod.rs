@@ -40,7 +40,7 @@ pub(super) async fn run(requests: Requests, workers: NonZeroUsize, metrics: &Reg
     let collector = Arc::new(Collector::new(requests));
     collector.queue().register_metrics(metrics, QUEUE);
     let mut generations = registry.generations();
-    let mut feeds = Feeds::new(Arc::clone(&collector));
+    let mut feeds = Feeds::new(Arc::clone(&collector), metrics.clone());
     feeds.follow(&registry.catalog());
     // A kind that cannot be listed must not stop the others.
     let _ = tokio::time::timeout(FIRST_LISTS, feeds.complete()).await;
