@@ -8,6 +8,7 @@ mod types;
 use std::collections::{HashMap, HashSet};
 
 use apiloom_model::api::{self, Content, holds_bytes};
+use apiloom_model::names::identifier;
 use apiloom_model::{ApiStruct, ApiType, Code, Name};
 use syn::spanned::Spanned as _;
 use syn::{Attribute, Type};
@@ -538,14 +539,6 @@ fn nameable(name: &str) -> String {
     match name {
         "crate" | "self" | "super" | "Self" => format!("{name}_"),
         _ => name.to_owned(),
-    }
-}
-
-/// The identifier with this name; syn does not know `gen`, a keyword since edition 2024.
-fn identifier(name: &str) -> String {
-    match syn::parse_str::<syn::Ident>(name) {
-        Ok(_) if name != "gen" => name.to_owned(),
-        _ => format!("r#{name}"),
     }
 }
 

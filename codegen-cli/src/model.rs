@@ -1,5 +1,6 @@
 //! The generator's model of a package: plain data, sorted, without tokens or locations. `apiloom model` prints it.
 
+use apiloom_model::names::identifier;
 use serde::Serialize;
 
 /// A package with its groups and kinds.
@@ -79,7 +80,7 @@ impl Model {
     /// The same model with the paths of types as another crate names them.
     pub(crate) fn named_by_another_crate(&self) -> Model {
         let mut model = self.clone();
-        let krate = self.crate_name.clone();
+        let krate = identifier(&self.crate_name);
         let kinds = model.groups.iter_mut().flat_map(|group| &mut group.kinds);
         for kind in kinds {
             let methods = kind.client.methods.iter_mut();

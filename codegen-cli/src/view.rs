@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use apiloom_meta::kind::ProtoFile;
+use apiloom_model::names::identifier;
 
 pub(crate) use self::apply::ApplyView;
 pub(crate) use self::clientset::{ClientsetView, method_of_only_group, method_of_resource};
@@ -276,7 +277,7 @@ impl ClientModView {
 
 impl MainView {
     pub(crate) fn new(model: &Model, settings: &Settings) -> MainView {
-        let krate = rust_path(&model.crate_name);
+        let krate = identifier(&model.crate_name);
         let install = format!("::{krate}::generated::install");
         MainView {
             package: model.package.clone(),
@@ -544,14 +545,6 @@ fn scalar(text: &str) -> String {
 /// A Rust string literal.
 fn literal(text: &str) -> String {
     proc_macro2::Literal::string(text).to_string()
-}
-
-/// A crate's name as a path segment: keywords become raw.
-fn rust_path(name: &str) -> String {
-    match syn::parse_str::<syn::Ident>(name) {
-        Ok(_) => name.to_owned(),
-        Err(_) => format!("r#{name}"),
-    }
 }
 
 #[cfg(test)]

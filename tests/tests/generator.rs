@@ -241,6 +241,12 @@ fn forms_are_generated_as_committed() {
     check_golden("forms");
 }
 
+// Its package, modules, fields, plurals and indexes are called as keywords.
+#[test]
+fn keywords_are_generated_as_committed() {
+    check_golden("gen");
+}
+
 /// All files of a folder, by their paths in it.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, String> {
     let all = files(folder).into_iter().map(|path| {

@@ -21,6 +21,10 @@ const WITH_KUBE: &str = "kube-zoo";
 const CLIENTS: &str = "zoo-client";
 const USER: &str = "client-user";
 
+/// A package whose names are keywords, and its clients.
+const KEYWORDS: &str = "gen";
+const KEYWORD_CLIENTS: &str = "gen-client";
+
 /// A workspace with all of them, so that one build has all dependencies.
 struct Workspace {
     _root: tempfile::TempDir,
@@ -41,24 +45,41 @@ impl Workspace {
         };
         new(&[PLAIN]);
         new(&[WITH_KUBE, "--kube"]);
-        let mut generate = Command::new(apiloom);
-        generate.args(["generate", "--fast", WITH_KUBE, "--client-crate", CLIENTS]);
-        workspace.run(&mut generate);
-        workspace.copy_user();
-        let members = [PLAIN, WITH_KUBE, CLIENTS, USER];
+        workspace.copy_fixtures();
+        for (package, clients) in [(WITH_KUBE, CLIENTS), (KEYWORDS, KEYWORD_CLIENTS)] {
+            let mut generate = Command::new(apiloom);
+            generate.args(["generate", "--fast", package, "--client-crate", clients]);
+            workspace.run(&mut generate);
+        }
+        let members = [PLAIN, WITH_KUBE, CLIENTS, KEYWORDS, KEYWORD_CLIENTS, USER];
         let members = format!("[workspace]\nresolver = \"3\"\nmembers = {members:?}\n");
         std::fs::write(workspace.folder.join("Cargo.toml"), members).unwrap();
         workspace
     }
 
-    /// Copies the program that uses the clients.
-    fn copy_user(&self) {
-        let runtime = repository().join("runtime");
-        let from = repository().join("tests/fixtures/client-user");
-        for file in ["Cargo.toml", "src/lib.rs", "tests/user.rs"] {
+    /// Copies the program that uses the clients, and the package of keywords.
+    fn copy_fixtures(&self) {
+        let fixtures = repository().join("tests/fixtures");
+        let files = ["Cargo.toml", "src/lib.rs", "tests/user.rs"];
+        self.copy(&fixtures.join("client-user"), USER, &files);
+        let files = [
+            "Cargo.toml",
+            "src/async.rs",
+            "src/gen.rs",
+            "src/gen/try.rs",
+            "src/lib.rs",
+        ];
+        self.copy(&fixtures.join("generator/gen"), KEYWORDS, &files);
+    }
+
+    /// Copies files of a package, which becomes a member and depends on the real runtime.
+    fn copy(&self, from: &Path, name: &str, files: &[&str]) {
+        let runtime = format!("{:?}", repository().join("runtime"));
+        for file in files {
             let text = std::fs::read_to_string(from.join(file)).unwrap();
-            let text = text.replace("\"APILOOM\"", &format!("{runtime:?}"));
-            let to = self.folder.join(USER).join(file);
+            let text = text.replace("\"../runtime\"", &runtime);
+            let text = text.replace("\n[workspace]\n", "");
+            let to = self.folder.join(name).join(file);
             std::fs::create_dir_all(to.parent().unwrap()).unwrap();
             std::fs::write(to, text).unwrap();
         }
@@ -117,7 +138,8 @@ fn start(controller: &Path, kubeconfig: &Path) -> Running {
 async fn new_packages_work_at_once() {
     let apiloom = build("apiloom");
     let packages = Workspace::new(&apiloom);
-    packages.run(Command::new("cargo").args(["fmt", "--all", "--check"]));
+    let formatted = ["fmt", "--check", "--package", PLAIN, "--package", WITH_KUBE];
+    packages.run(Command::new("cargo").args(formatted));
 
     packages.run(Command::new(&apiloom).args(["generate", PLAIN]));
     // Its clients, informers and fake, and the types for kube-rs: the server of the other one would be the same.
@@ -128,10 +150,12 @@ async fn new_packages_work_at_once() {
             .args(["--client-crate", CLIENTS]),
     );
     let test = ["test", "--offline", "--quiet", "--workspace", "--test", "*"];
+    // It has no tests; its main names the package.
+    let test = [&test[..], &["--bin", "gen-server"]].concat();
     let tested = packages.run(&mut packages.cargo(&test));
     let passed = tested.matches("1 passed; 0 failed").count();
     assert_eq!(passed, 3, "{tested}");
-    assert!(tested.contains("3 passed; 0 failed"), "{tested}");
+    assert!(tested.contains("4 passed; 0 failed"), "{tested}");
     packages.run(Command::new(&apiloom).args(["generate", PLAIN, "--check"]));
 
     let binaries = packages.folder.join("target/debug");

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use apiloom_model::kind::{Release, Verb};
+use apiloom_model::names::identifier;
 use apiloom_model::{Group, Kind, Scope};
 
 use crate::collect::{Declarations, Declared};
@@ -174,12 +175,7 @@ pub(super) fn rust_path(
         let module = krate.module(module).path.iter().cloned();
         module.chain([item.to_owned()]).collect()
     });
-    let names = names
-        .into_iter()
-        .map(|name| match syn::parse_str::<syn::Ident>(&name) {
-            Ok(_) => name,
-            Err(_) => format!("r#{name}"),
-        });
+    let names = names.into_iter().map(|name| identifier(&name));
     let path: Vec<String> = std::iter::once("crate".to_owned()).chain(names).collect();
     path.join("::")
 }

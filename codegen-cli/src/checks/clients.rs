@@ -2,6 +2,7 @@
 //! that generated code cannot name.
 
 use apiloom_model::kind::{Index, Method, MethodVerb};
+use apiloom_model::names::identifier;
 use apiloom_model::{Code, Kind, SourceSpan};
 use syn::{Fields, GenericArgument, Item, PathArguments, Type};
 
@@ -254,11 +255,7 @@ impl<'a> Checker<'a> {
                     problem.help("make it public: generated code reads it"),
                 ));
             }
-            let ident = if name.raw {
-                format!("r#{}", name.text)
-            } else {
-                name.text.clone()
-            };
+            let ident = identifier(&name.text);
             if number + 1 == count {
                 value = if is_option {
                     format!("{value}.map(|value| &value.{ident})")

@@ -1,6 +1,7 @@
 //! The names of a new package: checked, or made of others.
 
 use apiloom_meta::names::dns_subdomain;
+use apiloom_model::names::is_identifier;
 
 /// Maximum length of a package's name, which is a label of its group.
 const MAX_NAME: usize = 63;
@@ -72,7 +73,7 @@ pub(super) fn check_package(name: &str, with_kube: bool) -> Result<(), String> {
             suggestion(name)
         ));
     }
-    let is_keyword = syn::parse_str::<syn::Ident>(&name.replace('-', "_")).is_err();
+    let is_keyword = !is_identifier(&name.replace('-', "_"));
     let is_taken = TAKEN.contains(&name)
         || name.starts_with("apiloom-")
         || (with_kube && TAKEN_WITH_KUBE.contains(&name));
@@ -144,7 +145,7 @@ pub(super) fn check_kind(kind: &str) -> Result<(), String> {
     let is_good = kind.starts_with(|c: char| c.is_ascii_uppercase())
         && kind.chars().all(|c| c.is_ascii_alphanumeric())
         && kind.len() <= MAX_NAME
-        && syn::parse_str::<syn::Ident>(kind).is_ok();
+        && is_identifier(kind);
     if !is_good {
         return Err(format!(
             "`{kind}` cannot be the name of a kind: it must begin with an upper case letter, have only letters and \
@@ -193,6 +194,7 @@ mod tests {
         check(&check_package("zoö", false), "help: --name zo");
         check(&check_package(&"a".repeat(64), false), "at most 63");
         check(&check_package("async", false), "a keyword of Rust");
+        check(&check_package("gen", false), "such as `gen-api`");
         check(&check_package("tokio", false), "the name of another crate");
         check(
             &check_package("apiloom-meta", false),

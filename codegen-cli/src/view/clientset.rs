@@ -1,5 +1,6 @@
 //! The view of `clientset.rs`: clients and informers of all kinds, by group and version.
 
+use apiloom_model::names;
 use serde::Serialize;
 
 use super::{api_version, first_label, group_word, snake_case};
@@ -157,12 +158,7 @@ pub(super) fn camel_case(name: &str) -> String {
 
 /// The name of a method for a resource.
 pub(crate) fn method_of_resource(plural: &str) -> String {
-    let name = plural.replace('-', "_");
-    match syn::parse_str::<syn::Ident>(&name) {
-        Ok(_) => name,
-        // A keyword.
-        Err(_) => format!("r#{name}"),
-    }
+    names::identifier(&plural.replace('-', "_"))
 }
 
 fn client_methods(kind: &Kind) -> Vec<ClientMethod> {

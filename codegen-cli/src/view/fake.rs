@@ -1,5 +1,6 @@
 //! The view of `fake.rs`: clients with a server of their own, for tests.
 
+use apiloom_model::names::identifier;
 use serde::Serialize;
 
 use crate::model::Model;
@@ -19,7 +20,7 @@ impl FakeView {
 
     /// In a package with the clients of another one.
     pub(crate) fn of_another_crate(model: &Model) -> FakeView {
-        let own = &model.crate_name;
+        let own = identifier(&model.crate_name);
         let path = |name: &str| format!("::{own}::{name}");
         Self::with_paths(model, &path("generated::install"), &path("configure"))
     }

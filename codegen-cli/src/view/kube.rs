@@ -1,5 +1,6 @@
 //! The view of `kube.rs`: types for kube-rs, by group and version.
 
+use apiloom_model::names::identifier;
 use serde::Serialize;
 
 use super::api_version;
@@ -50,7 +51,7 @@ impl KubeView {
 impl KubeKind {
     fn new(kind: &Kind) -> KubeKind {
         KubeKind {
-            name: kind.kind.clone(),
+            name: identifier(&kind.kind),
             rust_type: kind.rust_type.clone(),
             scope: if kind.namespaced {
                 "NamespaceResourceScope"

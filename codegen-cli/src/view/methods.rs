@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use apiloom_model::names::identifier;
 use serde::Serialize;
 
 use super::clientset::{camel_case, version_method, versions_with_kinds};
@@ -221,7 +222,7 @@ impl IndexesView {
         let indexes = found.into_iter().map(|(name, kinds)| IndexView {
             name: name.to_owned(),
             literal: literal(name),
-            rust_name: camel_case(&name.replace('-', "_")),
+            rust_name: identifier(&camel_case(&name.replace('-', "_"))),
             kinds: kinds
                 .into_iter()
                 .map(|(kind, index)| IndexedKind {

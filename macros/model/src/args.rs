@@ -7,6 +7,7 @@ use syn::{Attribute, Expr, ExprLit, Lit, Member, Meta, RangeLimits, Token};
 
 use crate::diagnostics::DiagnosticId as Id;
 use crate::keys::{self, Target};
+use crate::names::is_identifier;
 use crate::values::{Bounds, FieldRef, SelectableField};
 use crate::{Code, Diagnostics, Name, SourceSpan, Spanned, is_attribute};
 
@@ -279,7 +280,7 @@ fn keywords_in(tokens: &TokenStream) -> Vec<Ident> {
             let before = at.checked_sub(1).and_then(|at| trees.get(at));
             let is_name = is_punct(before, ".")
                 || is_punct(before, ",=") && is_punct(trees.get(at + 1), ",.");
-            let is_keyword = syn::parse_str::<Ident>(&word.to_string()).is_err();
+            let is_keyword = !is_identifier(&word.to_string());
             let has_raw_form = !["self", "Self", "super", "crate", "_"]
                 .iter()
                 .any(|other| word == other);

@@ -1,5 +1,19 @@
 //! Derives names from names: JSON names, plurals. In one place, so that server, client and manifests agree.
 
+/// Whether a name can be written as an identifier, in each edition. syn does not know `gen`, a keyword since edition 2024.
+pub fn is_identifier(name: &str) -> bool {
+    name != "gen" && syn::parse_str::<syn::Ident>(name).is_ok()
+}
+
+/// The identifier for a name: a keyword is written raw, or with an underscore if it has no raw form.
+pub fn identifier(name: &str) -> String {
+    match name {
+        "crate" | "self" | "super" | "Self" => format!("{name}_"),
+        _ if is_identifier(name) => name.to_owned(),
+        _ => format!("r#{name}"),
+    }
+}
+
 /// The JSON name of a Rust field: `creation_timestamp` is `creationTimestamp`, as serde's `camelCase` has it.
 pub fn json_name(field: &str) -> String {
     let mut out = String::with_capacity(field.len());
@@ -66,6 +80,20 @@ fn regular_plural(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn identifiers_are_raw_or_have_an_underscore() {
+        let check = |name: &str, expected: &str| assert_eq!(identifier(name), expected);
+        check("flunders", "flunders");
+        for name in ["async", "box", "dyn", "gen", "macro", "try", "type"] {
+            check(name, &format!("r#{name}"));
+            assert!(!is_identifier(name));
+        }
+        for name in ["crate", "self", "Self", "super"] {
+            check(name, &format!("{name}_"));
+            assert!(!is_identifier(name));
+        }
+    }
 
     #[test]
     fn json_names_are_camel_case() {

@@ -5,6 +5,7 @@ use super::{FieldRef, Index, Kind, Method, MethodVerb, Subresource, Verb};
 use crate::args::Arg;
 use crate::diagnostics::DiagnosticId as Id;
 use crate::keys::Target;
+use crate::names::is_identifier;
 use crate::words::look_up;
 use crate::{Diagnostics, Name, Spanned};
 
@@ -209,12 +210,9 @@ fn read_verb(arg: &Arg, d: &mut Diagnostics) -> Option<Spanned<MethodVerb>> {
 /// Checks the name of a function of a client.
 fn check_function(name: &Spanned<String>, d: &mut Diagnostics) -> bool {
     let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    // A keyword since edition 2024, which syn does not know.
-    let is_new_keyword = name.value == "gen";
     let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(is_inner)
-        && !is_new_keyword
-        && syn::parse_str::<syn::Ident>(name).is_ok();
+        && is_identifier(name);
     if !is_name {
         bad_name(
             "name of a method",
