@@ -64,6 +64,7 @@ impl Schema {
         Self {
             root,
             has_singles: false,
+            has_embedded: true,
             document: None,
         }
     }
@@ -89,10 +90,10 @@ impl Schema {
         root.index();
         attach::check_defaults(&root, "", &mut builder.problems.lines);
         if builder.problems.lines.is_empty() {
-            let has_singles = has_singles(&root);
             Ok(Self {
+                has_singles: has_singles(&root),
+                has_embedded: has_embedded(&root),
                 root,
-                has_singles,
                 document: None,
             })
         } else {
@@ -103,10 +104,17 @@ impl Schema {
 
 /// Whether there is a number of format `float` here or below.
 pub(super) fn has_singles(node: &Node) -> bool {
+    node.format.as_deref() == Some("float") || parts(node).any(has_singles)
+}
+
+/// Whether there is an embedded object here or below.
+pub(super) fn has_embedded(node: &Node) -> bool {
+    node.embedded_resource || parts(node).any(has_embedded)
+}
+
+/// The nodes of the parts of a value.
+fn parts(node: &Node) -> impl Iterator<Item = &Node> {
     let properties = node.properties.iter().map(|property| &*property.node);
     let others = [node.items.as_deref(), node.additional.as_deref()];
-    node.format.as_deref() == Some("float")
-        || properties
-            .chain(others.into_iter().flatten())
-            .any(has_singles)
+    properties.chain(others.into_iter().flatten())
 }

@@ -22,7 +22,7 @@ pub(super) use self::defaults::{default_errors, has_unknown_fields, metadata_err
 pub(super) use self::publish::{v2, v3};
 pub(super) use self::validate::validate;
 
-use super::constructors::has_singles;
+use super::constructors::{has_embedded, has_singles};
 use super::{Schema, SchemaErrors};
 
 impl Schema {
@@ -62,6 +62,7 @@ impl Schema {
         let root = build::root(document).map_err(SchemaErrors)?;
         Ok(Self {
             has_singles: has_singles(&root),
+            has_embedded: has_embedded(&root),
             root,
             document: Some(json),
         })

@@ -91,6 +91,8 @@ pub use self::plain_text::plain_text;
 pub struct Schema {
     root: Node,
     has_singles: bool,
+    #[cfg(feature = "schema")]
+    has_embedded: bool,
     /// The JSON of the `openAPIV3Schema` of a custom resource.
     #[cfg(feature = "schema")]
     document: Option<Bytes>,
@@ -113,6 +115,12 @@ pub struct SchemaErrors(pub Vec<String>);
 impl Schema {
     pub(crate) fn root(&self) -> &Node {
         &self.root
+    }
+
+    /// Whether documents may embed objects with metadata.
+    #[cfg(feature = "schema")]
+    pub(crate) fn has_embedded(&self) -> bool {
+        self.has_embedded
     }
 
     /// Whether it has a 32-bit float field. Documents have 64-bit floats; such a number, if it is parsed directly from

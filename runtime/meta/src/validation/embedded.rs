@@ -24,7 +24,9 @@ use crate::schema::node::{Child, Node};
 /// ```
 pub fn embedded_errors(schema: &Schema, document: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    walk(schema.root(), document, &FieldPath::root(), &mut errors);
+    if schema.has_embedded() {
+        walk(schema.root(), document, &FieldPath::root(), &mut errors);
+    }
     errors
 }
 

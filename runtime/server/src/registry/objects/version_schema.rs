@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use apiloom_cel::Rules;
 use apiloom_meta::kind::{ResourceDef, SchemaSource};
 use apiloom_meta::schema::Schema;
+use apiloom_meta::validation::embedded_errors;
 use apiloom_meta::{ApiError, FieldError, FieldPath};
 use serde_json::Value;
 
@@ -64,14 +65,15 @@ impl VersionSchema {
         &self.checked().schema
     }
 
-    /// The errors of a new document, or of a change of an old one: those of the schema, then those of its rules. Rules are
-    /// not evaluated for a document with errors of a kind that would only be repeated.
+    /// The errors of a new document, or of a change of an old one: those of the schema, those of the metadata of embedded
+    /// objects, which is validated even if it is unchanged, then those of the schema's rules. Rules are not evaluated for a document with errors of a kind that would only be repeated.
     pub(crate) fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let checked = self.checked();
         let mut errors = match old {
             Some(old) => checked.schema.validate_update(new, old),
             None => checked.schema.validate(new),
         };
+        errors.extend(embedded_errors(&checked.schema, new));
         let rules = checked.rules.get_or_init(|| compile(&checked.schema).0);
         if let Some(rules) = rules {
             if apiloom_cel::blocks_rules(&errors) {

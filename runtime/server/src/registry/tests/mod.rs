@@ -16,6 +16,7 @@ mod decode;
 mod decoded_once;
 mod delete;
 mod derived;
+mod embedded;
 mod emulation;
 mod graceful;
 mod list;
