@@ -14,7 +14,7 @@ use super::super::pattern::Pattern;
 use super::super::problems::{Problems, join};
 use super::super::recursion::PRESERVE;
 use super::digest::{Digests, WITHOUT_EFFECT};
-use super::metadata::{prune_declared, prune_metadata};
+use super::metadata::{prune_declared, prune_default};
 
 /// The rules for the fields of every object, in their order.
 const OF_EVERY_OBJECT: [&str; 3] = ["apiVersion", "kind", "metadata"];
@@ -198,7 +198,7 @@ impl Builder {
             add_fields_of_every_object(&mut node);
         }
         if let Some(mut default) = node.default.take() {
-            prune_metadata(&node, &mut default);
+            prune_default(&node, &mut default);
             node.default = Some(default);
         }
         node

@@ -1,27 +1,30 @@
-//! Prunes the defaults for the metadata of embedded objects.
+//! Prunes defaults when a schema is built, in particular those of the metadata of embedded objects.
 
 use serde_json::Value;
 
-use super::super::default::prune;
+use super::super::default::{drops_null, prune};
 use super::super::node::{Child, Node};
 
-/// Drops the fields of a default that ObjectMeta does not have, as kube-apiserver does when it serves a definition.
-pub(super) fn prune_metadata(node: &Node, default: &mut Value) {
+/// Drops the fields of a default that ObjectMeta does not have, as kube-apiserver does when it serves a definition, and
+/// nulls that would be dropped from an object. Other unknown fields are refused in a definition; those of the metadata
+/// of an embedded object are not known here.
+pub(super) fn prune_default(node: &Node, default: &mut Value) {
     if !node.is_custom {
         return prune(node, default);
     }
     match default {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                if let Child::Node(below) = node.child(name) {
-                    prune_metadata(below, value);
-                }
+        Value::Object(fields) => fields.retain(|name, value| match node.child(name) {
+            Child::Node(below) if value.is_null() && drops_null(below) => false,
+            Child::Node(below) => {
+                prune_default(below, value);
+                true
             }
-        }
+            Child::Free | Child::Unknown => true,
+        }),
         Value::Array(items) => {
             for item in items {
                 if let Some(below) = &node.items {
-                    prune_metadata(below, item);
+                    prune_default(below, item);
                 }
             }
         }

@@ -104,6 +104,16 @@ fn metadata_of_embedded_objects_has_defaults() {
 }
 
 #[test]
+fn defaults_have_no_nulls_that_would_be_dropped() {
+    let schema = schema(
+        &json!({"a": {"type": "object", "default": {"m": {"k": null}}, "properties": {
+        "m": {"type": "object", "additionalProperties": {"x-kubernetes-preserve-unknown-fields": true}}}}}),
+    );
+    let (value, _) = stored(&schema, &json!({}));
+    assert_eq!(value, json!({"a": {"m": {}}}));
+}
+
+#[test]
 fn defaults_have_no_unknown_metadata() {
     let whole = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "n", "unknown": 1}});
     let embedded = |rest: Value| {
