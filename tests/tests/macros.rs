@@ -8,6 +8,8 @@
 
 #[path = "macros/bytes.rs"]
 mod bytes;
+#[path = "macros/cel.rs"]
+mod cel;
 #[path = "macros/conversion.rs"]
 mod conversion;
 #[path = "macros/crate_path.rs"]

@@ -10,7 +10,8 @@ mod types;
 pub use crate::values::{Bounds, ProtoMessage, ProtoNumber};
 pub use parse::parse_api;
 pub(crate) use parse::{parse_struct, read_struct};
-pub use rules::{ListTopology, MapTopology, PatchRule, Rules, Transition};
+pub(crate) use rules::read_cel;
+pub use rules::{CelRule, ListTopology, MapTopology, PatchRule, Rules, Transition};
 pub use types::{Leaf, holds_bytes, leaf};
 
 use crate::{Code, Name, SourceSpan, Spanned};

@@ -1,5 +1,7 @@
 //! Parses `key`, `key = value` and `key(..)`, and continues after an error so that all errors of an item are reported.
 
+mod text;
+
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};

@@ -25,6 +25,7 @@ pub(crate) enum Target {
     Keys,
     Bounds,
     Patch,
+    Cel,
     Union,
     Convert,
     FieldConvert,
@@ -59,6 +60,7 @@ impl Target {
             Self::Keys => "keys(..)",
             Self::Bounds => "len(..), bytes(..), items(..), props(..) and range(..)",
             Self::Patch => "patch(..)",
+            Self::Cel => "cel(..)",
             Self::Union => "union(..)",
             Self::Convert => "convert(..) on a type",
             Self::FieldConvert => "convert(..) on a field",
@@ -81,7 +83,7 @@ pub(crate) struct Key {
 }
 
 use Target::{
-    Bounds, Column, Connect, Convert, Deletion, Each, Enum, Field, FieldConvert, Group, Index,
+    Bounds, Cel, Column, Connect, Convert, Deletion, Each, Enum, Field, FieldConvert, Group, Index,
     Keys, Lifecycle, Method, Newtype, Patch, ProtoField, ProtoKind, ProtoType, Resource, Scale,
     Struct, Subresource, Union, Variant, Verbs,
 };
@@ -228,7 +230,6 @@ const KEYS: &[Key] = &[
     later("labels", &[Resource]),
     later("annotations", &[Resource]),
     later("model", &[Resource]),
-    later("cel", &[Resource]),
     later("gate", &[Resource]),
     later("warning", &[Lifecycle]),
     // #[api]
@@ -261,6 +262,7 @@ const KEYS: &[Key] = &[
     key("update", &[Field]),
     key("monotonic", &[Field]),
     many("custom", &[], &[Struct, Enum, Field, Each, Newtype]),
+    many("cel", &[], &[Resource, Struct, Enum, Field, Each, Newtype]),
     key("union", &[Struct]),
     key("member", &[Field]),
     key("unknown", &[Variant]),
@@ -284,6 +286,11 @@ const KEYS: &[Key] = &[
     key("replace", &[Patch]),
     key("retain_keys", &[Patch]),
     key("key", &[Patch]),
+    key("message", &[Cel]),
+    key("message_expression", &[Cel]),
+    key("reason", &[Cel]),
+    alias("path", &["field_path"], &[Cel]),
+    alias("optional_old", &["optional_old_self"], &[Cel]),
     key("tag", &[Union]),
     key("allow_none", &[Union]),
     key("peer", &[Convert]),
@@ -294,7 +301,7 @@ const KEYS: &[Key] = &[
     key("drop", &[FieldConvert]),
     key("default", &[FieldConvert]),
     later("union", &[Enum]),
-    later("cel", API),
+    later("cel", &[Variant, Keys]),
     later("gate", API),
     later("if_gate", API),
     later("unless_gate", API),

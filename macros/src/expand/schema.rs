@@ -28,7 +28,7 @@ pub(crate) fn of_struct(model: &ApiStruct) -> TokenStream {
         .map(|union| union_keyword(union, &model.fields));
     let optional: Vec<&String> = optional.collect();
     let optional = (!optional.is_empty()).then(|| keyword("Optional", &quote!(&[#(#optional),*])));
-    let rules = keywords(&quote!(#this), &model.rules, &[], false);
+    let rules = keywords(&quote!(#this), &model.rules, &model.fields, false);
     let order = order_keyword(order);
     quote!(&[#order #optional #union #rules])
 }
@@ -256,12 +256,44 @@ fn keywords(ty: &TokenStream, rules: &Rules, siblings: &[Field], in_base64: bool
             &quote!(&[#(#transitions),*]),
         ));
     }
+    out.extend(validations(rules, siblings));
     out.extend(topology(ty, rules));
     if let Some(note) = &rules.deprecated {
         out.extend(keyword("Deprecated", &note.to_token_stream()));
     }
     out.extend(nested(ty, rules, in_base64));
     out
+}
+
+/// The rules in CEL.
+fn validations(rules: &Rules, fields: &[Field]) -> Option<TokenStream> {
+    if rules.cel.is_empty() {
+        return None;
+    }
+    let entries = rules.cel.iter().map(|rule| {
+        let entry = |name: &str, text: Option<&str>| text.map(|text| quote!(#name: #text,));
+        let text = &rule.rule.value;
+        let message = entry("message", rule.message.as_deref());
+        let expression = entry("messageExpression", rule.message_expression.as_deref());
+        let reason = entry("reason", rule.reason);
+        let path = rule.path.as_ref().map(|name| {
+            let name = json_name_of(name, fields);
+            if name.contains(['.', '[', ']', '\'']) {
+                format!("['{}']", name.replace('\'', "\\'"))
+            } else {
+                format!(".{name}")
+            }
+        });
+        let path = entry("fieldPath", path.as_deref());
+        let old = rule
+            .has_optional_old
+            .then(|| quote!("optionalOldSelf": true,));
+        quote!({ "rule": #text, #message #expression #reason #path #old })
+    });
+    Some(computed(
+        "x-kubernetes-validations",
+        &quote!(::apiloom::codegen::serde_json::json!([#(#entries),*])),
+    ))
 }
 
 /// A bound of a number, with the type of the number.

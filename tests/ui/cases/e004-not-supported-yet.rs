@@ -6,7 +6,6 @@ use apiloom::prelude::*;
     group = "example.com",
     version = "v1",
     namespaced,
-    cel("true"),
     gate = "X",
     strategy = S,
     rbac(aggregate_to = [view]),
@@ -23,7 +22,6 @@ pub struct Thing {
 #[apiloom::api]
 pub struct Part {
     #[api(
-        cel("true"),
         gate = "X",
         if_gate("X", required),
         unless_gate("X", required),

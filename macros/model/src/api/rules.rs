@@ -1,7 +1,10 @@
 //! The rules that `#[api(..)]` can put on a value.
 
+mod cel;
 mod read;
 
+pub use cel::CelRule;
+pub(crate) use cel::read_cel;
 pub(crate) use read::{literal, read_rule, settle_patch_key};
 
 use crate::values::Bounds;
@@ -56,6 +59,8 @@ pub struct Rules {
     pub update: Vec<Transition>,
     /// Checks written by the user: `fn(&T, &FieldPath) -> Vec<FieldError>`.
     pub custom: Vec<Code>,
+    /// Rules in CEL.
+    pub cel: Vec<CelRule>,
     /// How a list merges.
     pub list: Option<ListTopology>,
     /// How a map or a struct merges.

@@ -133,13 +133,37 @@ fn conversions_are_read_from_type_and_field() {
 #[test]
 fn all_errors_of_an_item_are_reported_at_once() {
     let (_, errors) = read(
-        "#[api(immutable)] struct A { #[api(requred)] a: String, #[api(cel(\"x\"), len = 3)] b: String }",
+        "#[api(immutable)] struct A { #[api(requred)] a: String, #[api(gate = \"x\", len = 3)] b: String }",
     );
     let ids: Vec<&str> = errors
         .iter()
         .map(|error| &error[error.len() - 6..])
         .collect();
     assert_eq!(ids, ["[E003]", "[E002]", "[E004]", "[E007]"], "{errors:#?}");
+}
+
+#[test]
+fn rules_in_cel_are_read() {
+    let model = structure(
+        "#[api(cel(\"self.min <= self.max\", message = \"min is above max\", path = min, reason = forbidden))]
+         struct A { #[api(cel = \"self > 0\", cel(\"self >= oldSelf\", optional_old))] min: i32, max: i32 }",
+    );
+    let rule = &model.rules.cel[0];
+    assert_eq!(rule.rule.value, "self.min <= self.max");
+    assert_eq!(rule.message.as_deref(), Some("min is above max"));
+    assert_eq!(rule.reason, Some("FieldValueForbidden"));
+    assert!(rule.path.as_ref().is_some_and(|path| path.text == "min"));
+    let rules = &model.fields[0].rules.cel;
+    assert_eq!((rules.len(), rules[1].has_optional_old), (2, true));
+    check_errors(
+        "#[api(cel)] struct A { #[api(cel(x))] a: i32, #[api(cel(\"x\" \"y\"))] b: i32, #[api(cel(\"x\", reason = bad))] c: i32 }",
+        &[
+            "`cel` is written `cel = \"..\"` [E006]",
+            "`cel` is written `cel(\"..\")` [E006]",
+            "expected `,` [E001]",
+            "unknown reason `bad` [E008]",
+        ],
+    );
 }
 
 /// Checks that the errors of an item are exactly these.

@@ -10,7 +10,7 @@ use super::{
     Column, ColumnSource, ColumnType, Deletion, FieldRef, Index, Kind, Lifecycle, Method,
     NameFormat, Query, Release, Scope, SelectableField, Subresource, Verb,
 };
-use crate::api::{ApiStruct, parse_api, parse_struct, read_struct};
+use crate::api::{ApiStruct, parse_api, parse_struct, read_cel, read_struct};
 use crate::args::{self, Arg, Args, string_or_path};
 use crate::crate_path;
 use crate::diagnostics::DiagnosticId as Id;
@@ -54,6 +54,10 @@ fn parse(item: &DeriveInput, form: Form, d: &mut Diagnostics) -> Option<Kind> {
     }
     let mut root = parse_struct(item, form, d)?;
     check_root(&root, d);
+    let rules = args.iter().filter(|arg| arg.key == "cel");
+    root.rules
+        .cel
+        .extend(rules.filter_map(|arg| read_cel(arg, d)));
     let declared = std::mem::take(&mut keys.subresources);
     let subresources = subresource::settle(declared, &mut root, item, form, d);
     keys.into_kind(root, subresources, span, &args, d)

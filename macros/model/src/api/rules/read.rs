@@ -2,6 +2,7 @@
 
 use syn::{Expr, Lit, UnOp};
 
+use super::cel::read_cel;
 use super::{ListTopology, MapTopology, PatchRule, Rules, Transition};
 use crate::args::Arg;
 use crate::diagnostics::DiagnosticId as Id;
@@ -71,6 +72,7 @@ pub(crate) fn read_rule(rules: &mut Rules, arg: &Arg, d: &mut Diagnostics) {
         "monotonic" if arg.flag(d) => rules.update.push(Transition::Monotonic),
         "update" => read_update(rules, arg, d),
         "custom" => rules.custom.extend(arg.code(d)),
+        "cel" => rules.cel.extend(read_cel(arg, d)),
         "list" => rules.list = read_list(arg, d),
         "map" => rules.map = read_map(arg, d),
         "patch" => rules.patch = read_patch(arg, d),
