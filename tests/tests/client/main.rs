@@ -12,6 +12,7 @@ mod over_tls;
 mod sockets;
 mod stream_limit;
 mod verbs;
+mod watch_ends;
 
 use apiloom::server::{Backend, Builder, Config, InProcess, Server};
 use apiloom_client::Client;

@@ -14,17 +14,20 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use parking_lot::Mutex;
 
+use super::derived::MetadataOf;
 use super::informer::{Informer, InformerBuilder, SyncError};
 use super::reflector::ServerTraits;
 use super::resource_source::ResourceSource;
+use super::source::ListWatch;
 use super::strip::Strip;
 use crate::client::{
     AllNamespaces, ApiObject, ApiResource, Client, Cluster, Kind, Namespaced, ResourceClient, Scope,
 };
+use crate::dynamic::PartialObjectMetadata;
 use crate::metrics::Registry;
 
 /// What makes two informers the same.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Identity {
     /// The type that objects are decoded as.
     object: TypeId,
@@ -41,6 +44,8 @@ trait AnyInformer: Any + Send + Sync {
     fn wait_for_sync(&self, limit: Duration) -> BoxFuture<'_, Result<(), SyncError>>;
     fn shutdown(&self) -> BoxFuture<'_, ()>;
     fn register_metrics(&self, registry: &Registry);
+    /// The metadata of its objects, for another informer.
+    fn metadata(&self) -> Arc<dyn ListWatch<PartialObjectMetadata>>;
 }
 
 impl<K: ApiObject> AnyInformer for Informer<K> {
@@ -56,6 +61,17 @@ impl<K: ApiObject> AnyInformer for Informer<K> {
     fn register_metrics(&self, registry: &Registry) {
         Informer::register_metrics(self, registry);
     }
+    fn metadata(&self) -> Arc<dyn ListWatch<PartialObjectMetadata>> {
+        Arc::new(MetadataOf(self.clone()))
+    }
+}
+
+/// An informer that was made.
+#[derive(Clone)]
+struct Known {
+    informer: Arc<dyn AnyInformer>,
+    /// Whether it shows the objects as the server has them: the program has not changed its settings.
+    is_plain: bool,
 }
 
 fn downcast<K: ApiObject>(informer: &Arc<dyn AnyInformer>) -> Option<Informer<K>> {
@@ -86,13 +102,16 @@ impl std::error::Error for SyncErrors {}
 struct Shared {
     client: Client,
     server: ServerTraits,
-    informers: Mutex<HashMap<Identity, Arc<dyn AnyInformer>>>,
+    informers: Mutex<HashMap<Identity, Known>>,
 }
 
 /// Makes the informers of a program and starts them together. Two informers of the same objects (type, resource,
-/// namespace, selectors, fields that are left out) share one cache and one watch.
+/// namespace, selectors, fields that are left out) share one cache and one watch. Informers of other types of the same objects have
+/// a watch each, as in client-go, with one exception: the metadata of objects of which the factory has a typed or dynamic
+/// informer already, with default settings, is taken from that one.
 ///
-/// The methods that narrow the objects make another factory, which shares the informers with this one.
+/// The methods that narrow the objects make another factory, which shares the informers with this one; so does a clone. Factories
+/// that were made by `new` share nothing, and each can be shut down without the other: give parts of a program clones of one.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -168,7 +187,7 @@ impl InformerFactory {
 
     /// The informer of a namespaced kind, in the namespace of this factory or in all.
     pub fn informer<K: Kind + NamespacedKind + verbs::List + verbs::Watch>(&self) -> Informer<K> {
-        self.informer_with(|builder| builder)
+        self.informer_of(true, |builder| builder)
     }
     /// As [`InformerFactory::informer`], with other settings. They take effect if this call makes the informer: an
     /// existing one keeps its own.
@@ -176,44 +195,57 @@ impl InformerFactory {
         &self,
         configure: impl FnOnce(InformerBuilder<K>) -> InformerBuilder<K>,
     ) -> Informer<K> {
+        self.informer_of(false, configure)
+    }
+    fn informer_of<K: Kind + NamespacedKind + verbs::List + verbs::Watch>(
+        &self,
+        is_plain: bool,
+        configure: impl FnOnce(InformerBuilder<K>) -> InformerBuilder<K>,
+    ) -> Informer<K> {
         match &self.namespace {
-            Some(namespace) => self.make(Namespaced::new(namespace), configure),
-            None => self.make(AllNamespaces, configure),
+            Some(namespace) => self.make(Namespaced::new(namespace), is_plain, configure),
+            None => self.make(AllNamespaces, is_plain, configure),
         }
     }
     /// The informer of a kind without namespaces.
     pub fn cluster_informer<K: Kind + ClusterKind + verbs::List + verbs::Watch>(
         &self,
     ) -> Informer<K> {
-        self.make(Cluster, |builder| builder)
+        self.make(Cluster, true, |builder| builder)
     }
 
     fn make<K: Kind + verbs::List + verbs::Watch, S: Scope>(
         &self,
         scope: S,
+        is_plain: bool,
         configure: impl FnOnce(InformerBuilder<K>) -> InformerBuilder<K>,
     ) -> Informer<K> {
         let client = self
             .shared
             .client
             .resource::<K, S>(K::api_resource(), scope);
-        self.make_of(&client, configure)
+        self.make_of(&client, is_plain, configure)
     }
 
-    /// The informer of what a client reads.
-    pub(super) fn make_of<K: ApiObject + verbs::List + verbs::Watch, S: Scope>(
-        &self,
-        client: &ResourceClient<K, S>,
-        configure: impl FnOnce(InformerBuilder<K>) -> InformerBuilder<K>,
-    ) -> Informer<K> {
-        let identity = Identity {
+    fn identity<K: ApiObject, S: Scope>(&self, client: &ResourceClient<K, S>) -> Identity {
+        Identity {
             object: TypeId::of::<K>(),
             resource: client.resource().clone(),
             namespace: client.scope().namespace().map(str::to_owned),
             labels: self.labels.clone(),
             fields: self.fields.clone(),
             strip: self.strip,
-        };
+        }
+    }
+
+    /// The informer of what a client reads.
+    pub(super) fn make_of<K: ApiObject + verbs::List + verbs::Watch, S: Scope>(
+        &self,
+        client: &ResourceClient<K, S>,
+        is_plain: bool,
+        configure: impl FnOnce(InformerBuilder<K>) -> InformerBuilder<K>,
+    ) -> Informer<K> {
+        let identity = self.identity(client);
         if let Some(informer) = self.known(&identity) {
             return informer;
         }
@@ -225,12 +257,53 @@ impl InformerFactory {
         let builder = Informer::builder(source).name(name);
         // Without the lock: the program's code may ask for other informers.
         let informer = configure(builder.server(self.shared.server.clone())).build();
+        self.keep(identity, informer, is_plain)
+    }
+
+    /// The informer of the metadata that a client reads, from an informer of the whole objects if there is one.
+    pub(super) fn make_metadata<S: Scope>(
+        &self,
+        client: &ResourceClient<PartialObjectMetadata, S>,
+    ) -> Informer<PartialObjectMetadata> {
+        let identity = self.identity(client);
+        let whole = {
+            let informers = self.shared.informers.lock();
+            let mut informers = informers.iter();
+            let whole = informers.find(|(other, known)| {
+                let object = identity.object;
+                known.is_plain
+                    && other.object != object
+                    && identity
+                        == Identity {
+                            object,
+                            ..(*other).clone()
+                        }
+            });
+            whole.map(|(_, known)| known.informer.metadata())
+        };
+        let Some(source) =
+            whole.filter(|_| self.known::<PartialObjectMetadata>(&identity).is_none())
+        else {
+            return self.make_of(client, true, |builder| builder);
+        };
+        let name = client.resource().group_resource().to_string();
+        let informer = Informer::builder(source).name(name).build();
+        self.keep(identity, informer, true)
+    }
+
+    fn keep<K: ApiObject>(
+        &self,
+        identity: Identity,
+        informer: Informer<K>,
+        is_plain: bool,
+    ) -> Informer<K> {
         let mut informers = self.shared.informers.lock();
-        let known = informers
-            .entry(identity)
-            .or_insert_with(|| Arc::new(informer.clone()));
+        let known = informers.entry(identity).or_insert_with(|| Known {
+            informer: Arc::new(informer.clone()),
+            is_plain,
+        });
         // Another call may have been first.
-        downcast(known).unwrap_or(informer)
+        downcast(&known.informer).unwrap_or(informer)
     }
 
     pub(super) fn client(&self) -> &Client {
@@ -242,11 +315,13 @@ impl InformerFactory {
     }
 
     fn known<K: ApiObject>(&self, identity: &Identity) -> Option<Informer<K>> {
-        downcast(self.shared.informers.lock().get(identity)?)
+        downcast(&self.shared.informers.lock().get(identity)?.informer)
     }
 
     fn informers(&self) -> Vec<Arc<dyn AnyInformer>> {
-        self.shared.informers.lock().values().cloned().collect()
+        let informers = self.shared.informers.lock();
+        let informers = informers.values();
+        informers.map(|known| Arc::clone(&known.informer)).collect()
     }
     /// Starts the informers that were made so far. One that is made later needs another call, or a start of its own.
     ///

@@ -4,6 +4,7 @@
 
 mod backoff;
 mod catch_up;
+mod derived;
 mod event;
 mod factory;
 mod hub;

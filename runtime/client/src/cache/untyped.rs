@@ -31,29 +31,34 @@ impl InformerFactory {
         match self.only_namespace() {
             Some(namespace) => {
                 let scope = Namespaced::new(namespace);
-                self.make_of(&client.resource(resource, scope), |builder| builder)
+                self.make_of(&client.resource(resource, scope), true, |builder| builder)
             }
-            None => self.make_of(&client.resource(resource, AllNamespaces), |builder| builder),
+            None => {
+                let client = client.resource(resource, AllNamespaces);
+                self.make_of(&client, true, |builder| builder)
+            }
         }
     }
 
     /// The informer of a resource without namespaces.
     pub fn dynamic_cluster_informer(&self, resource: &ApiResource) -> DynamicInformer {
         let client = self.client().resource(resource.clone(), Cluster);
-        self.make_of(&client, |builder| builder)
+        self.make_of(&client, true, |builder| builder)
     }
 
-    /// The informer of the metadata of a namespaced resource, in the namespace of this factory or in all.
+    /// The informer of the metadata of a namespaced resource, in the namespace of this factory or in all. If the factory has a
+    /// typed or dynamic informer of these objects already, made without settings of its own, they come from that one, which is
+    /// started too, and there is no watch of metadata: ask for that one first.
     pub fn metadata_informer(&self, resource: &ApiResource) -> MetadataInformer {
         let (client, resource) = (self.client(), resource.clone());
         match self.only_namespace() {
             Some(namespace) => {
                 let client = client.dynamic_in(namespace, resource);
-                self.make_of(&client.metadata_only(), |builder| builder)
+                self.make_metadata(&client.metadata_only())
             }
             None => {
                 let client = client.dynamic_everywhere(resource);
-                self.make_of(&client.metadata_only(), |builder| builder)
+                self.make_metadata(&client.metadata_only())
             }
         }
     }
@@ -61,7 +66,7 @@ impl InformerFactory {
     /// The informer of the metadata of a resource without namespaces.
     pub fn metadata_cluster_informer(&self, resource: &ApiResource) -> MetadataInformer {
         let client = self.client().dynamic_in_cluster(resource.clone());
-        self.make_of(&client.metadata_only(), |builder| builder)
+        self.make_metadata(&client.metadata_only())
     }
 }
 
@@ -135,6 +140,60 @@ mod tests {
                 .uri
                 .starts_with("/apis/kitchen.example.com/v1/pots?")
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn metadata_comes_from_an_informer_of_the_whole_objects() {
+        let mut pieces = synced();
+        pieces.extend(lines(&[
+            r#"{"type":"ADDED","object":{"kind":"Pot","metadata":{"name":"b","namespace":"ns","resourceVersion":"10"}}}"#,
+            r#"{"type":"MODIFIED","object":{"kind":"Pot","metadata":{"name":"a","namespace":"ns","resourceVersion":"11","labels":{"app":"y"}},"spec":{}}}"#,
+            r#"{"type":"DELETED","object":{"kind":"Pot","metadata":{"name":"b","namespace":"ns","resourceVersion":"12"}}}"#,
+        ]));
+        let mut script = script(&pieces);
+        for _ in 0..8 {
+            // Later watches, in which nothing happens.
+            script = script.pieces(&[], End::Open);
+        }
+        let factory = InformerFactory::new(&Client::new(script.clone()));
+        let whole = factory.dynamic_informer(&pots());
+        let metadata = factory.metadata_informer(&pots());
+        assert_eq!(factory.clone().metadata_informer(&pots()).lister().len(), 0);
+        // It starts the other one.
+        metadata.start();
+        metadata.wait_for_sync(LIMIT).await.expect("synced");
+        let lister = metadata.lister();
+        let is_changed = || {
+            lister
+                .get("ns", "a")
+                .is_some_and(|pot| pot.label("app") == Some("y"))
+        };
+        let changed = lister.wait_until(|| is_changed() && lister.len() == 1);
+        tokio::time::timeout(LIMIT, changed)
+            .await
+            .expect("all changes");
+        assert_eq!(whole.lister().len(), 1);
+        assert_eq!(script.lines().len(), 1, "one watch: {:?}", script.lines());
+        // Without an event it is neither taken for broken nor opened again.
+        let watches = metadata.metrics().watches;
+        tokio::time::sleep(Duration::from_secs(1500)).await;
+        assert_eq!(
+            (metadata.metrics().watches, metadata.metrics().failures),
+            (watches, 0)
+        );
+        factory.shutdown().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn metadata_of_other_objects_has_a_watch_of_its_own() {
+        let factory = |script: &Script| InformerFactory::new(&Client::new(script.clone()));
+        let of_namespace = script(&synced());
+        let all = factory(&of_namespace);
+        let _whole = all.dynamic_informer(&pots());
+        let metadata = all.namespace("ns").metadata_informer(&pots());
+        metadata.start();
+        metadata.wait_for_sync(LIMIT).await.expect("synced");
+        assert_eq!(of_namespace.sent()[0].headers["accept"], AS_METADATA);
     }
 
     #[tokio::test(start_paused = true)]
