@@ -192,6 +192,7 @@ fn definition(kind: &Kind) -> TokenStream {
             place: #place,
             protobuf: #protobuf,
             schema: ::apiloom::codegen::SchemaSource::Type(::apiloom::codegen::Schema::for_resource::<Self>),
+            custom: ::core::option::Option::None,
         }
     }
 }

@@ -7,6 +7,8 @@
 #[rustfmt::skip]
 pub mod generated;
 
+#[cfg(feature = "apiextensions")]
+pub mod apiextensions;
 pub mod autoscaling;
 #[cfg(feature = "coordination")]
 pub mod coordination;

@@ -4,6 +4,7 @@
 //! code reads it.
 
 mod conversion;
+mod custom;
 mod deletion;
 mod name_format;
 pub mod names;
@@ -16,6 +17,7 @@ mod subresource;
 mod subresource_output;
 mod verb;
 pub mod verbs;
+mod version_order;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -38,6 +40,9 @@ pub use conversion::Converter;
 pub use conversion::{
     Conversion, ConversionMethod, ConvertJson, InMemoryConversion, JsonConversion,
 };
+pub use custom::CustomKind;
+#[cfg(feature = "schema")]
+pub use custom::custom_definitions;
 pub use deletion::{DeletionRule, Dependents, ObjectDeletion};
 pub use name_format::NameFormat;
 pub use place::Place;
@@ -50,6 +55,7 @@ pub use smol_str::SmolStr;
 pub use subresource::{ScalePaths, SubresourceDef, SubresourceHandler, Writes};
 pub use subresource_output::SubresourceOutput;
 pub use verb::Verb;
+pub use version_order::compare_versions;
 
 /// One version of a kind, as a Rust type. Implemented by `#[apiloom::resource]` or `#[derive(Resource)]`.
 ///
@@ -289,6 +295,8 @@ pub struct ResourceDef {
     pub protobuf: Option<&'static ProtobufMessage>,
     /// Structural schema of the version, including apiVersion, kind and metadata.
     pub schema: SchemaSource,
+    /// What only a kind from a document has; `None` for a Rust type.
+    pub custom: Option<CustomKind>,
 }
 
 impl ResourceDef {

@@ -33,7 +33,13 @@ pub const ANNOTATIONS_MAX_BYTES: usize = 256 * 1024;
 const ORPHAN: &str = "orphan";
 const FOREGROUND_DELETION: &str = "foregroundDeletion";
 /// Finalizers without a domain prefix.
-const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", ORPHAN, FOREGROUND_DELETION];
+const STANDARD_FINALIZERS: [&str; 4] = [
+    "kubernetes",
+    ORPHAN,
+    FOREGROUND_DELETION,
+    // Of the definitions of custom resources.
+    "customresourcecleanup.apiextensions.k8s.io",
+];
 
 const IMMUTABLE: &str = "field is immutable";
 

@@ -21,7 +21,11 @@ pub fn main(name: &str, contract: u32, assemble: impl FnOnce(Builder) -> Builder
 }
 
 /// Whether a cargo feature for built-in kinds is on.
-pub const HAS_BUILT_IN: bool = cfg!(any(feature = "apis-core", feature = "apis-coordination"));
+pub const HAS_BUILT_IN: bool = cfg!(any(
+    feature = "apis-core",
+    feature = "apis-apiextensions",
+    feature = "apis-coordination"
+));
 
 /// The body of the generated `main`: its steps register what is served, after the built-in kinds if the package has the
 /// feature `apis` and it is on. A macro sees the features of the package in which it is used.

@@ -1,6 +1,7 @@
 //! The built-in kinds, in process: their forms, their rules, and one call of the builder for each.
 
 mod config_maps_and_secrets;
+mod definitions;
 mod events;
 mod garbage;
 mod leases;

@@ -370,3 +370,74 @@ async fn a_kind_with_the_schema_of_a_document_comes_changes_and_goes() {
     assert!(openapi().await.is_null());
     server.stop().await;
 }
+
+/// A definition of lids in two versions, of at most this many millimetres.
+fn lids(most: u32) -> Value {
+    let version = |name: &str, is_stored: bool| {
+        json!({
+            "name": name, "served": true, "storage": is_stored,
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                "spec": {"type": "object", "properties": {"width": {"type": "integer", "maximum": most}}},
+            }}},
+            "additionalPrinterColumns": [{"name": "Width", "type": "integer", "jsonPath": ".spec.width"}],
+        })
+    };
+    json!({"spec": {
+        "group": "lids.example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "lids", "kind": "Lid"},
+        "versions": [version("v1beta1", false), version("v1", true)],
+    }})
+}
+
+#[tokio::test]
+async fn a_kind_from_a_document_comes_changes_and_goes() {
+    let server = serve(|builder| builder).await;
+    let loopback = server.loopback.privileged();
+    let path = |version: &str| format!("/apis/lids.example.com/{version}/namespaces/default/lids");
+    let lid = |width: u32| {
+        json!({"apiVersion": "lids.example.com/v1", "kind": "Lid", "metadata": {"generateName": "l-"}, "spec": {"width": width}}).to_string()
+    };
+    let change = |document: &Value| CatalogChange::new().document(document).unwrap();
+    let kettles = open(&loopback, "GET", &format!("{KETTLES}?watch=1"), "").await;
+
+    server.registry.change(change(&lids(30))).await.unwrap();
+    let (_, group) = get(&loopback, "/apis/lids.example.com").await;
+    assert_eq!(group["preferredVersion"]["version"], "v1");
+    let (code, made) = post(&loopback, &path("v1"), &lid(30)).await;
+    assert_eq!(code, 201, "{made}");
+    let (_, beta) = get(&loopback, &path("v1beta1")).await;
+    assert_eq!(beta["items"][0]["apiVersion"], "lids.example.com/v1beta1");
+    let watch = open(&loopback, "GET", &format!("{}?watch=1", path("v1")), "").await;
+    let mut watch = watch.into_body();
+    assert_eq!(event(&mut watch).await.unwrap()["type"], "ADDED");
+
+    server.registry.change(change(&lids(20))).await.unwrap();
+    assert_eq!(event(&mut watch).await, None);
+    let (code, refused) = post(&loopback, &path("v1"), &lid(30)).await;
+    assert_eq!(code, 422, "{refused}");
+
+    let gone = CatalogChange::new().remove(GroupResource::new("lids.example.com", "lids"));
+    server.registry.change(gone).await.unwrap();
+    assert_eq!(get(&loopback, &path("v1")).await.0, 404);
+    // The watch of another kind noticed nothing.
+    let mut kettles = kettles.into_body();
+    let (code, _) = post(
+        &loopback,
+        KETTLES,
+        &named("Kettle", "k", &json!({"litres": 2})),
+    )
+    .await;
+    assert_eq!(code, 201);
+    assert_eq!(event(&mut kettles).await.unwrap()["type"], "ADDED");
+
+    let wrong = CatalogChange::new().document(&json!({"spec": {"group": "x"}}));
+    assert!(
+        wrong
+            .unwrap_err()
+            .iter()
+            .any(|line| line.starts_with("spec.names.kind: "))
+    );
+    drop(kettles);
+    server.stop().await;
+}

@@ -13,6 +13,8 @@ pub fn definitions() -> ::std::vec::Vec<ResourceDef> {
         <crate::core::v1::Secret as Resource>::definition(),
         #[cfg(feature = "core")]
         <crate::core::v1::ServiceAccount as Resource>::definition(),
+        #[cfg(feature = "apiextensions")]
+        <crate::apiextensions::v1::CustomResourceDefinition as Resource>::definition(),
         #[cfg(feature = "coordination")]
         <crate::coordination::v1::Lease as Resource>::definition(),
         #[cfg(feature = "events")]

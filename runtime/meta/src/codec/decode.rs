@@ -21,6 +21,7 @@ use super::decoded::{DecodeError, DecodedDocument, Format, MAX_EXPANDED_BYTES};
 use super::json_text::JsonText;
 use super::keys::{Key, shortest};
 use super::limits::{MAX_DEPTH, TOO_DEEP};
+use super::peek::value_end;
 #[cfg(feature = "yaml")]
 use super::yaml_parser;
 use super::{encoding, syntax};
@@ -122,12 +123,20 @@ pub(super) fn encoded(json: &[u8], metadata: (usize, usize)) -> Result<Value, De
 }
 
 /// The place of managedFields in encoded JSON, with the comma before it, and their text. They are the last member of the
-/// metadata; no other member of it can hold a list under this name.
+/// metadata, except in the sorted metadata of custom resources, whose last member is a text; no other member of it can hold a
+/// list under this name.
 fn managed_fields(json: &[u8], (start, end): (usize, usize)) -> Option<(Range<usize>, &str)> {
     const MEMBER: &[u8] = b",\"managedFields\":[{";
     let found = start + memchr::memmem::find(json.get(start..end)?, MEMBER)?;
-    let member = found..end.checked_sub(1)?;
-    let text = json.get(found + MEMBER.len() - 2..member.end)?;
+    let text = found + MEMBER.len() - 2;
+    let last = end.checked_sub(1)?;
+    let is_last = json.get(text..last)?.ends_with(b"}]");
+    let member = found..if is_last {
+        last
+    } else {
+        value_end(json, text)?
+    };
+    let text = json.get(text..member.end)?;
     Some((member, std::str::from_utf8(text).ok()?))
 }
 

@@ -5,9 +5,10 @@ use std::sync::{Arc, OnceLock};
 use apiloom_meta::kind::{SmolStr, Verb};
 use apiloom_meta::{ApiError, StatusReason};
 use arc_swap::ArcSwap;
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::request::Parts;
-use http::{Response, StatusCode};
+use http::{Method, Response, StatusCode};
 
 use super::body::{self, RequestBody};
 use super::call::{Arrival, Call, ResourceCall};
@@ -25,7 +26,8 @@ use super::observe::{Observation, resource_labels};
 use super::openapi::OpenApi;
 use super::query::Query;
 use super::request_info::MIGRATION_PATH;
-use super::route::{connects, route, stream_of};
+use super::response::full;
+use super::route::{connects, is_out_of_scope, route, stream_of};
 use super::shutdown_signal::ShutdownSignal;
 use super::timeout::{MUTATING_TIMEOUT, handler_timeout, out_of_time};
 use super::version::Version;
@@ -256,6 +258,9 @@ impl Inner {
         if !is_stream {
             response = compress(&request.headers, response);
         }
+        if request.method == Method::HEAD {
+            response = response.map(|_| full(Bytes::new()));
+        }
         match socket {
             Some(socket) => observed.upgrade(response, socket),
             None => websocket::upgrade(request, observed.answer(response)),
@@ -281,8 +286,40 @@ impl Inner {
         }
         match self.find(call) {
             Ok((endpoint, verb)) => Destination::Resource(endpoint, verb),
-            Err(error) => Destination::Response(call.respond(&error)),
+            Err(error) => Destination::Response(self.refuse(call, &error)),
         }
+    }
+
+    /// The response to a request for which there is no endpoint, or whose path or method the endpoint does not have. Those of
+    /// custom resources are others, as in kube-apiserver.
+    fn refuse(&self, call: &Call<'_>, error: &ApiError) -> Response<Body> {
+        let info = &call.info;
+        let group = &info.api_group;
+        let endpoint = self
+            .catalog
+            .endpoint(group, &info.api_version, &info.resource);
+        let Some(endpoint) = endpoint else {
+            let mut of_group = self.catalog.endpoints().iter();
+            let has_compiled =
+                of_group.any(|one| one.def().group == **group && one.def().custom.is_none());
+            return if has_compiled {
+                call.respond(error)
+            } else {
+                page_not_found()
+            };
+        };
+        let def = endpoint.def();
+        if def.custom.is_some() {
+            if is_out_of_scope(def, info) {
+                return page_not_found();
+            }
+            if let [_, name, _] = &info.parts[..]
+                && *error == ApiError::no_such_resource()
+            {
+                return call.respond(&ApiError::not_found(&def.group_resource(), name));
+            }
+        }
+        call.respond(error)
     }
 
     /// Starts the observation of a request for a resource, and warns about a deprecated version.

@@ -15,6 +15,8 @@ use crate::registry::{Endpoint, Json};
 pub(super) enum FormWriter {
     /// With the Protobuf message of the objects, if they have one.
     Object(Option<&'static ProtobufMessage>),
+    /// A custom resource: the items of its lists have their types, as in kube-apiserver.
+    Custom,
     Table(Box<Tables>),
     Partial(MetaVersion),
 }
@@ -26,6 +28,7 @@ impl FormWriter {
         message: Option<&'static ProtobufMessage>,
     ) -> Self {
         match form {
+            Form::Object if endpoint.def().custom.is_some() => Self::Custom,
             Form::Object => Self::Object(message),
             Form::Partial(version) | Form::PartialList(version) => Self::Partial(version),
             Form::Table(version, include) => {
@@ -38,7 +41,7 @@ impl FormWriter {
     pub(super) fn write(&self, json: &Json<'_>, with_columns: bool, out: &mut dyn Sink) {
         self.describe(out);
         match self {
-            Self::Object(_) => out.json(json.whole()),
+            Self::Object(_) | Self::Custom => out.json(json.whole()),
             Self::Table(tables) => tables.write_single(json, with_columns, out),
             Self::Partial(version) => write_partial(json, *version, out),
         }
@@ -49,6 +52,7 @@ impl FormWriter {
         self.describe(out);
         match self {
             Self::Object(_) => out.item(json),
+            Self::Custom => out.json(json.whole()),
             Self::Table(tables) => tables.write_row(json, out),
             Self::Partial(version) => write_partial(json, *version, out),
         }
@@ -57,7 +61,7 @@ impl FormWriter {
     fn describe(&self, out: &mut dyn Sink) {
         let message = match self {
             Self::Object(message) => *message,
-            Self::Table(_) => None,
+            Self::Table(_) | Self::Custom => None,
             Self::Partial(_) => Some(&PARTIAL_OBJECT_METADATA),
         };
         if let Some(message) = message {
@@ -76,12 +80,19 @@ impl FormWriter {
                 "PartialObjectMetadataList",
                 version.api_version().to_owned(),
             ),
-            Self::Object(_) => (def.list_kind.as_str(), def.api_version()),
+            Self::Object(_) | Self::Custom => (def.list_kind.as_str(), def.api_version()),
         };
         out.begin_map();
         out.text_field("kind", kind);
         out.text_field("apiVersion", &api_version);
-        out.list_meta(meta);
+        if matches!(self, Self::Custom) && meta.continue_token.is_none() {
+            out.list_meta(&ListMeta {
+                continue_token: Some(String::new()),
+                ..meta.clone()
+            });
+        } else {
+            out.list_meta(meta);
+        }
         out.items("items");
     }
 }

@@ -47,10 +47,21 @@ pub(super) fn route(
         return Err(ApiError::no_such_resource());
     }
     match info.verb {
-        // A HEAD is authorized as a GET, but is not served.
-        RequestVerb::Api(verb) if *method == method_of(verb) && is_served(verb) => Ok(verb),
+        // A HEAD is authorized as a GET, but only custom resources serve it.
+        RequestVerb::Api(verb) if takes(def, method, verb) && is_served(verb) => Ok(verb),
         _ => Err(method_not_allowed()),
     }
+}
+
+/// Whether a request for a verb has the right method.
+fn takes(def: &ResourceDef, method: &Method, verb: Verb) -> bool {
+    let own = method_of(verb);
+    *method == own || (def.custom.is_some() && *method == Method::HEAD && own == Method::GET)
+}
+
+/// Whether a path is that of all namespaces of a namespaced kind, or of a namespace of another.
+pub(super) fn is_out_of_scope(def: &ResourceDef, info: &RequestInfo) -> bool {
+    info.in_namespace != (def.scope == Scope::Namespaced)
 }
 
 fn shape<'a>(def: &ResourceDef, info: &'a RequestInfo) -> Option<Shape<'a>> {

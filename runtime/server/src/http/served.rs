@@ -28,11 +28,40 @@ pub(crate) struct Kind<'a> {
     pub(crate) def: &'a ResourceDef,
     /// The version in which its objects are stored.
     pub(crate) storage_version: &'a str,
+    /// Whether no objects are created any more, since the definition of the kind is being deleted.
+    pub(crate) is_terminating: bool,
 }
 
+/// The verbs of a custom resource, in the order of kube-apiserver.
+const CUSTOM_VERBS: [Verb; 8] = [
+    Verb::Delete,
+    Verb::DeleteCollection,
+    Verb::Get,
+    Verb::List,
+    Verb::Patch,
+    Verb::Create,
+    Verb::Update,
+    Verb::Watch,
+];
+
+/// The verbs of a custom resource whose definition is being deleted.
+const TERMINATING_VERBS: [Verb; 5] = [
+    Verb::Delete,
+    Verb::DeleteCollection,
+    Verb::Get,
+    Verb::List,
+    Verb::Watch,
+];
+
 /// The verbs of a kind, in the order of discovery.
-pub(crate) fn sorted_verbs(def: &ResourceDef) -> impl Iterator<Item = Verb> {
-    Verb::ALL.into_iter().filter(|verb| def.has_verb(*verb))
+pub(crate) fn listed_verbs<'a>(kind: &Kind<'a>) -> impl Iterator<Item = Verb> + use<'a> {
+    let def = kind.def;
+    let verbs = match (&def.custom, kind.is_terminating) {
+        (None, _) => &Verb::ALL[..],
+        (Some(_), false) => &CUSTOM_VERBS,
+        (Some(_), true) => &TERMINATING_VERBS,
+    };
+    verbs.iter().copied().filter(|verb| def.has_verb(*verb))
 }
 
 /// The served groups of a catalog.
@@ -46,6 +75,7 @@ pub(crate) fn served(catalog: &Catalog) -> Vec<Group<'_>> {
             .map(|e| Kind {
                 def: e.def(),
                 storage_version: e.storage_version(),
+                is_terminating: e.is_terminating(),
             })
             .collect()
     };

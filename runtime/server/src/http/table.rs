@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use apiloom_meta::codec::Finder;
 use apiloom_meta::kind::{Cell, CellSource, Column, ColumnType};
-use apiloom_meta::{JsonPath, ListMeta, Time};
+use apiloom_meta::{JsonPath, ListMeta, ResourceDef, Time};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -83,6 +83,15 @@ enum LastColumn {
     Declared,
 }
 
+/// The last column of a kind. Custom resources have those of their definition alone.
+fn last_column_of(def: &ResourceDef) -> LastColumn {
+    if def.custom.is_some() {
+        LastColumn::Declared
+    } else {
+        last_column(&def.columns)
+    }
+}
+
 fn last_column(columns: &[Column]) -> LastColumn {
     if columns.is_empty() {
         LastColumn::CreatedAt
@@ -97,7 +106,7 @@ fn last_column(columns: &[Column]) -> LastColumn {
     }
 }
 
-fn definitions(columns: &[Column]) -> Vec<ColumnDefinition<'_>> {
+fn definitions(columns: &[Column], last: LastColumn) -> Vec<ColumnDefinition<'_>> {
     let declared = columns.iter().map(|column| ColumnDefinition {
         name: &column.name,
         column_type: type_name(column.column_type),
@@ -105,7 +114,7 @@ fn definitions(columns: &[Column]) -> Vec<ColumnDefinition<'_>> {
         description: &column.description,
         priority: column.priority,
     });
-    let last = match last_column(columns) {
+    let last = match last {
         LastColumn::CreatedAt => Some(CREATED_AT),
         LastColumn::Age => Some(AGE),
         LastColumn::Declared => None,
@@ -142,14 +151,19 @@ fn finder(columns: &[Column]) -> Finder {
     Finder::new(known.into_iter().chain(declared))
 }
 
-fn cells(columns: &[Column], finder: &Finder, json: &Json<'_>, now: i64) -> Vec<Value> {
+fn cells(
+    (columns, last): (&[Column], LastColumn),
+    finder: &Finder,
+    json: &Json<'_>,
+    now: i64,
+) -> Vec<Value> {
     let found = json.find(finder);
     let json = json.whole();
     let value = |json: Option<&[u8]>| json.and_then(|json| serde_json::from_slice(json).ok());
     let mut found = found.into_iter();
     let name = found.next().and_then(value);
     let created = found.next().and_then(value);
-    let last = match last_column(columns) {
+    let last = match last {
         // A missing timestamp is shown as Go's zero time.
         LastColumn::CreatedAt => {
             Some(created.unwrap_or_else(|| Value::from("0001-01-01T00:00:00Z")))
@@ -262,7 +276,8 @@ impl Tables {
         out.key("columnDefinitions");
         if with_columns {
             out.begin_list();
-            for definition in definitions(&self.endpoint.def().columns) {
+            let def = self.endpoint.def();
+            for definition in definitions(&def.columns, last_column_of(def)) {
                 definition.write(out);
             }
             out.end_list();
@@ -273,7 +288,8 @@ impl Tables {
 
     /// Writes one row.
     pub(super) fn write_row(&self, json: &Json<'_>, out: &mut dyn Sink) {
-        let columns = &self.endpoint.def().columns;
+        let def = self.endpoint.def();
+        let columns = (&def.columns[..], last_column_of(def));
         let now = self.endpoint.writes().now().unix_seconds();
         out.begin_map();
         out.key("cells");

@@ -154,6 +154,7 @@ pub(crate) fn flunder() -> ResourceDef {
         storage: true,
         served: true,
         disabled_by_default: false,
+        custom: None,
         conversion: None,
         columns: vec![Column {
             name: "Type".into(),
@@ -239,6 +240,7 @@ pub(crate) fn wardle(defs: &[ResourceDef; 4]) -> Vec<Group<'_>> {
     let kind = |def| Kind {
         def,
         storage_version: storage_version(def),
+        is_terminating: false,
     };
     let [flunder, fischer, beta, namespace] = defs;
     vec![

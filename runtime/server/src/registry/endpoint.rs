@@ -298,6 +298,10 @@ impl Endpoint {
     pub(crate) fn is_own(&self) -> bool {
         self.resource.kind.is_own
     }
+    /// Whether no objects are created any more, since the definition of the kind is being deleted.
+    pub(crate) fn is_terminating(&self) -> bool {
+        self.resource.kind.is_terminating.load(Ordering::Acquire)
+    }
     /// The schema of this version, including `apiVersion`, `kind` and metadata.
     pub fn schema(&self) -> &Arc<Schema> {
         self.resource.version().schema()

@@ -54,6 +54,8 @@ pub use reads::watch::WatchEvents;
 pub use rules::admission::{
     Admission, AdmissionContext, AdmissionRequest, AdmittedObject, Operation,
 };
+#[cfg(feature = "apis-apiextensions")]
+pub(crate) use rules::built_in::custom_resource_definition as definition_rules;
 pub use rules::handler::Handler;
 pub use rules::strategy::Strategy;
 pub use writes::Writes;

@@ -419,7 +419,12 @@ struct BoundParts {
 
 async fn start(registry: &Arc<Registry>) -> Result<(), ServerError> {
     let started = registry.start().await;
-    started.map_err(|error| ServerError::Storage(error.to_string()))
+    started.map_err(|error| ServerError::Storage(error.to_string()))?;
+    #[cfg(feature = "apis-apiextensions")]
+    super::controllers::definitions::publish_stored(registry)
+        .await
+        .map_err(|error| ServerError::Storage(error.message))?;
+    Ok(())
 }
 
 /// A server bound to its address; connections wait in the kernel's queue until [`BoundServer::serve`].

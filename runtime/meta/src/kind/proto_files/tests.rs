@@ -48,6 +48,7 @@ fn kind(name: &'static str, protobuf: Option<&'static ProtobufMessage>) -> Resou
         storage: true,
         served: true,
         disabled_by_default: false,
+        custom: None,
         conversion: None,
         columns: Vec::new(),
         selectable: Vec::new(),

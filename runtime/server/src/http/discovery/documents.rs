@@ -11,7 +11,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::messages::{API_VERSIONS, GROUP, GROUP_LIST, RESOURCE_LIST};
-use crate::http::served::{Group, Kind, Version, sorted_verbs};
+use crate::http::served::{Group, Kind, Version, listed_verbs};
 
 /// A legacy document.
 #[derive(Clone, Debug)]
@@ -289,7 +289,7 @@ fn api_resources<'a>(kind: &Kind<'a>) -> Vec<ApiResource<'a>> {
         group: "",
         version: "",
         kind: &def.kind,
-        verbs: names(sorted_verbs(def)),
+        verbs: names(listed_verbs(kind)),
         short_names: &def.short_names,
         categories: &def.categories,
         storage_version_hash: storage_version_hash(kind),
@@ -332,19 +332,19 @@ fn resource_discovery<'a>(kind: &Kind<'a>) -> ResourceDiscovery<'a> {
     let def = kind.def;
     let below = |sub: &'a SubresourceDef| SubresourceDiscovery {
         subresource: &sub.name,
-        response_kind: response_kind(def, Some(sub)),
+        response_kind: aggregated_kind(def, Some(sub)),
         verbs: names(def.verbs_of(sub)),
     };
     ResourceDiscovery {
         resource: &def.plural,
-        response_kind: response_kind(def, None),
+        response_kind: aggregated_kind(def, None),
         scope: if is_namespaced(def) {
             "Namespaced"
         } else {
             "Cluster"
         },
         singular_resource: &def.singular,
-        verbs: names(sorted_verbs(def)),
+        verbs: names(listed_verbs(kind)),
         short_names: &def.short_names,
         categories: &def.categories,
         subresources: def.served_subresources().map(below).collect(),
@@ -365,6 +365,19 @@ fn response_kind<'a>(def: &'a ResourceDef, sub: Option<&'a SubresourceDef>) -> R
             kind: &def.kind,
         },
     }
+}
+
+/// The kind of responses in aggregated documents, where a custom resource names its own group and version.
+fn aggregated_kind<'a>(def: &'a ResourceDef, sub: Option<&'a SubresourceDef>) -> ResponseKind<'a> {
+    let kind = response_kind(def, sub);
+    if def.custom.is_some() && kind.version.is_empty() {
+        return ResponseKind {
+            group: &def.group,
+            version: &def.version,
+            ..kind
+        };
+    }
+    kind
 }
 
 fn is_namespaced(def: &ResourceDef) -> bool {

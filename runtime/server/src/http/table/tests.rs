@@ -22,12 +22,17 @@ fn column(name: &'static str, column_type: ColumnType, path: &str) -> Column {
 
 fn check(columns: &[Column], value: Value, expected: &Value) {
     let json = Json::new(encode_json(&value).to_vec().into());
-    let cells = cells(columns, &finder(columns), &json, NOW);
+    let cells = cells(
+        (columns, last_column(columns)),
+        &finder(columns),
+        &json,
+        NOW,
+    );
     assert_eq!(&Value::from(cells), expected);
 }
 
 fn names(columns: &[Column]) -> Vec<String> {
-    definitions(columns)
+    definitions(columns, last_column(columns))
         .iter()
         .map(|definition| definition.name.to_owned())
         .collect()
@@ -111,7 +116,10 @@ fn computed_cells_come_from_the_whole_object() {
 #[test]
 fn a_column_definition_has_all_five_keys() {
     let columns = [column("T", ColumnType::Integer, "x")];
-    let json = JSON.document(&|out| definitions(&columns)[1].write(out), 0);
+    let json = JSON.document(
+        &|out| definitions(&columns, last_column(&columns))[1].write(out),
+        0,
+    );
     assert_eq!(
         json,
         "{\"name\":\"T\",\"type\":\"integer\",\"format\":\"\",\"description\":\"\",\"priority\":0}\n"

@@ -177,6 +177,7 @@ fn definition<K: Resource>(
         storage: true,
         served: true,
         disabled_by_default: false,
+        custom: None,
         conversion: None,
         columns: Vec::new(),
         selectable: Vec::new(),

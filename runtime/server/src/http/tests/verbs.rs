@@ -67,6 +67,7 @@ fn discovery_of(def: &ResourceDef) -> Discovery {
     let kind = Kind {
         def,
         storage_version: "v1alpha1",
+        is_terminating: false,
     };
     let version = Version {
         name: "v1alpha1",

@@ -43,6 +43,8 @@ impl RegistryBuilder {
 pub(super) fn register_all(registry: &mut RegistryBuilder) {
     #[cfg(feature = "apis-core")]
     core::register_all(registry);
+    #[cfg(feature = "apis-apiextensions")]
+    registry.built_in::<apiloom_apis::apiextensions::v1::CustomResourceDefinition>();
     #[cfg(feature = "apis-coordination")]
     registry.built_in::<apiloom_apis::coordination::v1::Lease>();
     #[cfg(feature = "apis-events")]
@@ -89,6 +91,14 @@ mod core {
         fn register(registry: &mut RegistryBuilder) {
             registry.built_in_kind::<Self>(ServiceAccountRules);
         }
+    }
+}
+
+#[cfg(feature = "apis-apiextensions")]
+impl BuiltIn for apiloom_apis::apiextensions::v1::CustomResourceDefinition {
+    fn register(registry: &mut RegistryBuilder) {
+        use crate::registry::rules::built_in::custom_resource_definition::DefinitionRules;
+        registry.built_in_kind::<Self>(DefinitionRules);
     }
 }
 

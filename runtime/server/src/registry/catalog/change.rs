@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use apiloom_meta::GroupResource;
-use apiloom_meta::kind::{GroupDef, Resource, ResourceDef};
+use apiloom_meta::kind::{GroupDef, Resource, ResourceDef, custom_definitions};
+
+use serde_json::Value;
 
 use super::builder::refuse_own_kinds;
 use super::groups::{ambiguous_names, complete_groups};
@@ -59,6 +61,24 @@ impl CatalogChange {
     pub fn definition(mut self, def: ResourceDef) -> Self {
         self.defs.push(def);
         self
+    }
+
+    /// Adds all versions of the kind that a CustomResourceDefinition describes, or replaces them; see
+    /// [`custom_definitions`]. Requests see a custom resource, as in kube-apiserver.
+    ///
+    /// ```
+    /// # use apiloom_server::registry::{CatalogChange, Registry};
+    /// # async fn example(registry: &Registry, document: serde_json::Value) -> Result<(), Vec<String>> {
+    /// let change = CatalogChange::new().document(&document)?;
+    /// registry.change(change).await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// One line for each part of the document that is missing or wrong.
+    pub fn document(mut self, document: &Value) -> Result<Self, Vec<String>> {
+        self.defs.extend(custom_definitions(document, None)?);
+        Ok(self)
     }
 
     /// Adds a strategy for a version of a kind in this change. Strategies of a replaced kind are dropped.

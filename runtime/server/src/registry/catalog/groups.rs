@@ -1,7 +1,11 @@
 //! Groups of a catalog with their versions, and checks for names that kinds of a group share.
 
+use std::collections::HashSet;
+
 use apiloom_apis::core::v1::Namespace;
-use apiloom_meta::kind::{GroupDef, Place, Release, Resource, ResourceDef, SmolStr};
+use apiloom_meta::kind::{
+    GroupDef, Place, Release, Resource, ResourceDef, SmolStr, compare_versions,
+};
 
 use crate::registry::problems::{label, two_kinds_problem, with_places};
 
@@ -48,7 +52,8 @@ pub(super) fn group_label(name: &str) -> String {
     }
 }
 
-/// The declared groups, then those without a declaration in order of registration; core first.
+/// The declared groups, then those without a declaration in order of registration; core first. Kinds from documents may add
+/// versions to declared groups.
 pub(super) fn complete_groups(
     declared: &[GroupDef],
     defs: &[ResourceDef],
@@ -81,7 +86,9 @@ pub(super) fn complete_groups(
                 place: None,
             }),
             Some(group) if group.versions.contains(&def.version) => {}
-            Some(group) if !is_declared => group.versions.push(def.version.clone()),
+            Some(group) if !is_declared || def.custom.is_some() => {
+                group.versions.push(def.version.clone());
+            }
             Some(group) => {
                 let versions = group.versions.join(", ");
                 let problem = format!(
@@ -93,7 +100,21 @@ pub(super) fn complete_groups(
             }
         }
     }
+    sort_versions_of_documents(declared, defs, &mut groups);
     groups
+}
+
+/// Sorts the versions of groups that have only kinds from documents: Kubernetes prefers them by their names.
+fn sort_versions_of_documents(declared: &[GroupDef], defs: &[ResourceDef], groups: &mut [Group]) {
+    let mut compiled: HashSet<&str> = declared.iter().map(|group| &*group.name).collect();
+    let others = defs.iter().filter(|def| def.custom.is_none());
+    compiled.extend(others.map(|def| &*def.group));
+    let of_documents = groups.iter_mut();
+    for group in of_documents.filter(|group| !compiled.contains(&*group.name)) {
+        group
+            .versions
+            .sort_by(|one, other| compare_versions(one, other));
+    }
 }
 
 /// Puts the core group first, declared or not, with the version of namespaces.

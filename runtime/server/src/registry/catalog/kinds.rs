@@ -216,6 +216,7 @@ impl Kinds<'_> {
             group_kind,
             scope,
             is_own,
+            is_terminating: AtomicBool::new(false),
             store: self.store(id),
             key_prefix: self.key_prefix.to_owned(),
             emulates,
@@ -268,7 +269,7 @@ impl Kinds<'_> {
             };
             if first.kind != def.kind
                 || first.scope != def.scope
-                || !first.subresource_names().eq(def.subresource_names())
+                || (def.custom.is_none() && !first.subresource_names().eq(def.subresource_names()))
             {
                 let problem = "differ in kind, scope or subresources";
                 self.problems.push(two_kinds_problem(first, def, problem));

@@ -4,6 +4,8 @@ pub(super) mod builder;
 pub(super) mod built_in;
 pub(super) mod change;
 pub(super) mod count;
+#[cfg(feature = "apis-apiextensions")]
+mod documents;
 pub(super) mod emulation;
 mod groups;
 mod kinds;

@@ -282,8 +282,11 @@ fn endpoints_of(
     }
 }
 
-/// The warning for clients of a version that is deprecated in the release.
+/// The warning for clients of a version that is deprecated, in the release or by its document.
 fn deprecation_warning(def: &ResourceDef, release: Option<Release>) -> Option<String> {
+    if let Some(custom) = &def.custom {
+        return custom.deprecation_warning.as_ref().map(SmolStr::to_string);
+    }
     let lifecycle = def.lifecycle.as_ref()?;
     let deprecated = lifecycle
         .deprecated

@@ -107,6 +107,10 @@ fn rename(
     }
     let (start, end) = stored.metadata;
     let head = target.head.as_slice();
+    // A field of a custom resource may come before the metadata.
+    if start != source.head.len() {
+        return None;
+    }
     let json = [head, stored.whole().get(start..)?].concat();
     let is_same = Arc::ptr_eq(source.schema(), target.schema());
     let metadata = (head.len(), head.len() + end - start);

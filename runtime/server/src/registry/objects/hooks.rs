@@ -21,6 +21,9 @@ pub(crate) trait ErasedStrategy: Send + Sync {
     fn default(&self, object: &mut Object) -> bool;
     fn prepare_for_create(&self, ctx: &RequestContext, object: &mut Object) -> bool;
     fn prepare_for_update(&self, ctx: &RequestContext, new: &mut Object, old: &Object) -> bool;
+    /// See [`Strategy::PREPARES_DELETE`](crate::registry::Strategy::PREPARES_DELETE).
+    fn prepares_delete(&self) -> bool;
+    fn prepare_for_delete(&self, ctx: &RequestContext, object: &mut Object);
     /// Returns the message of the decoder as an error if the document cannot be decoded as the type.
     fn validate(&self, ctx: &RequestContext, object: &Object) -> Result<Vec<FieldError>, String>;
     /// As [`ErasedStrategy::validate`]. If the old object cannot be decoded, the new one is validated as on create.

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use apiloom_meta::codec::{Finder, decode_encoded, encode_object, value_end};
 use apiloom_meta::schema::Schema;
-use apiloom_meta::{ApiError, Object};
+use apiloom_meta::{ApiError, JsonPath, Object};
 
 /// The member name of the metadata, as it is encoded.
 pub(crate) const METADATA: &[u8] = b"\"metadata\":";
@@ -16,13 +17,27 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)
 }
 
-/// Start and end of the metadata of a document. Only `kind` and `apiVersion` come before it.
+/// Start and end of the metadata of a document. In documents that begin with `kind` only `apiVersion` comes before it; the
+/// fields of custom resources are sorted.
 fn metadata(json: &[u8]) -> Option<(usize, usize)> {
+    static FINDER: LazyLock<Finder> = LazyLock::new(|| Finder::new([JsonPath::new(["metadata"])]));
+    if !json.starts_with(b"{\"kind\":") {
+        let found = place(json, &FINDER)?;
+        return Some((found.start, found.end));
+    }
     let start = find(json, METADATA)? + METADATA.len();
     Some((start, value_end(json, start)?))
 }
 
-/// A document as JSON: `kind`, `apiVersion`, `metadata`, then the fields that its type declares.
+/// The range of the value that a finder of one path finds.
+fn place(json: &[u8], finder: &Finder) -> Option<Range<usize>> {
+    let found = finder.find(json).pop().flatten()?;
+    let start = found.as_ptr() as usize - json.as_ptr() as usize;
+    Some(start..start + found.len())
+}
+
+/// A document as JSON: `kind`, `apiVersion`, `metadata`, then the fields that its type declares; or, of a custom resource, all
+/// fields sorted.
 #[derive(Clone)]
 pub struct Json<'a> {
     pub(crate) bytes: Cow<'a, [u8]>,
@@ -79,7 +94,19 @@ impl<'a> Json<'a> {
 
     /// Range of the resourceVersion's digits, without the quotes.
     pub(crate) fn version_digits(&self) -> Option<Range<usize>> {
-        // The fields before it in the metadata contain no quotes that JSON does not escape.
+        static FINDER: LazyLock<Finder> =
+            LazyLock::new(|| Finder::new([JsonPath::new(["resourceVersion"])]));
+        // In the metadata of custom resources, which is sorted, labels and annotations come before it: one of them may have
+        // its name.
+        let is_sorted = [&b"{\"name"[..], b"{\"generateName"]
+            .iter()
+            .all(|first| !self.metadata().starts_with(first));
+        if is_sorted {
+            let place = place(self.metadata(), &FINDER)?;
+            let (start, end) = (self.metadata.0 + place.start, self.metadata.0 + place.end);
+            return Some(start + 1..end - 1);
+        }
+        // The fields before it contain no quotes that JSON does not escape.
         let mark = b"\"resourceVersion\":\"";
         let start = self.metadata.0 + find(self.metadata(), mark)? + mark.len();
         let digits = self.bytes[start..].iter();

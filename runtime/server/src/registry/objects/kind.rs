@@ -46,6 +46,8 @@ pub(crate) struct Kind {
     pub(crate) scope: Scope,
     /// Whether this is a kind of the server itself: Namespace, or a built-in kind that its builder was asked for.
     pub(crate) is_own: bool,
+    /// Whether the definition of a custom resource is being deleted: no objects are created any more.
+    pub(crate) is_terminating: AtomicBool,
     pub(crate) store: Arc<dyn Storage>,
     /// Common prefix of the keys of all kinds.
     pub(crate) key_prefix: String,

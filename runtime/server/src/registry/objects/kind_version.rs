@@ -48,10 +48,18 @@ impl KindVersion {
         let def = Arc::new(def);
         let mut head = Vec::new();
         let api_version = def.api_version();
-        for (name, value) in [
-            ("{\"kind\":", &*def.kind),
-            (",\"apiVersion\":", &api_version),
-        ] {
+        let names = if def.custom.is_some() {
+            [
+                ("{\"apiVersion\":", &*api_version),
+                (",\"kind\":", &*def.kind),
+            ]
+        } else {
+            [
+                ("{\"kind\":", &*def.kind),
+                (",\"apiVersion\":", &*api_version),
+            ]
+        };
+        for (name, value) in names {
             head.extend_from_slice(name.as_bytes());
             append_json(&value, &mut head);
         }

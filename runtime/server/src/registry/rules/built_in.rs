@@ -4,6 +4,8 @@
 
 #[cfg(feature = "apis-core")]
 pub(in crate::registry) mod config_map;
+#[cfg(feature = "apis-apiextensions")]
+pub(crate) mod custom_resource_definition;
 #[cfg(feature = "apis-core")]
 mod data_keys;
 #[cfg(feature = "apis-core")]

@@ -28,6 +28,12 @@ pub trait Strategy<K: Resource>: Send + Sync + 'static {
     fn prepare_for_create(&self, _ctx: &RequestContext, _object: &mut K) {}
     /// Prepares a changed object before it is validated.
     fn prepare_for_update(&self, _ctx: &RequestContext, _new: &mut K, _old: &K) {}
+    /// Whether [`prepare_for_delete`](Strategy::prepare_for_delete) may change an object; `false` by default. With `true` an
+    /// object is decoded when its deletion begins.
+    const PREPARES_DELETE: bool = false;
+    /// Prepares an object whose deletion begins. A finalizer that is added keeps it until a controller removes that. Called for
+    /// objects in the storage version; not for kinds with `deletion(finalizers = ..)`.
+    fn prepare_for_delete(&self, _ctx: &RequestContext, _object: &mut K) {}
     /// Validates a new object.
     fn validate(&self, _ctx: &RequestContext, _object: &K) -> Vec<FieldError> {
         Vec::new()
@@ -103,6 +109,15 @@ impl<K: Resource, S: Strategy<K>> ErasedStrategy for TypedStrategy<K, S> {
         is_changed(new.edit(|typed: &mut K| {
             self.strategy.prepare_for_update(ctx, typed, &old);
         }))
+    }
+    fn prepare_for_delete(&self, ctx: &RequestContext, object: &mut Object) {
+        if S::PREPARES_DELETE {
+            // An object that cannot be decoded is deleted as it is.
+            let _ = object.edit(|typed: &mut K| self.strategy.prepare_for_delete(ctx, typed));
+        }
+    }
+    fn prepares_delete(&self) -> bool {
+        S::PREPARES_DELETE
     }
     fn validate(&self, ctx: &RequestContext, object: &Object) -> Result<Vec<FieldError>, String> {
         let typed = object.typed::<K>().map_err(|e| e.to_string())?;

@@ -154,6 +154,7 @@ fn definition<K: Resource>(schema: apiloom_meta::kind::SchemaFn) -> ResourceDef 
         storage: false,
         served: true,
         disabled_by_default: false,
+        custom: None,
         conversion: None,
         columns: Vec::<Column>::new(),
         selectable: Vec::new(),

@@ -1,6 +1,7 @@
 //! create: validates and stores a new object.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use apiloom_meta::kind::GenerationRule;
 use apiloom_meta::{ApiError, Object};
@@ -108,6 +109,14 @@ impl Writes {
         mut object: Object,
     ) -> Result<Creation, ApiError> {
         let kind = &self.resource.kind;
+        if kind.is_terminating.load(Ordering::Acquire) {
+            let why = "create not allowed while custom resource definition is terminating";
+            return Err(ApiError::forbidden(
+                self.resource.group_resource(),
+                target.name,
+                why,
+            ));
+        }
         let draft = self.prepare_and_validate(target, &mut object).await?;
         let key = kind.key(target.namespace, target.name)?;
         let mut stored = self.to_store(&object, draft).await?;

@@ -1,8 +1,8 @@
 //! Decodes request bodies to objects of the version in the URL. Error messages are those of kube-apiserver.
 
 use apiloom_meta::codec::{self, DecodeError, Format, MAX_EXPANDED_BYTES};
-use apiloom_meta::field::go_quote;
-use apiloom_meta::{ApiError, GroupVersion, Object};
+use apiloom_meta::field::{echoed, go_quote};
+use apiloom_meta::{ApiError, FieldError, FieldPath, GroupVersion, Object};
 use serde_json::{Map, Value};
 
 use super::Writes;
@@ -121,6 +121,9 @@ impl Writes {
 
     /// Checks apiVersion and kind of an object, and sets them if they are absent.
     pub(crate) fn check_type(&self, object: &mut Object, body: &[u8]) -> Result<(), ApiError> {
+        if self.resource.def().custom.is_some() {
+            self.check_custom_type(object, body)?;
+        }
         let expected = self.resource.version().api_version.as_str();
         let given = if object.api_version().is_empty() {
             expected
@@ -142,6 +145,39 @@ impl Writes {
             );
         };
         Err(self.wrong_type(&gv, given, kind))
+    }
+
+    /// Checks that an object of a custom resource names its type, and the kind of the request.
+    fn check_custom_type(&self, object: &Object, body: &[u8]) -> Result<(), ApiError> {
+        let body = String::from_utf8_lossy(body);
+        for (field, given) in [
+            ("Kind", object.kind()),
+            ("apiVersion", object.api_version()),
+        ] {
+            if given.is_empty() {
+                let message = format!("Object '{field}' is missing in '{}'", echoed(&body));
+                return Err(ApiError::bad_request(message));
+            }
+        }
+        let version = self.resource.version();
+        if object.api_version() != version.api_version {
+            return Err(ApiError::bad_request(format!(
+                "the API version in the data ({}) does not match the expected API version ({})",
+                object.api_version(),
+                version.api_version
+            )));
+        }
+        let kind = &*self.resource.def().kind;
+        if object.kind() != kind {
+            let why = format!("must be {kind}");
+            let error = FieldError::invalid(&FieldPath::new("kind"), object.kind(), &why);
+            return Err(ApiError::invalid(
+                self.resource.group_kind(),
+                object.name(),
+                &[error],
+            ));
+        }
+        Ok(())
     }
 
     fn wrong_type(&self, gv: &GroupVersion, given: &str, kind: &str) -> ApiError {

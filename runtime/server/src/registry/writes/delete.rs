@@ -102,6 +102,8 @@ impl Writes {
     ) -> Result<Deletion, ApiError> {
         let requested = graceful::requested(options.grace_period_seconds);
         let now = self.now();
+        let prepared = self.prepared_for_delete(target, stored);
+        let stored = prepared.as_ref().unwrap_or(stored);
         let mut marked = stored.clone();
         let grace = match rule.grace_seconds {
             None => Grace::Over,
@@ -129,6 +131,18 @@ impl Writes {
             Grace::Set(0) if !is_held => Deletion::MarkedThenRemoved(marked),
             Grace::Set(_) | Grace::Pending => Deletion::Marked(marked),
         })
+    }
+
+    /// The object as the strategy prepares it when its deletion begins; `None` if it does not.
+    fn prepared_for_delete(&self, target: Target<'_>, stored: &Object) -> Option<Object> {
+        let kind = &self.resource.kind;
+        let (owner, strategy) = kind.strategy(kind.storage_version)?;
+        if stored.is_deleting() || owner != kind.storage_version || !strategy.prepares_delete() {
+            return None;
+        }
+        let mut object = stored.clone();
+        strategy.prepare_for_delete(target.ctx, &mut object);
+        Some(object)
     }
 
     /// The grace period of a first delete according to the strategy of the kind; `None` for that of the definition.

@@ -4,6 +4,8 @@
 //! caches. Of several servers over one store, the one that holds the lease of a controller runs it.
 
 pub(super) mod config;
+#[cfg(feature = "apis-apiextensions")]
+pub(super) mod definitions;
 mod feed;
 mod garbage;
 mod graph;
@@ -89,8 +91,33 @@ pub(super) fn check_stores(
 }
 
 impl Controllers {
-    /// Runs the controllers until the signal, each while no other server over the same store does.
+    /// Runs the controllers until the signal; each of those that only one server over a store may run while no other server
+    /// does.
     pub(super) async fn run(self, stop: Cancel) {
+        let serve_definitions = async {
+            tokio::select! {
+                () = self.serve_definitions() => {}
+                () = stop.cancelled() => {}
+            }
+        };
+        tokio::join!(serve_definitions, self.run_alone(stop.clone()));
+    }
+
+    /// Serves the kinds of CustomResourceDefinitions; never returns.
+    async fn serve_definitions(&self) {
+        #[cfg(feature = "apis-apiextensions")]
+        {
+            let registry = Arc::clone(&self.registry);
+            let metrics = &self.metrics.requests;
+            let client = requests::client(&self.loopback, definitions::NAME, None, metrics);
+            let requests = Requests::new(registry, client);
+            definitions::run(requests, self.shared.as_ref()).await;
+        }
+        std::future::pending::<()>().await;
+    }
+
+    /// Runs the controllers until the signal, each while no other server over the same store does.
+    async fn run_alone(&self, stop: Cancel) {
         let Some(shared) = &self.shared else {
             let running = self.config.names.running();
             let running = running.map(|controller| self.control(controller, None, None));

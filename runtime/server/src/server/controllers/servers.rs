@@ -35,6 +35,25 @@ pub(in crate::server) struct SharedStore {
     pub(in crate::server) key_prefix: String,
 }
 
+impl SharedStore {
+    /// Prefix of the keys of all records.
+    fn prefix(&self) -> String {
+        format!("{}/apiloom/servers/", self.key_prefix)
+    }
+
+    /// Whether there are other servers than this one; true if that is not known.
+    #[cfg(feature = "apis-apiextensions")]
+    pub(super) async fn has_other_servers(&self) -> bool {
+        let request = ListRequest {
+            prefix: self.prefix(),
+            limit: 2,
+            ..ListRequest::default()
+        };
+        let listed = self.store.list(request).await;
+        listed.map_or(true, |page| page.entries.len() > 1)
+    }
+}
+
 /// Group and kind.
 type KindName = (SmolStr, SmolStr);
 
@@ -88,11 +107,8 @@ impl Servers {
         registry: Arc<Registry>,
         names: ControllerNames,
     ) -> Self {
-        let SharedStore {
-            store,
-            key_prefix: prefix,
-        } = shared;
-        let prefix = format!("{prefix}/apiloom/servers/");
+        let SharedStore { store, .. } = shared;
+        let prefix = shared.prefix();
         let own = format!("{prefix}{}", LeaderElector::unique_identity("apiloom"));
         Self {
             store: Arc::clone(store),

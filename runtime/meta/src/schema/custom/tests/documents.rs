@@ -139,6 +139,19 @@ fn defaults_have_no_unknown_metadata() {
 }
 
 #[test]
+fn sorted_metadata_is_read_again() {
+    let entries = r#"[{"manager":"m","operation":"Update","fieldsV1":{"f:a":{}}}]"#;
+    let json = format!(
+        r#"{{"apiVersion":"g/v1","data":{{"metadata":{{"name":"x"}}}},"kind":"K","metadata":{{"annotations":{{"resourceVersion":"5"}},"managedFields":{entries},"name":"n","uid":"u"}}}}"#
+    );
+    let metadata = json.rfind(r#"{"annotations""#).unwrap();
+    let decoded = codec::decode_encoded(json.as_bytes(), (metadata, json.len() - 1)).unwrap();
+    assert_eq!(decoded["metadata"]["managedFields"], entries);
+    assert_eq!(decoded["metadata"]["name"], "n");
+    assert_eq!(decoded["metadata"]["annotations"]["resourceVersion"], "5");
+}
+
+#[test]
 fn all_fields_are_sorted() {
     let schema = of(
         &json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {

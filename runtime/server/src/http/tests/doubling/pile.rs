@@ -73,6 +73,7 @@ impl Resource for Pile {
             storage: true,
             served: true,
             disabled_by_default: false,
+            custom: None,
             conversion: None,
             columns: Vec::new(),
             selectable: Vec::new(),

@@ -1,0 +1,19 @@
+//! Kinds from documents: the versions that a CustomResourceDefinition describes.
+
+#[cfg(feature = "schema")]
+mod definitions;
+
+use smol_str::SmolStr;
+
+#[cfg(feature = "schema")]
+pub use self::definitions::custom_definitions;
+
+/// What only a kind from a document has. It is served as a custom resource of kube-apiserver: the versions may differ in
+/// their subresources, requests must name the kind of their objects, and discovery has another order of verbs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CustomKind {
+    /// Warning for every request in this version; `None` if it is not deprecated.
+    pub deprecation_warning: Option<SmolStr>,
+    /// State of the document, by which a server sees that the kind did not change; empty for a document of a program.
+    pub state: SmolStr,
+}

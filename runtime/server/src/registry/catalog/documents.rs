@@ -1,0 +1,77 @@
+//! Kinds from documents of clients: how they are served now, and access to their objects without a served version.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use apiloom_meta::GroupResource;
+use apiloom_meta::kind::{ResourceDef, SmolStr};
+
+use super::change::CatalogChange;
+use super::resources::Registry;
+use super::snapshot::Catalog;
+use crate::registry::endpoint::Endpoint;
+
+impl Catalog {
+    /// Whether a resource is that of a Rust type.
+    pub(crate) fn is_compiled(&self, resource: &GroupResource) -> bool {
+        self.compiled().any(|def| def.group_resource() == *resource)
+    }
+
+    /// The definitions of all versions that are Rust types.
+    pub(crate) fn compiled(&self) -> impl Iterator<Item = &ResourceDef> {
+        self.defs.iter().filter(|def| def.custom.is_none())
+    }
+
+    /// The state of the document from which a resource is served; `None` if it is not served from a document.
+    pub(crate) fn document_state(&self, resource: &GroupResource) -> Option<&SmolStr> {
+        let def = self.kinds.get(resource)?.kind.stored_def();
+        Some(&def.custom.as_ref()?.state)
+    }
+
+    /// The resources that are served from documents of clients.
+    pub(crate) fn documents(&self) -> impl Iterator<Item = &GroupResource> {
+        let kinds = self.kinds.iter();
+        let kinds = kinds.filter(|(_, of)| {
+            let custom = of.kind.stored_def().custom.as_ref();
+            custom.is_some_and(|custom| !custom.state.is_empty())
+        });
+        kinds.map(|(resource, _)| resource)
+    }
+
+    /// Whether no objects of a resource are created any more; `None` if there is no such resource.
+    pub(crate) fn is_terminating(&self, resource: &GroupResource) -> Option<bool> {
+        let of = self.kinds.get(resource)?;
+        Some(of.kind.is_terminating.load(Ordering::Acquire))
+    }
+
+    /// An endpoint for the objects of a resource in its storage version, which need not be served.
+    pub(crate) fn stored_endpoint(
+        &self,
+        registry: &Registry,
+        resource: &GroupResource,
+    ) -> Option<Endpoint> {
+        let of = self.kinds.get(resource)?;
+        let kind = Arc::clone(&of.kind);
+        let version = kind.storage_version;
+        let shared = &registry.settings.shared;
+        Some(Endpoint::new(kind, version, shared, of.cache.clone(), None))
+    }
+}
+
+impl Registry {
+    /// Refuses creates of objects of a resource from now on, and publishes that.
+    ///
+    /// # Errors
+    /// As [`Registry::change`].
+    pub(crate) async fn terminate(&self, resource: &GroupResource) -> Result<(), Vec<String>> {
+        let catalog = self.catalog();
+        let Some(of) = catalog.kinds.get(resource) else {
+            return Ok(());
+        };
+        if of.kind.is_terminating.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        // The documents of discovery are made for each catalog.
+        self.change(CatalogChange::new()).await
+    }
+}

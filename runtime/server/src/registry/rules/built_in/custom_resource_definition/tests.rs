@@ -1,0 +1,264 @@
+//! Rules of definitions, with the texts of kube-apiserver.
+
+use apiloom_meta::Resource as _;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn definition() -> Value {
+    json!({
+        "metadata": {"name": "lamps.example.com"},
+        "status": {},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "lamps", "kind": "Lamp"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {
+                    "type": "object",
+                    "properties": {"spec": {"type": "object", "properties": {"color": {"type": "string"}}}},
+                }},
+            }],
+        },
+    })
+}
+
+fn typed(document: Value) -> CustomResourceDefinition {
+    serde_json::from_value(document).unwrap()
+}
+
+/// A definition as it is stored after a create.
+fn created(change: impl FnOnce(&mut Value)) -> CustomResourceDefinition {
+    let mut document = definition();
+    change(&mut document);
+    let mut object = typed(document);
+    let rules = DefinitionRules;
+    rules.default(&mut object);
+    rules.prepare_for_create(&RequestContext::default(), &mut object);
+    object
+}
+
+#[track_caller]
+fn check(change: impl FnOnce(&mut Value), expected: &[&str]) {
+    let errors = DefinitionRules.validate(&RequestContext::default(), &created(change));
+    let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    assert_eq!(errors, expected);
+}
+
+fn version(document: &mut Value) -> &mut Value {
+    &mut document["spec"]["versions"][0]
+}
+
+#[test]
+fn names_conversion_and_stored_versions_have_defaults() {
+    let object = created(|_| {});
+    let names = &object.spec.names;
+    assert_eq!(names.singular.as_deref(), Some("lamp"));
+    assert_eq!(names.list_kind.as_deref(), Some("LampList"));
+    assert_eq!(object.spec.conversion.as_ref().unwrap().strategy, "None");
+    assert_eq!(object.status.stored_versions, ["v1"]);
+    assert_eq!(
+        CustomResourceDefinition::PLURAL,
+        "customresourcedefinitions"
+    );
+    check(|_| {}, &[]);
+}
+
+#[test]
+fn names_and_groups_have_rules() {
+    check(
+        |document| document["metadata"]["name"] = json!("x"),
+        &["metadata.name: Invalid value: \"x\": must be spec.names.plural+\".\"+spec.group"],
+    );
+    check(
+        |document| {
+            document["metadata"]["name"] = json!("lamps.example");
+            document["spec"]["group"] = json!("example");
+        },
+        &["spec.group: Invalid value: \"example\": should be a domain with at least one dot"],
+    );
+    check(
+        |document| document["spec"]["scope"] = json!("Galaxy"),
+        &[
+            "spec.scope: Unsupported value: \"Galaxy\": supported values: \"Cluster\", \"Namespaced\"",
+        ],
+    );
+    check(
+        |document| document["spec"]["names"]["listKind"] = json!("Lamp"),
+        &["spec.names.listKind: Invalid value: \"Lamp\": kind and listKind may not be the same"],
+    );
+    check(
+        |document| document["spec"]["preserveUnknownFields"] = json!(true),
+        &[
+            "spec.preserveUnknownFields: Invalid value: true: cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead",
+        ],
+    );
+    let url = "see https://github.com/kubernetes/enhancements/pull/1111";
+    let protected = |annotation: Option<&str>, expected: &[&str]| {
+        check(
+            |document| {
+                document["metadata"]["name"] = json!("lamps.lighting.k8s.io");
+                document["spec"]["group"] = json!("lighting.k8s.io");
+                if let Some(text) = annotation {
+                    document["metadata"]["annotations"] = json!({ APPROVAL: text });
+                }
+            },
+            expected,
+        );
+    };
+    protected(
+        None,
+        &[&format!(
+            "metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval annotation \"api-approved.kubernetes.io\", {url}"
+        )],
+    );
+    protected(
+        Some("please"),
+        &[&format!(
+            "metadata.annotations[api-approved.kubernetes.io]: Invalid value: \"please\": protected groups must have approval annotation \"api-approved.kubernetes.io\" with either a URL or a reason starting with \"unapproved\", {url}"
+        )],
+    );
+    protected(Some("unapproved, a test"), &[]);
+    protected(Some("https://github.com/kubernetes/kubernetes/pull/1"), &[]);
+}
+
+#[test]
+fn versions_have_rules() {
+    check(
+        |document| version(document)["storage"] = json!(false),
+        &[
+            "spec.versions: Invalid value: [{\"name\":\"v1\",\"served\":true,\"storage\":false,\"schema\":{\"openAPIV3Schema\":{\"properties\":{\"spec\":{\"properties\":{\"color\":{\"type\":\"string\"}},\"type\":\"object\"}},\"type\":\"object\"}}}]: must have exactly one version marked as storage version",
+            "status.storedVersions: Invalid value: []: must have at least one stored version",
+        ],
+    );
+    check(
+        |document| version(document)["schema"] = json!(null),
+        &["spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required"],
+    );
+    check(
+        |document| version(document)["deprecationWarning"] = json!("old"),
+        &[
+            "spec.versions[0].deprecationWarning: Invalid value: \"old\": can only be set for deprecated versions",
+        ],
+    );
+    check(
+        |document| {
+            version(document)["subresources"] = json!({"scale": {"specReplicasPath": ".status.n", "statusReplicasPath": "", "labelSelectorPath": "s"}});
+        },
+        &[
+            "spec.subresources.scale.specReplicasPath: Invalid value: \".status.n\": should be a json path under .spec",
+            "spec.subresources.scale.statusReplicasPath: Required value",
+            "spec.subresources.scale.labelSelectorPath: Invalid value: \"s\": must be a simple json path starting with .",
+        ],
+    );
+    check(
+        |document| {
+            version(document)["additionalPrinterColumns"] =
+                json!([{"name": "", "type": "text", "format": "wide", "jsonPath": "x"}]);
+        },
+        &[
+            "spec.additionalPrinterColumns[0].name: Required value",
+            "spec.additionalPrinterColumns[0].type: Invalid value: \"text\": must be one of boolean,date,integer,number,string",
+            "spec.additionalPrinterColumns[0].format: Invalid value: \"wide\": must be one of byte,date,date-time,double,float,int32,int64,password",
+            "spec.additionalPrinterColumns[0].JSONPath: Invalid value: \"x\": must be a simple json path starting with .",
+        ],
+    );
+    check(
+        |document| {
+            version(document)["selectableFields"] = json!([
+                {"jsonPath": ".spec.color"}, {"jsonPath": ".spec.color"}, {"jsonPath": ".spec.none"}, {"jsonPath": ".spec"},
+            ]);
+        },
+        &[
+            "spec.selectableFields[1].jsonPath: Duplicate value: \".spec.color\"",
+            "spec.selectableFields[2].jsonPath: Invalid value: \".spec.none\": is an invalid path: does not refer to a valid field",
+            "spec.selectableFields[3].jsonPath: Invalid value: \".spec\": must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.",
+        ],
+    );
+    check(
+        |document| version(document)["schema"]["openAPIV3Schema"]["type"] = json!(null),
+        &["spec.validation.openAPIV3Schema.type: Required value: must not be empty at the root"],
+    );
+}
+
+#[test]
+fn conversion_has_rules() {
+    check(
+        |document| document["spec"]["conversion"] = json!({"strategy": "Magic"}),
+        &[
+            "spec.conversion.strategy: Unsupported value: \"Magic\": supported values: \"None\", \"Webhook\"",
+        ],
+    );
+    check(
+        |document| document["spec"]["conversion"] = json!({"strategy": "Webhook"}),
+        &[
+            "spec.conversion.webhookClientConfig: Required value: required when strategy is set to Webhook",
+            "spec.conversion.conversionReviewVersions: Required value",
+        ],
+    );
+    check(
+        |document| {
+            document["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {
+                "clientConfig": {}, "conversionReviewVersions": ["v2", "v2"]}});
+        },
+        &[
+            "spec.conversion.webhookClientConfig: Required value: exactly one of url or service is required",
+            "spec.conversion.conversionReviewVersions[1]: Invalid value: \"v2\": duplicate version",
+            "spec.conversion.conversionReviewVersions: Invalid value: [\"v2\",\"v2\"]: must include at least one of v1, v1beta1",
+        ],
+    );
+}
+
+#[test]
+fn what_is_stored_and_established_stays() {
+    let mut old = created(|_| {});
+    old.status.conditions =
+        serde_json::from_value(json!([{"type": "Established", "status": "True"}])).unwrap();
+    let check = |change: &dyn Fn(&mut CustomResourceDefinition), expected: &[&str]| {
+        let mut new = old.clone();
+        change(&mut new);
+        let (rules, ctx) = (DefinitionRules, RequestContext::default());
+        rules.prepare_for_update(&ctx, &mut new, &old);
+        let errors = rules.validate_update(&ctx, &new, &old);
+        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(errors, expected);
+        new
+    };
+    check(
+        &|new| {
+            new.spec.scope = "Cluster".to_owned();
+            new.spec.names.kind = "Torch".to_owned();
+        },
+        &[
+            "spec.scope: Invalid value: \"Cluster\": field is immutable",
+            "spec.names.kind: Invalid value: \"Torch\": field is immutable",
+        ],
+    );
+    check(
+        &|new| new.spec.versions[0].name = "v2".to_owned(),
+        &[
+            "status.storedVersions[0]: Invalid value: \"v1\": missing from spec.versions; v1 was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in v1 and removes v1 from status.storedVersions",
+        ],
+    );
+    let new = check(
+        &|new| {
+            let mut second = new.spec.versions[0].clone();
+            second.name = "v2".to_owned();
+            new.spec.versions[0].storage = false;
+            new.spec.versions.push(second);
+        },
+        &[],
+    );
+    assert_eq!(new.status.stored_versions, ["v1", "v2"]);
+}
+
+#[test]
+fn unknown_formats_are_warned_about() {
+    let object = created(|document| {
+        version(document)["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["color"]
+            ["format"] = json!("hue");
+    });
+    let warnings = DefinitionRules.warnings(&RequestContext::default(), &object);
+    assert_eq!(warnings, ["unrecognized format \"hue\""]);
+}

@@ -1,0 +1,228 @@
+//! Rules for the versions of a kind.
+
+use apiloom_apis::apiextensions::v1::{
+    CustomResourceColumnDefinition, CustomResourceDefinitionSpec, CustomResourceDefinitionVersion,
+    CustomResourceSubresourceScale,
+};
+use apiloom_meta::field::is_printable;
+use apiloom_meta::names::dns1035_label;
+use apiloom_meta::{FieldError, FieldPath};
+
+use super::schema::{schema_errors, selectable_errors};
+
+/// Maximum length of a deprecation warning, in bytes.
+const MAX_WARNING_BYTES: usize = 256;
+
+/// The types of columns, sorted.
+const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
+
+/// The formats of columns, sorted.
+const COLUMN_FORMATS: [&str; 8] = [
+    "byte",
+    "date",
+    "date-time",
+    "double",
+    "float",
+    "int32",
+    "int64",
+    "password",
+];
+
+/// Where errors of a part of a version are: kube-apiserver moves what all versions have in common to the top.
+fn place<T: PartialEq>(
+    spec: &CustomResourceDefinitionSpec,
+    part: impl Fn(&CustomResourceDefinitionVersion) -> Option<&T>,
+) -> Place {
+    let first = spec.versions.first().and_then(&part);
+    let is_common = first.is_some() && spec.versions.iter().all(|version| part(version) == first);
+    if is_common {
+        Place::Top
+    } else {
+        Place::Version
+    }
+}
+
+/// See [`place`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Top,
+    Version,
+}
+
+/// The errors of all versions.
+pub(super) fn version_errors(
+    spec: &CustomResourceDefinitionSpec,
+    path: &FieldPath,
+) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let versions = path.child("versions");
+    for (at, version) in spec.versions.iter().enumerate() {
+        let has_schema = version
+            .schema
+            .as_ref()
+            .is_some_and(|schema| schema.open_api_v3_schema.is_some());
+        if !has_schema {
+            let path = versions.index(at).child("schema").child("openAPIV3Schema");
+            errors.push(FieldError::required(&path, "schemas are required"));
+        }
+    }
+    let schemas = place(spec, |version| version.schema.as_ref());
+    let subresources = place(spec, |version| version.subresources.as_ref());
+    let columns = place(spec, |version| {
+        Some(&version.additional_printer_columns).filter(|columns| !columns.is_empty())
+    });
+    let fields = place(spec, |version| {
+        Some(&version.selectable_fields).filter(|fields| !fields.is_empty())
+    });
+    for (at, version) in spec.versions.iter().enumerate() {
+        let own = versions.index(at);
+        let complaints = dns1035_label(&version.name);
+        if !complaints.is_empty() {
+            let path = own.child("name");
+            errors.push(FieldError::invalid(
+                &path,
+                &version.name,
+                &complaints.join(","),
+            ));
+        }
+        errors.extend(warning_errors(version, &own.child("deprecationWarning")));
+        // What is common is checked once.
+        let at_place = |place: Place, top: &str, below: &str| match place {
+            Place::Top if at > 0 => None,
+            Place::Top => Some(path.child(top)),
+            Place::Version => Some(own.child(below)),
+        };
+        if let Some(path) = at_place(schemas, "validation", "schema") {
+            errors.extend(schema_errors(version, &path));
+        }
+        if let Some(path) = at_place(subresources, "subresources", "subresources")
+            && let Some(scale) = version
+                .subresources
+                .as_ref()
+                .and_then(|sub| sub.scale.as_ref())
+        {
+            errors.extend(scale_errors(scale, &path));
+        }
+        let name = "additionalPrinterColumns";
+        if let Some(path) = at_place(columns, name, name) {
+            let all = version.additional_printer_columns.iter().enumerate();
+            errors.extend(all.flat_map(|(at, column)| column_errors(column, &path.index(at))));
+        }
+        if let Some(path) = at_place(fields, "selectableFields", "selectableFields") {
+            errors.extend(selectable_errors(version, &path));
+        }
+    }
+    let names: Vec<&str> = spec.versions.iter().map(|version| &*version.name).collect();
+    let is_repeated = (1..names.len()).any(|at| names[..at].contains(&names[at]));
+    if is_repeated {
+        let why = "must contain unique version names";
+        errors.push(FieldError::invalid(&versions, &spec.versions, why));
+    }
+    if spec
+        .versions
+        .iter()
+        .filter(|version| version.storage)
+        .count()
+        != 1
+    {
+        let why = "must have exactly one version marked as storage version";
+        errors.push(FieldError::invalid(&versions, &spec.versions, why));
+    }
+    errors
+}
+
+fn warning_errors(version: &CustomResourceDefinitionVersion, path: &FieldPath) -> Vec<FieldError> {
+    let Some(warning) = &version.deprecation_warning else {
+        return Vec::new();
+    };
+    if version.deprecated != Some(true) {
+        let why = "can only be set for deprecated versions";
+        return vec![FieldError::invalid(path, warning, why)];
+    }
+    let mut problems = Vec::new();
+    if warning.len() > MAX_WARNING_BYTES {
+        problems.push(format!("must be <= {MAX_WARNING_BYTES} characters long"));
+    }
+    if warning.is_empty() {
+        problems.push("must not be an empty string".to_owned());
+    }
+    if let Some((at, _)) = warning.char_indices().find(|(_, c)| !is_printable(*c)) {
+        problems.push(format!(
+            "must only contain printable UTF-8 characters; non-printable character found at index {at}"
+        ));
+    }
+    problems
+        .iter()
+        .map(|why| FieldError::invalid(path, warning, why))
+        .collect()
+}
+
+fn scale_errors(scale: &CustomResourceSubresourceScale, path: &FieldPath) -> Vec<FieldError> {
+    let check = |field: &str, text: &str, parents: &[&str]| {
+        let path = path.child(&format!("scale.{field}"));
+        if let Some(error) = path_error(text, &path) {
+            return Some(error);
+        }
+        let is_below = |parent: &&str| text.starts_with(&format!("{parent}."));
+        if parents.iter().any(is_below) {
+            return None;
+        }
+        let why = format!("should be a json path under {}", parents.join(" or "));
+        Some(FieldError::invalid(&path, text, &why))
+    };
+    let required = |field: &str, text: &str, parents: &[&str]| {
+        if text.is_empty() {
+            let path = path.child(&format!("scale.{field}"));
+            return Some(FieldError::required(&path, ""));
+        }
+        check(field, text, parents)
+    };
+    let selector = scale.label_selector_path.as_deref();
+    let selector = selector.filter(|text| !text.is_empty());
+    let selector =
+        selector.and_then(|text| check("labelSelectorPath", text, &[".spec", ".status"]));
+    [
+        required("specReplicasPath", &scale.spec_replicas_path, &[".spec"]),
+        required(
+            "statusReplicasPath",
+            &scale.status_replicas_path,
+            &[".status"],
+        ),
+        selector,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// The error of a JSONPath that does not begin with a dot.
+fn path_error(text: &str, path: &FieldPath) -> Option<FieldError> {
+    (!text.starts_with('.'))
+        .then(|| FieldError::invalid(path, text, "must be a simple json path starting with ."))
+}
+
+fn column_errors(column: &CustomResourceColumnDefinition, path: &FieldPath) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if column.name.is_empty() {
+        errors.push(FieldError::required(&path.child("name"), ""));
+    }
+    let types = format!("must be one of {}", COLUMN_TYPES.join(","));
+    if column.column_type.is_empty() {
+        errors.push(FieldError::required(&path.child("type"), &types));
+    } else if !COLUMN_TYPES.contains(&column.column_type.as_str()) {
+        let path = path.child("type");
+        errors.push(FieldError::invalid(&path, &column.column_type, &types));
+    }
+    let format = column.format.as_deref().unwrap_or_default();
+    if !format.is_empty() && !COLUMN_FORMATS.contains(&format) {
+        let why = format!("must be one of {}", COLUMN_FORMATS.join(","));
+        errors.push(FieldError::invalid(&path.child("format"), format, &why));
+    }
+    let json_path = path.child("JSONPath");
+    if column.json_path.is_empty() {
+        errors.push(FieldError::required(&json_path, ""));
+    } else {
+        errors.extend(path_error(&column.json_path, &json_path));
+    }
+    errors
+}

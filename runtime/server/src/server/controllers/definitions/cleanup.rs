@@ -1,0 +1,171 @@
+//! Deletes the objects of a definition that is being deleted, then lets the definition go.
+
+use std::time::Duration;
+
+use apiloom_apis::apiextensions::v1::CustomResourceDefinition;
+use apiloom_meta::{ApiError, GroupResource};
+use serde_json::json;
+
+use super::known::{Known, path};
+use crate::registry::definition_rules::{CLEANUP, set_condition};
+use crate::registry::{DeleteOptions, Endpoint, ListOptions, PropagationPolicy, RequestContext};
+use crate::server::controllers::requests::{RequestError, Requests, Served};
+
+/// Time until objects that are left are looked at again, and the longest.
+const LOOK_AGAIN: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
+
+/// Time after a failure.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// Deletes the objects of a definition until none is left, then removes its finalizer.
+pub(super) async fn run(requests: &Requests, name: &str) {
+    loop {
+        match step(requests, name).await {
+            Ok(true) => return,
+            Ok(false) => {}
+            Err(error) if error.is_conflict() => {}
+            Err(error) => {
+                tracing::debug!(%error, definition = name, "to be tried again");
+                tokio::time::sleep(RETRY).await;
+            }
+        }
+    }
+}
+
+/// One attempt; returns whether the definition needs no more.
+async fn step(requests: &Requests, name: &str) -> Result<bool, RequestError> {
+    let Some(object) = requests
+        .get::<CustomResourceDefinition>(&path(name))
+        .await?
+    else {
+        return Ok(true);
+    };
+    let known = Known::of_object(&object);
+    if !known.is_deleting || !known.has_finalizer {
+        return Ok(true);
+    }
+    let resource = known.resource();
+    let catalog = requests.registry().catalog();
+    if catalog.is_compiled(&resource) {
+        let message = "instances overlap with built-in resources in storage";
+        return end(requests, object, "OverlappingBuiltInResource", message).await;
+    }
+    if !known.is_established {
+        let message = "resource was never established";
+        return end(requests, object, "NeverEstablished", message).await;
+    }
+    let message = "CustomResource deletion is in progress";
+    let began = (true, "InstanceDeletionInProgress", message);
+    let Some(object) = write(requests, object, began).await? else {
+        return Ok(true);
+    };
+    let Some(endpoint) = catalog.stored_endpoint(requests.registry(), &resource) else {
+        // It is published soon, or its definition is wrong.
+        tokio::time::sleep(RETRY).await;
+        return Ok(false);
+    };
+    if catalog.is_terminating(&resource) != Some(true) {
+        tokio::time::sleep(LOOK_AGAIN.0).await;
+        return Ok(false);
+    }
+    if let Err(error) = delete_objects(&endpoint).await {
+        return failed(requests, object, &resource, &error).await;
+    }
+    end(
+        requests,
+        object,
+        "InstanceDeletionCompleted",
+        "removed all instances",
+    )
+    .await
+}
+
+/// Deletes all objects, and waits until they are gone: those with finalizers stay until these are removed.
+async fn delete_objects(endpoint: &Endpoint) -> Result<(), ApiError> {
+    let ctx = RequestContext::default();
+    let all = ListOptions::default();
+    let options = DeleteOptions {
+        propagation_policy: Some(PropagationPolicy::Background),
+        ..DeleteOptions::default()
+    };
+    endpoint
+        .delete_collection(&ctx, None, &all, &options)
+        .await?;
+    let (mut wait, longest) = LOOK_AGAIN;
+    let one = ListOptions {
+        limit: 1,
+        ..ListOptions::default()
+    };
+    loop {
+        let mut left = endpoint.reads().list(&ctx, None, &one).await?.items;
+        if left.next().is_none() {
+            return Ok(());
+        }
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(longest);
+        endpoint
+            .delete_collection(&ctx, None, &all, &options)
+            .await?;
+    }
+}
+
+/// Notes a failure, and waits.
+async fn failed(
+    requests: &Requests,
+    object: CustomResourceDefinition,
+    resource: &GroupResource,
+    error: &ApiError,
+) -> Result<bool, RequestError> {
+    let message = format!(
+        "could not delete instances of {resource}: {}",
+        error.message
+    );
+    write(requests, object, (true, "InstanceDeletionFailed", &message)).await?;
+    tokio::time::sleep(RETRY).await;
+    Ok(false)
+}
+
+/// Sets the condition Terminating; `None` if the definition is gone.
+async fn write(
+    requests: &Requests,
+    mut object: CustomResourceDefinition,
+    (is_true, reason, message): (bool, &str, &str),
+) -> Result<Option<CustomResourceDefinition>, RequestError> {
+    let before = object.status.clone();
+    let condition = ("Terminating", is_true);
+    set_condition(&mut object.status.conditions, condition, reason, message);
+    if object.status == before {
+        return Ok(Some(object));
+    }
+    let name = object.metadata.name.clone().unwrap_or_default();
+    requests
+        .put(&format!("{}/status", path(&name)), &object)
+        .await
+}
+
+/// Notes that no objects are left, and removes the finalizer.
+async fn end(
+    requests: &Requests,
+    object: CustomResourceDefinition,
+    reason: &str,
+    message: &str,
+) -> Result<bool, RequestError> {
+    let Some(object) = write(requests, object, (false, reason, message)).await? else {
+        return Ok(true);
+    };
+    let name = object.metadata.name.clone().unwrap_or_default();
+    let finalizers = object.metadata.finalizers.iter();
+    let others: Vec<&String> = finalizers.filter(|one| *one != CLEANUP).collect();
+    let others = if others.is_empty() {
+        json!(null)
+    } else {
+        json!(others)
+    };
+    let served = requests.served("apiextensions.k8s.io", "CustomResourceDefinition")?;
+    let target: Served = served;
+    let target = target.target("", &name)?;
+    requests
+        .set(&target, &object.metadata, "finalizers", others)
+        .await?;
+    Ok(true)
+}

@@ -1,0 +1,175 @@
+//! Publishes the kinds of definitions in the catalog, those of several definitions in one step.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use apiloom_meta::kind::{Converter, CustomKind, ResourceDef, custom_definitions};
+use apiloom_meta::{GroupResource, GroupVersion};
+use async_trait::async_trait;
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::known::Known;
+use crate::registry::{CatalogChange, Registry};
+
+/// See the module.
+pub(super) struct Publisher {
+    registry: Arc<Registry>,
+    /// Kinds to publish, with the names of their definitions.
+    pending: BTreeMap<GroupResource, (String, Vec<ResourceDef>)>,
+    removed: BTreeSet<GroupResource>,
+    /// Kinds whose definitions are being deleted.
+    terminating: BTreeSet<GroupResource>,
+    /// Why the kinds of definitions cannot be served, by the names of these.
+    problems: HashMap<String, String>,
+}
+
+impl Publisher {
+    pub(super) fn new(registry: Arc<Registry>) -> Self {
+        Self {
+            registry,
+            pending: BTreeMap::new(),
+            removed: BTreeSet::new(),
+            terminating: BTreeSet::new(),
+            problems: HashMap::new(),
+        }
+    }
+
+    /// Notes the present state of a definition.
+    pub(super) fn observe(&mut self, known: &Known, document: &Value) {
+        let resource = known.resource();
+        let catalog = self.registry.catalog();
+        if !known.is_served() || catalog.is_compiled(&resource) {
+            return;
+        }
+        if known.is_deleting {
+            self.terminating.insert(resource.clone());
+        }
+        if self.serves(known) {
+            self.pending.remove(&resource);
+            self.removed.remove(&resource);
+            return;
+        }
+        let is_webhook = document["spec"]["conversion"]["strategy"] == "Webhook";
+        let converter = is_webhook.then(|| Arc::new(NoWebhook) as Arc<dyn Converter>);
+        match custom_definitions(document, converter) {
+            Ok(mut defs) => {
+                for def in &mut defs {
+                    let custom = def.custom.get_or_insert_with(CustomKind::default);
+                    custom.state = known.state();
+                }
+                self.removed.remove(&resource);
+                self.problems.remove(&known.name);
+                self.pending.insert(resource, (known.name.clone(), defs));
+            }
+            Err(lines) => self.refuse(&known.name, &lines),
+        }
+    }
+
+    fn refuse(&mut self, name: &str, lines: &[String]) {
+        let problem = lines.join("; ");
+        tracing::warn!(definition = name, %problem, "cannot serve the kind of a CustomResourceDefinition");
+        self.problems.insert(name.to_owned(), problem);
+    }
+
+    /// Why the kind of a definition cannot be served.
+    pub(super) fn problem(&self, name: &str) -> Option<&str> {
+        self.problems.get(name).map(String::as_str)
+    }
+
+    /// Whether the kind of a definition is served in its present state, or a Rust type has its resource.
+    pub(super) fn serves(&self, known: &Known) -> bool {
+        let (catalog, resource) = (self.registry.catalog(), known.resource());
+        catalog.is_compiled(&resource) || catalog.document_state(&resource) == Some(&known.state())
+    }
+
+    /// Notes that a definition is gone.
+    pub(super) fn remove(&mut self, known: &Known) {
+        let resource = known.resource();
+        self.problems.remove(&known.name);
+        self.pending.remove(&resource);
+        self.terminating.remove(&resource);
+        self.removed.insert(resource);
+    }
+
+    /// Notes that only these definitions are left.
+    pub(super) fn remove_all_but(&mut self, resources: &BTreeSet<GroupResource>) {
+        let catalog = self.registry.catalog();
+        let gone = catalog.documents().filter(|of| !resources.contains(of));
+        self.removed.extend(gone.cloned());
+    }
+
+    /// Publishes what was noted; returns the names of the definitions whose kinds were published or refused.
+    pub(super) async fn publish(&mut self) -> Vec<String> {
+        let catalog = self.registry.catalog();
+        let pending = std::mem::take(&mut self.pending);
+        let removed = std::mem::take(&mut self.removed);
+        let removed: Vec<GroupResource> = removed
+            .into_iter()
+            .filter(|resource| catalog.document_state(resource).is_some())
+            .collect();
+        let mut names = Vec::new();
+        if !pending.is_empty() || !removed.is_empty() {
+            let defs = pending.values().map(|(_, defs)| &defs[..]);
+            let together = self.registry.change(change(defs, &removed)).await;
+            if together.is_err() {
+                self.publish_each(&pending, &removed).await;
+            }
+            names.extend(pending.into_values().map(|(name, _)| name));
+        }
+        for resource in std::mem::take(&mut self.terminating) {
+            if let Err(lines) = self.registry.terminate(&resource).await {
+                tracing::warn!(%resource, problem = %lines.join("; "), "cannot publish a change");
+            }
+        }
+        names
+    }
+
+    /// Publishes one kind after the other, so that a wrong one does not hold the others up.
+    async fn publish_each(
+        &mut self,
+        pending: &BTreeMap<GroupResource, (String, Vec<ResourceDef>)>,
+        removed: &[GroupResource],
+    ) {
+        for resource in removed {
+            let alone = change([].into_iter(), std::slice::from_ref(resource));
+            if let Err(lines) = self.registry.change(alone).await {
+                tracing::warn!(%resource, problem = %lines.join("; "), "cannot remove a kind");
+            }
+        }
+        for (name, defs) in pending.values() {
+            let alone = change([&defs[..]].into_iter(), &[]);
+            if let Err(lines) = self.registry.change(alone).await {
+                self.refuse(name, &lines);
+            }
+        }
+    }
+}
+
+fn change<'a>(
+    kinds: impl Iterator<Item = &'a [ResourceDef]>,
+    removed: &[GroupResource],
+) -> CatalogChange {
+    let removed = removed.iter().cloned();
+    let change = removed.fold(CatalogChange::new(), CatalogChange::remove);
+    kinds
+        .flatten()
+        .cloned()
+        .fold(change, CatalogChange::definition)
+}
+
+/// The converter of definitions with the strategy Webhook: this server calls no webhooks, so only the storage version can be
+/// used.
+#[derive(Debug)]
+struct NoWebhook;
+
+#[async_trait]
+impl Converter for NoWebhook {
+    async fn convert(
+        &self,
+        _documents: Vec<Bytes>,
+        _to: &GroupVersion,
+    ) -> Result<Vec<Bytes>, String> {
+        Err("this server calls no conversion webhooks".to_owned())
+    }
+}

@@ -1,0 +1,261 @@
+//! The life of CustomResourceDefinitions: names, conditions, versions, deletion.
+
+use serde_json::json;
+
+use crate::custom::*;
+use crate::*;
+
+on_each_backend![
+    c_169_a_kind_is_served_when_its_names_are_accepted,
+    c_170_a_definition_goes_after_its_objects,
+    c_174_versions_that_were_stored_stay,
+    c_176_a_changed_schema_has_another_document,
+    c_178_a_rust_type_comes_before_a_definition,
+    a_restarted_server_serves_definitions_when_it_is_ready,
+    a_change_of_a_definition_ends_its_watches_alone,
+    every_server_over_a_store_serves_what_one_was_told,
+];
+
+/// A patch that adds version v2, in which objects are stored.
+fn second_version(client_version: &Value) -> Value {
+    let mut second = client_version.clone();
+    second["name"] = json!("v2");
+    json!([
+        {"op": "replace", "path": "/spec/versions/0/storage", "value": false},
+        {"op": "add", "path": "/spec/versions/-", "value": second},
+    ])
+}
+
+async fn c_169_a_kind_is_served_when_its_names_are_accepted(on: Backend) {
+    let (_server, client) = server(on);
+    let first = establish(&client, &foos()).await;
+    assert_eq!(first["status"]["storedVersions"], json!(["v1"]));
+    assert_eq!(
+        first["status"]["acceptedNames"],
+        json!({"plural": "foos", "singular": "foo", "shortNames": ["fo"], "kind": "Foo", "listKind": "FooList", "categories": ["all"]})
+    );
+    let accepted = condition(&first, "NamesAccepted").unwrap();
+    assert_eq!(accepted, ("True".to_owned(), "NoConflicts".to_owned()));
+    let established = condition(&first, "Established").unwrap();
+    assert_eq!(established.1, "InitialNamesAccepted");
+
+    let mut second = definition("bars", "Bar", &json!({}));
+    second["spec"]["names"]["shortNames"] = json!(["fo"]);
+    created(&client, CRDS, &second).await;
+    let refused = until(&client, &path("bars"), |answer| {
+        condition(&answer.json(), "NamesAccepted").is_some()
+    })
+    .await
+    .json();
+    let conditions = refused["status"]["conditions"].as_array().unwrap();
+    let shown: Vec<_> = conditions
+        .iter()
+        .map(|one| {
+            (
+                one["type"].as_str().unwrap(),
+                one["reason"].as_str().unwrap(),
+                one["message"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            (
+                "NamesAccepted",
+                "ShortNamesConflict",
+                "\"fo\" is already in use"
+            ),
+            ("Established", "NotAccepted", "not all names are accepted"),
+        ]
+    );
+    check_unknown(&client.get("/apis/ex.io/v1/bars").await);
+    // The names are free when the first is gone.
+    assert_eq!(client.delete(&path("foos"), &json!(null)).await.code, 200);
+    until(&client, &path("bars"), |answer| {
+        is_true(&answer.json(), "Established")
+    })
+    .await;
+    assert_eq!(client.get("/apis/ex.io/v1/bars").await.code, 200);
+}
+
+async fn c_170_a_definition_goes_after_its_objects(on: Backend) {
+    let (_server, client) = with_foos(on).await;
+    let mut held = foo("held", &json!({}));
+    held["metadata"]["finalizers"] = json!(["ex.io/hold"]);
+    created(&client, FOOS, &held).await;
+    created(&client, FOOS, &foo("free", &json!({}))).await;
+    let deleted = client.delete(&path("foos"), &json!(null)).await;
+    let deleted = deleted.json();
+    assert_eq!(
+        deleted["metadata"]["finalizers"],
+        json!(["customresourcecleanup.apiextensions.k8s.io"])
+    );
+    until(&client, &format!("{FOOS}/free"), |answer| {
+        answer.code == 404
+    })
+    .await;
+    let refused = client.post(FOOS, &foo("late", &json!({}))).await;
+    let message = "foos.ex.io \"late\" is forbidden: create not allowed while custom resource definition is terminating";
+    check_failure(&refused, 403, "Forbidden", message, about_foo("late"));
+    let verbs = client.get(GROUP).await.json()["resources"][0]["verbs"].clone();
+    assert_eq!(
+        verbs,
+        json!(["delete", "deletecollection", "get", "list", "watch"])
+    );
+    let present = client.get(&path("foos")).await.json();
+    assert_eq!(
+        condition(&present, "Terminating").unwrap(),
+        ("True".to_owned(), "InstanceDeletionInProgress".to_owned())
+    );
+    let freed = client
+        .merge(
+            &format!("{FOOS}/held"),
+            &json!({"metadata": {"finalizers": null}}),
+        )
+        .await;
+    assert_eq!(freed.code, 200, "{}", freed.text());
+    until(&client, &path("foos"), |answer| answer.code == 404).await;
+    until(&client, FOOS, |answer| answer.code == 404).await;
+    // Another definition of the same name finds no objects.
+    establish(&client, &foos()).await;
+    assert_eq!(names(&client.get(FOOS).await.json()), Vec::<&str>::new());
+}
+
+async fn c_174_versions_that_were_stored_stay(on: Backend) {
+    let (_server, client) = with_foos(on).await;
+    created(&client, FOOS, &foo("a", &json!({"note": "n"}))).await;
+    let patch = second_version(&foos()["spec"]["versions"][0]);
+    let changed = client.json_patch(&path("foos"), &patch).await;
+    assert_eq!(changed.code, 200, "{}", changed.text());
+    let changed = changed.json();
+    assert_eq!(changed["status"]["storedVersions"], json!(["v1", "v2"]));
+    assert_eq!(changed["metadata"]["generation"], 2);
+    let patch = json!([{"op": "remove", "path": "/spec/versions/0"}]);
+    let refused = client.json_patch(&path("foos"), &patch).await;
+    let message = "CustomResourceDefinition.apiextensions.k8s.io \"foos.ex.io\" is invalid: status.storedVersions[0]: Invalid value: \"v1\": missing from spec.versions; v1 was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in v1 and removes v1 from status.storedVersions";
+    assert_eq!(
+        (refused.code, &refused.json()["message"]),
+        (422, &json!(message))
+    );
+    until(
+        &client,
+        "/apis/ex.io/v2/namespaces/default/foos/a",
+        |answer| answer.code == 200,
+    )
+    .await;
+    // After a migration the version may go.
+    let status = format!("{}/status", path("foos"));
+    let patch = json!([{"op": "replace", "path": "/status/storedVersions", "value": ["v2"]}]);
+    let migrated = client.json_patch(&status, &patch).await;
+    assert_eq!(migrated.code, 200, "{}", migrated.text());
+    let patch = json!([{"op": "remove", "path": "/spec/versions/0"}]);
+    assert_eq!(client.json_patch(&path("foos"), &patch).await.code, 200);
+    until(&client, "/apis/ex.io/v1/foos", |answer| answer.code == 404).await;
+}
+
+async fn c_176_a_changed_schema_has_another_document(on: Backend) {
+    let (_server, client) = with_foos(on).await;
+    let url = async || {
+        let index = client.get("/openapi/v3").await.json();
+        let url = &index["paths"]["apis/ex.io/v1"]["serverRelativeURL"];
+        url.as_str().map(str::to_owned)
+    };
+    let before = url().await.unwrap();
+    let document = client.get(&before).await;
+    assert_eq!(document.header("cache-control"), "public, immutable");
+    let properties = |document: &Value| {
+        document["components"]["schemas"]["io.ex.v1.Foo"]["properties"]["spec"]["properties"]
+            .clone()
+    };
+    assert!(properties(&document.json())["color"].is_object());
+    let field = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/weight";
+    let patch = json!([{"op": "add", "path": field, "value": {"type": "integer"}}]);
+    assert_eq!(client.json_patch(&path("foos"), &patch).await.code, 200);
+    let started = Instant::now();
+    let after = loop {
+        let after = url().await.unwrap();
+        if after != before {
+            break after;
+        }
+        assert!(started.elapsed() < Duration::from_secs(2));
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    };
+    assert!(properties(&client.get(&after).await.json())["weight"].is_object());
+    let old = client.get(&before).await;
+    assert_eq!((old.code, old.header("location")), (301, after.as_str()));
+    client.delete(&path("foos"), &json!(null)).await;
+    until(&client, "/openapi/v3", |answer| {
+        answer.json()["paths"].get("apis/ex.io/v1").is_none()
+    })
+    .await;
+}
+
+async fn c_178_a_rust_type_comes_before_a_definition(on: Backend) {
+    let (_server, client) = server(on);
+    let mut flunders = definition("flunders", "Flunder", &json!({}));
+    flunders["metadata"]["name"] = json!("flunders.wardle.example.com");
+    flunders["spec"]["group"] = json!("wardle.example.com");
+    let kept = created(&client, FLUNDERS, &flunder("a")).await;
+    created(&client, CRDS, &flunders).await;
+    let item = format!("{CRDS}/flunders.wardle.example.com");
+    until(&client, &item, |answer| {
+        is_true(&answer.json(), "Established")
+    })
+    .await;
+    // The Rust type is served as before.
+    let shown = client.get(&format!("{FLUNDERS}/a")).await.json();
+    assert_eq!(shown["metadata"]["uid"], kept["metadata"]["uid"]);
+    let (code, _) = {
+        let deleted = client.delete(&item, &json!(null)).await;
+        (deleted.code, deleted)
+    };
+    assert_eq!(code, 200);
+    until(&client, &item, |answer| answer.code == 404).await;
+    assert_eq!(client.get(&format!("{FLUNDERS}/a")).await.code, 200);
+}
+
+async fn a_restarted_server_serves_definitions_when_it_is_ready(on: Backend) {
+    let (mut cluster, client) = with_foos(on).await;
+    created(&client, FOOS, &foo("a", &json!({}))).await;
+    cluster.stop();
+    cluster.start_again();
+    let client = cluster.client();
+    // The very first request finds the kind.
+    assert_eq!(names(&client.get(FOOS).await.json()), ["a"]);
+    assert!(is_true(
+        &client.get(&path("foos")).await.json(),
+        "Established"
+    ));
+}
+
+async fn a_change_of_a_definition_ends_its_watches_alone(on: Backend) {
+    let (_server, client) = with_foos(on).await;
+    establish(&client, &definition("bars", "Bar", &json!({}))).await;
+    let mut foos = client.watch(&format!("{FOOS}?watch=1")).await;
+    let mut bars = client.watch("/apis/ex.io/v1/bars?watch=1").await;
+    let note = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/description";
+    let patch = json!([{"op": "add", "path": note, "value": "What is wanted."}]);
+    assert_eq!(client.json_patch(&path("foos"), &patch).await.code, 200);
+    assert_eq!(foos.next().await, None);
+    let bar = json!({"apiVersion": "ex.io/v1", "kind": "Bar", "metadata": {"name": "b"}});
+    created(&client, "/apis/ex.io/v1/namespaces/default/bars", &bar).await;
+    assert_eq!(bars.event().await["object"]["metadata"]["name"], "b");
+    // A change of the status alone ends no watch.
+    let mut foos = client.watch(&format!("{FOOS}?watch=1")).await;
+    let patch = json!({"metadata": {"labels": {"a": "b"}}});
+    assert_eq!(client.merge(&path("foos"), &patch).await.code, 200);
+    created(&client, FOOS, &foo("a", &json!({}))).await;
+    assert_eq!(foos.event().await["object"]["metadata"]["name"], "a");
+}
+
+async fn every_server_over_a_store_serves_what_one_was_told(on: Backend) {
+    let (cluster, client) = server(on);
+    let (_replica, other) = another(&cluster, &client);
+    establish(&client, &foos()).await;
+    created(&other, FOOS, &foo("a", &json!({}))).await;
+    assert_eq!(names(&client.get(FOOS).await.json()), ["a"]);
+    assert_eq!(client.delete(&path("foos"), &json!(null)).await.code, 200);
+    until(&other, FOOS, |answer| answer.code == 404).await;
+    until(&other, &path("foos"), |answer| answer.code == 404).await;
+}
