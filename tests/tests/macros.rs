@@ -20,6 +20,8 @@ mod definition;
 mod documentation;
 #[path = "macros/enforced.rs"]
 mod enforced;
+#[path = "macros/further.rs"]
+mod further;
 #[path = "macros/hooks.rs"]
 mod hooks;
 #[path = "macros/ill_typed.rs"]

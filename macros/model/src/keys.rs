@@ -234,6 +234,7 @@ const KEYS: &[Key] = &[
     later("warning", &[Lifecycle]),
     // #[api]
     key("required", &[Field]),
+    key("present", &[Field]),
     key("forbidden", &[Field]),
     key("nullable", &[Field]),
     key("default", &[Field]),
@@ -277,6 +278,7 @@ const KEYS: &[Key] = &[
     key("preserve_unknown", &[Struct, Field, Each]),
     key("embedded_resource", VALUE),
     key("int_or_string", VALUE),
+    key("schema", &[Struct, Field, Each, Newtype]),
     key("example", &[Struct, Enum, Field, Newtype]),
     key("title", &[Struct, Enum, Field, Newtype]),
     key("deprecated", &[Struct, Enum, Field, Newtype]),
@@ -393,6 +395,12 @@ const CONTRADICTIONS: &[(&[Target], &str, &str)] = &[
     (&[Deletion], "phase", "returns"),
     (&[Patch], "merge", "replace"),
     (&[Field], "required", "forbidden"),
+    // An empty value is refused by the one and taken by the other.
+    (&[Field], "present", "required"),
+    (&[Field], "present", "forbidden"),
+    (&[Field], "present", "default"),
+    (&[Field], "present", "default_with"),
+    (&[Field], "present", "flatten"),
     (&[Field], "required", "default"),
     (&[Field], "required", "default_with"),
     (&[Field], "forbidden", "default"),

@@ -160,6 +160,9 @@ fn serde_of_field(field: &Field) -> Vec<Attribute> {
         Shape::Option(_) if field.rules.nullable => {}
         Shape::Option(_) => attrs
             .push(parse_quote!(#[serde(skip_serializing_if = "::core::option::Option::is_none")])),
+        Shape::List | Shape::Map if field.rules.present => {
+            attrs.push(parse_quote!(#[serde(default)]));
+        }
         Shape::List | Shape::Map => {
             attrs.push(parse_quote!(#[serde(default, skip_serializing_if = "::apiloom::codegen::is_empty")]));
         }

@@ -100,8 +100,8 @@ fn impl_record(model: &ApiStruct) -> TokenStream {
         let (ident, json, span) = (field.name.to_ident(), &field.json_name, span(field));
         let method = match field.shape {
             Shape::Option(_) if !field.rules.nullable => "option",
-            Shape::List | Shape::Map => "container",
-            Shape::Option(_) | Shape::Other => "field",
+            Shape::List | Shape::Map if !field.rules.present => "container",
+            _ => "field",
         };
         let method = format_ident!("{method}");
         quote_spanned!(span=> visitor.#method(#json, &self.#ident);)

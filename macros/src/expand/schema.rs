@@ -28,9 +28,12 @@ pub(crate) fn of_struct(model: &ApiStruct) -> TokenStream {
         .map(|union| union_keyword(union, &model.fields));
     let optional: Vec<&String> = optional.collect();
     let optional = (!optional.is_empty()).then(|| keyword("Optional", &quote!(&[#(#optional),*])));
+    let present = model.fields.iter().filter(|field| field.rules.present);
+    let present: Vec<&String> = present.map(|field| &field.json_name).collect();
+    let present = (!present.is_empty()).then(|| keyword("Required", &quote!(&[#(#present),*])));
     let rules = keywords(&quote!(#this), &model.rules, &model.fields, false);
     let order = order_keyword(order);
-    quote!(&[#order #optional #union #rules])
+    quote!(&[#order #optional #present #union #rules])
 }
 
 /// The names in declared order, which a JSON object does not keep.
@@ -115,6 +118,7 @@ fn omits_empty(field: &Field) -> bool {
     matches!(field.shape, Shape::List | Shape::Map)
         && !field.flatten
         && !rules.required
+        && !rules.present
         && !rules.nullable
         && field.default.is_none()
         && rules.items.min.is_none()
@@ -225,7 +229,11 @@ fn keywords(ty: &TokenStream, rules: &Rules, siblings: &[Field], in_base64: bool
             out.extend(self::keyword("Flag", &quote!(#keyword)));
         }
     }
-    for (keyword, text) in [("pattern", &rules.pattern), ("format", &rules.format)] {
+    for (keyword, text) in [
+        ("pattern", &rules.pattern),
+        ("format", &rules.format),
+        ("x-apiloom-schema", &rules.schema),
+    ] {
         if let Some(text) = text {
             out.extend(named("Text", keyword, &text.value.to_token_stream()));
         }

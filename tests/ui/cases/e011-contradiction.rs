@@ -21,6 +21,12 @@ pub struct Part {
     pub list: Vec<String>,
     #[api(patch(merge, replace))]
     pub patched: Vec<String>,
+    #[api(present, required)]
+    pub sent: Vec<String>,
+    #[api(present)]
+    pub always: String,
+    #[api(present)]
+    pub omitted: Option<String>,
 }
 
 #[apiloom::api]

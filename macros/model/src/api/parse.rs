@@ -7,7 +7,7 @@ use syn::{Data, DeriveInput, Fields};
 use super::proto;
 use super::rules::{literal, read_rule, settle_patch_key};
 use super::types::{
-    check_options, check_rule_of_bytes, check_variant_value, shape_of, without_self,
+    check_options, check_present, check_rule_of_bytes, check_variant_value, shape_of, without_self,
 };
 use super::{
     ApiEnum, ApiNewtype, ApiStruct, ApiType, Content, Conversion, Field, FieldConversion,
@@ -278,6 +278,7 @@ fn parse_field(
             .help("make the field an `Option`");
         }
     }
+    check_present(&out, &args, d);
     settle_patch_key(&mut out.rules, d);
     proto::check_json_form(&out, &field.attrs, d);
     out
@@ -689,6 +690,14 @@ fn read_content(variant: &syn::Variant, item: &Ident, d: &mut Diagnostics) -> Op
                     Id::MisplacedKey,
                     span,
                     "`sensitive` has no meaning inside a variant",
+                )
+                .help("move the fields of the variant into a struct");
+            }
+            for field in fields.iter().filter(|field| field.rules.present) {
+                d.error(
+                    Id::MisplacedKey,
+                    field.name.span,
+                    "`present` has no meaning inside a variant",
                 )
                 .help("move the fields of the variant into a struct");
             }

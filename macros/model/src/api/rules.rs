@@ -15,6 +15,8 @@ use crate::{Code, Name, Spanned};
 pub struct Rules {
     /// Must be set and not empty.
     pub required: bool,
+    /// Must be sent, and may be empty or null.
+    pub present: bool,
     /// Must not be set.
     pub forbidden: bool,
     /// Null is a value of its own.
@@ -75,6 +77,8 @@ pub struct Rules {
     pub embedded_resource: bool,
     /// The value is a number or a string.
     pub int_or_string: bool,
+    /// Further keywords of the value's schema, as JSON.
+    pub schema: Option<Spanned<String>>,
     /// An example for the documentation.
     pub example: Option<Code>,
     /// A title for the documentation.

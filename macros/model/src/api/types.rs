@@ -4,8 +4,8 @@ use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{GenericArgument, PathArguments, Type};
 
-use super::{Rules, Shape};
-use crate::args::Arg;
+use super::{Field, Rules, Shape};
+use crate::args::{Arg, Args};
 use crate::diagnostics::DiagnosticId as Id;
 use crate::{Code, Diagnostics, SourceSpan};
 
@@ -89,6 +89,33 @@ pub(super) fn without_self(ty: &Type, item: &Ident) -> Type {
         replaced.collect()
     }
     syn::parse2(replace(ty.to_token_stream(), item)).unwrap_or_else(|_| ty.clone())
+}
+
+/// Reports `present` on a field that is always present, or left out when it is empty.
+pub(super) fn check_present(field: &Field, args: &Args, d: &mut Diagnostics) {
+    let can_be_empty = match field.shape {
+        Shape::List | Shape::Map => true,
+        Shape::Option(_) => field.rules.nullable || args.has("nullable"),
+        Shape::Other => false,
+    };
+    if let Some(arg) = args.find("present").filter(|_| !can_be_empty) {
+        let (text, help) = match field.shape {
+            Shape::Option(_) => (
+                "is an `Option`, which is left out when it is `None`",
+                "write the type without `Option`, or add `nullable` if null is a value of its own",
+            ),
+            _ => (
+                "is always present",
+                "leave `present` out: it is for lists, maps and values that may be null",
+            ),
+        };
+        d.error(
+            Id::Contradiction,
+            arg.span(),
+            format!("`{}` {text}", field.name.text),
+        )
+        .help(help);
+    }
 }
 
 /// Reports an `Option` that is not outermost: null cannot be an element, and an absent value cannot be absent twice.

@@ -22,6 +22,8 @@ pub enum Keyword {
     Value(&'static str, fn() -> Value),
     /// Properties that schemars lists as required and that are optional, because they have a default.
     Optional(&'static [&'static str]),
+    /// Properties that must be present, though their types have a value for their absence.
+    Required(&'static [&'static str]),
     /// Keywords of every list element or map value.
     Each(&'static [Keyword]),
     /// Keywords of every map key.
@@ -80,6 +82,10 @@ fn write(keywords: &[Keyword], schema: &mut Map<String, Value>) {
                 make_optional(schema, optional);
                 continue;
             }
+            Keyword::Required(names) => {
+                make_required(schema, names);
+                continue;
+            }
             Keyword::Each(keywords) => {
                 write(keywords, inside(schema));
                 continue;
@@ -101,6 +107,19 @@ fn make_optional(schema: &mut Map<String, Value>, optional: &[&str]) {
     required.retain(|name| !name.as_str().is_some_and(|name| optional.contains(&name)));
     if required.is_empty() {
         schema.remove("required");
+    }
+}
+
+fn make_required(schema: &mut Map<String, Value>, names: &[&str]) {
+    let required = schema
+        .entry("required")
+        .or_insert_with(|| Value::Array(Vec::new()));
+    if let Value::Array(required) = required {
+        for name in names {
+            if !required.iter().any(|known| known == name) {
+                required.push(Value::from(*name));
+            }
+        }
     }
 }
 

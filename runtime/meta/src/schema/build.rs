@@ -52,6 +52,8 @@ pub(crate) struct Builder<'a> {
     ends_recursion: bool,
     /// Number of references so far that ended recursion.
     ended: usize,
+    /// Number of junctors around the schema being built, whose fields are described outside of them.
+    pub(super) junctors: usize,
     pub(crate) problems: Problems,
 }
 
@@ -67,8 +69,14 @@ impl<'a> Builder<'a> {
             open: Vec::new(),
             ends_recursion: false,
             ended: 0,
+            junctors: 0,
             problems: Problems::default(),
         }
+    }
+
+    /// Whether the schema is that of a CRD.
+    pub(super) fn is_document(&self) -> bool {
+        self.source == SchemaOrigin::Document
     }
 
     /// Records a problem of the field at `path`.
@@ -94,17 +102,7 @@ impl<'a> Builder<'a> {
             let target = self.reference(reference, path);
             combine::both(&mut self.problems, &mut node, target, path);
         }
-        for part in list(keywords, "allOf") {
-            let part = self.node(part, path);
-            combine::both(&mut self.problems, &mut node, part, path);
-        }
-        if !node.int_or_string {
-            self.choice(&mut node, keywords, "oneOf", path);
-            self.choice(&mut node, keywords, "anyOf", path);
-        }
-        if let Some(not) = keywords.get("not") {
-            node.not = Some(Box::new(self.node(not, path)));
-        }
+        self.junctors(&mut node, keywords, path);
         self.ends_recursion = outer;
         // Then the elements keep unknown fields, not the list or the map itself.
         if self.ended > ended && (node.items.is_some() || node.is_map()) {
@@ -122,6 +120,7 @@ impl<'a> Builder<'a> {
         if self.source == SchemaOrigin::Types {
             super::fit::check(&mut self.problems, &node, path);
         }
+        self.further(&mut node, keywords, path);
         node
     }
 
@@ -182,7 +181,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Builds the keywords of this schema itself, without references and alternatives.
-    fn own(&mut self, keywords: &'a Map<String, Value>, path: &str) -> Node {
+    pub(super) fn own(&mut self, keywords: &'a Map<String, Value>, path: &str) -> Node {
         let mut node = Node {
             types: self.types(keywords, path),
             ..Node::default()
@@ -596,7 +595,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Builds `oneOf` or `anyOf`: an Option, an enum of strings, an integer or a string, or variants.
-    fn choice(
+    pub(super) fn choice(
         &mut self,
         node: &mut Node,
         keywords: &'a Map<String, Value>,
@@ -613,10 +612,12 @@ impl<'a> Builder<'a> {
                 "the unit type holds nothing and has no structural schema",
             );
         }
+        self.junctors += 1;
         let mut branches: Vec<Node> = schemas
             .into_iter()
             .map(|schema| self.node(schema, path))
             .collect();
+        self.junctors -= 1;
         if branches.is_empty() {
             return;
         }
@@ -635,6 +636,8 @@ impl<'a> Builder<'a> {
             // In a CRD, branches only validate the fields that their parent describes, so there is nothing to hoist.
             match self.source {
                 SchemaOrigin::Types => combine::hoist(&mut self.problems, node, &branches, path),
+                // The schema around all junctors describes their fields.
+                SchemaOrigin::Document if self.junctors > 0 => {}
                 SchemaOrigin::Document => {
                     combine::check_described(&mut self.problems, node, &branches, path);
                 }
@@ -741,7 +744,10 @@ fn is_further_extension(name: &str) -> bool {
     name == "example" || name.starts_with("x-kubernetes-") && !READ.contains(&name)
 }
 
-fn list<'a>(keywords: &'a Map<String, Value>, name: &str) -> std::slice::Iter<'a, Value> {
+pub(super) fn list<'a>(
+    keywords: &'a Map<String, Value>,
+    name: &str,
+) -> std::slice::Iter<'a, Value> {
     keywords
         .get(name)
         .and_then(Value::as_array)

@@ -35,6 +35,24 @@ impl Schema {
         )
     }
 
+    /// The structural schema of a root type without the type: of what schemars makes of it, with our keywords. For tools
+    /// that read source code.
+    ///
+    /// # Errors
+    /// As [`Schema::for_resource`].
+    pub fn of_root(schema: &Value) -> Result<Self, SchemaErrors> {
+        let mut schema = schema.clone();
+        if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.remove("metadata");
+        }
+        Self::build(&schema, SchemaOrigin::Types, &Hooks::default(), true)
+    }
+
+    /// What schemars makes of a type, with our keywords: the input of [`Schema::of_root`], for types that it names.
+    pub fn source_of<T: schemars::JsonSchema>() -> Value {
+        root::schema_of::<T>()
+    }
+
     /// The schema of a JSON document with the syntax of a CRD's `openAPIV3Schema`, including `default`.
     ///
     /// # Errors

@@ -21,6 +21,8 @@ mod equality;
 mod fit;
 pub(crate) mod format;
 #[cfg(feature = "schema")]
+mod junctors;
+#[cfg(feature = "schema")]
 mod known_formats;
 #[cfg(not(feature = "schema"))]
 mod no_pattern;

@@ -44,6 +44,7 @@ const TRANSITIONS: &[(&str, Transition)] = &[
 pub(crate) fn read_rule(rules: &mut Rules, arg: &Arg, d: &mut Diagnostics) {
     match arg.key {
         "required" => rules.required = arg.flag(d),
+        "present" => rules.present = arg.flag(d),
         "forbidden" => rules.forbidden = arg.flag(d),
         "nullable" => rules.nullable = arg.flag(d),
         "min" => rules.min = arg.code(d),
@@ -80,6 +81,7 @@ pub(crate) fn read_rule(rules: &mut Rules, arg: &Arg, d: &mut Diagnostics) {
         "preserve_unknown" => rules.preserve_unknown = arg.flag(d),
         "embedded_resource" => rules.embedded_resource = arg.flag(d),
         "int_or_string" => rules.int_or_string = arg.flag(d),
+        "schema" => rules.schema = arg.string(d),
         "example" => rules.example = arg.code(d),
         "title" => rules.title = arg.string(d).map(|text| text.value),
         "deprecated" => rules.deprecated = arg.optional_string(d),
