@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 
 use crate::console::{Console, Failure};
 use crate::flags::{Generate, Model, New, Run};
-use crate::{driver, new, run, source_model, store};
+use crate::{driver, import, new, run, source_model, store};
 
 /// Turns annotated Rust types into a Kubernetes-style API server.
 #[derive(Debug, Parser)]
@@ -21,6 +21,8 @@ struct Cli {
 enum Command {
     /// Write a new package: a kind, its server, a controller and a test
     New(New),
+    /// Write a new package with the kinds of CustomResourceDefinitions
+    Import(import::Import),
     /// Write a package's generated files
     Generate(Generate),
     /// Generate, build and serve a package
@@ -47,6 +49,7 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>, console: &mut Cons
     };
     let done = match cli.command {
         Command::New(flags) => new::new(&flags, console),
+        Command::Import(flags) => import::run(&flags, console),
         Command::Generate(flags) => driver::generate(&flags, console),
         Command::Run(flags) => run::run(&flags, console),
         Command::Model(flags) => source_model::print(&flags.target.path, console),

@@ -14,6 +14,7 @@ mod driver;
 mod dump;
 mod flags;
 pub mod generate;
+mod import;
 mod migrate;
 pub mod model;
 mod new;
@@ -34,4 +35,5 @@ mod view;
 
 pub use cli::execute;
 pub use console::Console;
+pub use import::{ImportedKind, definition_differences, imported_kind};
 pub use render::RenderError;

@@ -3,7 +3,7 @@
 //! Everything is checked before the first file is written. What is written is the user's own from then on, except for the
 //! generated files.
 
-mod names;
+pub(crate) mod names;
 
 use std::fs;
 use std::io;
@@ -143,7 +143,7 @@ pub(crate) fn new(flags: &New, console: &mut Console<'_>) -> Result<(), Failure>
 }
 
 /// Writes the generated files that need no build, so that cargo finds all that the package names.
-fn generate(path: &Path, console: &mut Console<'_>) -> Result<(), Failure> {
+pub(crate) fn generate(path: &Path, console: &mut Console<'_>) -> Result<(), Failure> {
     let flags = Generate {
         target: Target {
             path: path.to_path_buf(),
@@ -163,7 +163,7 @@ fn generate(path: &Path, console: &mut Console<'_>) -> Result<(), Failure> {
     driver::generate(&flags, &mut quiet)
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, String> {
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf, String> {
     let whole = std::path::absolute(path)
         .map_err(|error| format!("cannot find the current directory: {error}"))?;
     // Of a folder that does not exist, the one around it may be a link.
@@ -175,7 +175,7 @@ fn absolute(path: &Path) -> Result<PathBuf, String> {
 }
 
 /// Refuses a path where there is something.
-fn check_free(path: &Path, folder: &Path) -> Result<(), String> {
+pub(crate) fn check_free(path: &Path, folder: &Path) -> Result<(), String> {
     let shown = path.display();
     match fs::read_dir(folder).map(Iterator::count) {
         Ok(0) => Ok(()),
@@ -191,7 +191,7 @@ fn check_free(path: &Path, folder: &Path) -> Result<(), String> {
 }
 
 /// The facade's folder in a checkout of apiloom, or a folder that is the facade's.
-fn checkout(path: &Path) -> Option<PathBuf> {
+pub(crate) fn checkout(path: &Path) -> Option<PathBuf> {
     let places = [path.join("runtime"), path.to_path_buf()];
     let found = places.into_iter().find(|place| {
         let manifest = fs::read_to_string(place.join(MANIFEST)).unwrap_or_default();
@@ -202,7 +202,7 @@ fn checkout(path: &Path) -> Option<PathBuf> {
     found?.canonicalize().ok()
 }
 
-fn no_checkout(path: &Path) -> String {
+pub(crate) fn no_checkout(path: &Path) -> String {
     format!(
         "no apiloom in {}\n  help: --apiloom-path names a clone of apiloom, the folder with `runtime/{MANIFEST}`",
         path.display()
@@ -210,17 +210,17 @@ fn no_checkout(path: &Path) -> String {
 }
 
 /// The checkout in which the new package is.
-fn checkout_around(folder: &Path) -> Option<PathBuf> {
+pub(crate) fn checkout_around(folder: &Path) -> Option<PathBuf> {
     folder.ancestors().skip(1).find_map(checkout)
 }
 
 /// The checkout from which this command was built, if it was and that is still there.
-fn own_checkout() -> Option<PathBuf> {
+pub(crate) fn own_checkout() -> Option<PathBuf> {
     checkout(Path::new(env!("CARGO_MANIFEST_DIR")).parent()?)
 }
 
 /// Whether a folder is in that of a workspace, whose member it would have to be.
-fn is_in_workspace(folder: &Path) -> bool {
+pub(crate) fn is_in_workspace(folder: &Path) -> bool {
     folder.ancestors().skip(1).any(|around| {
         let manifest = fs::read_to_string(around.join(MANIFEST)).unwrap_or_default();
         manifest.lines().any(|line| line.trim() == "[workspace]")
@@ -228,7 +228,7 @@ fn is_in_workspace(folder: &Path) -> bool {
 }
 
 /// The dependency on a clone of apiloom, or on the release of this command.
-fn dependency(runtime: Option<&Path>, folder: &Path) -> String {
+pub(crate) fn dependency(runtime: Option<&Path>, folder: &Path) -> String {
     match runtime {
         // Strings of JSON are valid in TOML too.
         Some(runtime) => {
@@ -259,7 +259,11 @@ fn relative(to: &Path, from: &Path) -> String {
     parts.join("/")
 }
 
-fn write(folder: &Path, files: &[(&str, String)], apiloom: Option<&Path>) -> io::Result<()> {
+pub(crate) fn write(
+    folder: &Path,
+    files: &[(&str, String)],
+    apiloom: Option<&Path>,
+) -> io::Result<()> {
     for (path, text) in files {
         let file = folder.join(path);
         fs::create_dir_all(file.parent().unwrap_or(folder))?;

@@ -12,6 +12,23 @@ pub const TEMPLATES: &[(&str, &str)] = &[
     ("client.rs.tera", include_str!("../client.rs.tera")),
     ("clientset.rs.tera", include_str!("../clientset.rs.tera")),
     ("fake.rs.tera", include_str!("../fake.rs.tera")),
+    (
+        "import/Cargo.toml.tera",
+        include_str!("../import/Cargo.toml.tera"),
+    ),
+    (
+        "import/group.rs.tera",
+        include_str!("../import/group.rs.tera"),
+    ),
+    ("import/lib.rs.tera", include_str!("../import/lib.rs.tera")),
+    (
+        "import/module.rs.tera",
+        include_str!("../import/module.rs.tera"),
+    ),
+    (
+        "import/version.rs.tera",
+        include_str!("../import/version.rs.tera"),
+    ),
     ("index.rs.tera", include_str!("../index.rs.tera")),
     ("install.rs.tera", include_str!("../install.rs.tera")),
     ("kube.rs.tera", include_str!("../kube.rs.tera")),

@@ -60,7 +60,7 @@ const USED: [&str; 29] = [
 ///
 /// # Errors
 /// The reason, with a name that would do.
-pub(super) fn check_package(name: &str, with_kube: bool) -> Result<(), String> {
+pub(crate) fn check_package(name: &str, with_kube: bool) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let is_good = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::generate::Settings;
+use crate::import::views::{ModuleView, PackageView};
 use crate::model::{
     Builder, BuilderField, BuilderRole, ClientParts, Configurations, Connection, Group, Index,
     Kind, Method, Model, Release, Subresource,
@@ -151,6 +152,7 @@ fn views((model, settings): &(Model, Settings)) -> BTreeMap<&'static str, Value>
         serde_json::to_value(view).expect("views are plain data")
     }
     let new = json(NewView::example(!model.groups.is_empty()));
+    let import = json(PackageView::example(!model.groups.is_empty()));
     BTreeMap::from([
         (
             "apiservice.yaml.tera",
@@ -177,6 +179,17 @@ fn views((model, settings): &(Model, Settings)) -> BTreeMap<&'static str, Value>
                 package: String::new(),
                 versions: Vec::new(),
             })),
+        ),
+        ("import/Cargo.toml.tera", import.clone()),
+        ("import/group.rs.tera", import["groups"][0].clone()),
+        ("import/lib.rs.tera", import.clone()),
+        (
+            "import/module.rs.tera",
+            json(ModuleView::example(!model.groups.is_empty())),
+        ),
+        (
+            "import/version.rs.tera",
+            import["groups"][0]["versions"][0].clone(),
         ),
         (
             "index.rs.tera",
@@ -235,7 +248,7 @@ fn check(input: &(Model, Settings)) {
             .into_iter()
             .collect();
         // The files of a new package share their view.
-        if name.starts_with("new/") {
+        if name.starts_with("new/") || name.starts_with("import/") {
             assert!(wanted.is_subset(&given), "{name} names {wanted:?}");
         } else {
             assert_eq!(

@@ -211,10 +211,10 @@ pub trait Number {
 )]
 pub trait Text {}
 
-/// A number of replicas, `i32` as in the kind Scale, or an optional one.
+/// A number of replicas, `i32` as in the kind Scale or `i64` as an integer without a format, or an optional one.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a number of replicas",
-    label = "`scale` needs an `i32` or an `Option<i32>`, as the kind Scale has it"
+    label = "`scale` needs an `i32`, as the kind Scale has it, or an `i64`, or an `Option` of one"
 )]
 pub trait Replicas {}
 
@@ -269,6 +269,7 @@ macro_rules! numbers {
 numbers!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64);
 
 impl Replicas for i32 {}
+impl Replicas for i64 {}
 impl Text for String {}
 
 /// `Option` and `Box` support the rules of their content.

@@ -20,7 +20,7 @@ pub struct Other {
     pub metadata: ObjectMeta,
 }
 
-// A number of another size and a list are not what a Scale shows, and the last field does not exist.
+// A list is not what a Scale shows, and the last field does not exist.
 #[apiloom::resource(group = "example.com", version = "v1", namespaced,
     scale(spec = spec.large, status = status.replicas, selector = status.list))]
 pub struct Third {

@@ -64,10 +64,18 @@ impl<'a> Builder<'a> {
         let mut builder = Builder::new(&root, SchemaOrigin::Document);
         let own = builder.own(&further, path);
         let is_object = own.embedded_resource && !node.embedded_resource;
+        let declared = own.properties.clone();
         combine::both(&mut builder.problems, node, own, path);
         builder.junctors(node, &further, path);
         if is_object {
             root::add_type_and_metadata(node, object_meta());
+            // What it says of them holds too.
+            for property in declared {
+                let of_every_object = node.property_mut(&property.name);
+                if let Some(own) = of_every_object.filter(|own| own.name != "metadata") {
+                    *own = property;
+                }
+            }
         }
         self.problems.lines.extend(builder.problems.lines);
     }

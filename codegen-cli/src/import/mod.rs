@@ -1,0 +1,78 @@
+//! `apiloom import`: writes a package of annotated types for kinds that were defined elsewhere.
+//!
+//! A schema becomes shapes (`shapes.rs`), which get names (`naming.rs`) and become a module (`module.rs`). `check.rs` reads
+//! that module as the macros will and makes the schema of its types, which `compare.rs` compares with the one that was
+//! imported: each difference is a warning, so nothing is lost in silence.
+
+mod check;
+mod compare;
+mod conversion;
+mod definition;
+mod fit;
+mod input;
+mod known;
+mod module;
+mod names;
+mod naming;
+mod package;
+mod place;
+mod rules;
+mod shapes;
+#[cfg(test)]
+mod tests;
+mod versions;
+
+use serde_json::Value;
+
+use self::definition::Definition;
+use crate::render::Renderer;
+
+pub(crate) use package::{Import, run};
+
+/// The views of the templates, for their tests.
+#[cfg(test)]
+pub(crate) mod views {
+    pub(crate) use super::module::ModuleView;
+    pub(crate) use super::package::PackageView;
+}
+
+/// The Rust code of a kind that was imported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportedKind {
+    /// The modules: the version, and the code.
+    pub modules: Vec<(String, String)>,
+    /// What of the definition the code does not say, or says otherwise: a line each, with version and path.
+    pub lost: Vec<String>,
+}
+
+/// The code of a CustomResourceDefinition, as `apiloom import` writes it, if it is the only one.
+///
+/// # Errors
+/// Why there is none.
+pub fn imported_kind(document: &Value) -> Result<ImportedKind, String> {
+    let definition = Definition::read(document, "the definition")?;
+    let renderer = Renderer::new(String::new()).map_err(|error| error.to_string())?;
+    let module = versions::module_of_kind(&definition.kind);
+    let path = |version: &str| format!("crate::{version}::{module}");
+    let imported = versions::write(&definition, &path, &renderer)?;
+    let modules = imported.modules.into_iter();
+    Ok(ImportedKind {
+        modules: modules
+            .map(|module| (module.version, module.text))
+            .collect(),
+        lost: imported.lost,
+    })
+}
+
+/// How two CustomResourceDefinitions differ, a line each; order and documentation do not count, nor what says nothing.
+///
+/// Of several versions, a definition that is generated serves one: kube-apiserver does not know how the others convert.
+/// Patterns that this server adds to formats of which kube-apiserver checks less are not reported either.
+///
+/// # Errors
+/// If one of them is no definition.
+pub fn definition_differences(imported: &Value, written: &Value) -> Result<Vec<String>, String> {
+    let imported = Definition::read(imported, "the imported definition")?;
+    let written = Definition::read(written, "the written definition")?;
+    Ok(imported.differences(&written))
+}
