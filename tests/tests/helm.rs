@@ -238,3 +238,36 @@ fn a_dry_run_writes_nothing_and_a_namespace_is_made() {
     helm.ok(&["uninstall", "demo", "--namespace", "pond", "--keep-history"]);
     assert_eq!(helm.objects("pond"), ["secret/sh.helm.release.v1.demo.v1"]);
 }
+
+#[test]
+fn a_chart_brings_a_definition_and_objects_of_it() {
+    let helm = Helm::start();
+    helm.ok(&["install", "demo", "reef"]);
+    let spec = "jsonpath={.spec}";
+    let coral = |helm: &Helm| helm.kubectl(&["get", "coral/demo", "--output", spec]);
+    assert_eq!(coral(&helm), r#"{"color":"red","depth":3}"#);
+    helm.kubectl(&[
+        "patch",
+        "coral/demo",
+        "--type=merge",
+        "--patch",
+        r#"{"spec": {"color": "blue"}}"#,
+    ]);
+    helm.ok(&["upgrade", "demo", "reef", "--set", "depth=4"]);
+    assert_eq!(coral(&helm), r#"{"color":"blue","depth":4}"#);
+    let refused = helm.error(&["upgrade", "demo", "reef", "--set", "depth=0"]);
+    assert!(
+        refused.contains("spec.depth in body should be greater than or equal to 1"),
+        "{refused}"
+    );
+    helm.ok(&["rollback", "demo", "1"]);
+    assert_eq!(coral(&helm), r#"{"color":"blue","depth":3}"#);
+    helm.ok(&["uninstall", "demo"]);
+    assert_eq!(helm.kubectl(&["get", "corals", "--output", "name"]), "");
+    // Helm never deletes definitions.
+    let definitions = helm.kubectl(&["get", "customresourcedefinitions", "--output", "name"]);
+    assert_eq!(
+        definitions,
+        "customresourcedefinition.apiextensions.k8s.io/corals.reef.example.com\n"
+    );
+}

@@ -9,6 +9,7 @@
 mod minimal;
 mod objects;
 mod refused;
+mod served;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

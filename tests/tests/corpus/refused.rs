@@ -10,7 +10,7 @@ use apiloom_tests::repository;
 
 use crate::{DEFINITIONS, Definition};
 
-const TABLE: &str = "tests/corpus/refused.txt";
+pub(crate) const TABLE: &str = "tests/corpus/refused.txt";
 
 /// What kube-apiserver finds in the schemas of a definition. One that all versions have is reported once.
 fn refusals(definition: &Definition) -> Vec<FieldError> {
