@@ -20,6 +20,7 @@ on_each_backend![
     c_110_an_unknown_subresource_names_the_object,
     c_171_defaults_come_before_pruning,
     c_172_unchanged_values_are_tolerated,
+    c_173_rules_wait_for_a_document_of_the_right_form,
     versions_convert_by_their_api_version,
     a_deprecated_version_warns,
     tables_and_field_selectors_follow_the_definition,
@@ -438,6 +439,100 @@ async fn c_172_unchanged_values_are_tolerated(on: Backend) {
     assert_eq!(refused.code, 422, "{}", refused.text());
     let allowed = client.merge(&item, &json!({"spec": {"replicas": 4}})).await;
     assert_eq!(allowed.code, 200, "{}", allowed.text());
+}
+
+async fn c_173_rules_wait_for_a_document_of_the_right_form(on: Backend) {
+    let (_server, client) = server(on);
+    let mut ruled = foos();
+    let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec";
+    let schema = ruled.pointer_mut(spec).unwrap();
+    schema["required"] = json!(["color"]);
+    schema["x-kubernetes-validations"] = json!([
+        {"rule": "!has(self.replicas) || self.replicas < 5 || self.color == 'red'", "message": "many are red"},
+        {"rule": "self.color == oldSelf.color", "fieldPath": ".color", "reason": "FieldValueForbidden"},
+    ]);
+    schema["properties"]["note"]["maxLength"] = json!(20);
+    establish(&client, &ruled).await;
+
+    let causes = |answer: &Answer| -> Vec<(String, String)> {
+        let answer = answer.json();
+        let causes = answer["details"]["causes"].as_array().cloned();
+        let text = |cause: &Value, field: &str| cause[field].as_str().unwrap().to_owned();
+        let pairs = causes.iter().flatten();
+        pairs
+            .map(|cause| (text(cause, "field"), text(cause, "message")))
+            .collect()
+    };
+    let many = ("spec", "Invalid value: many are red");
+    let not_checked = (
+        "<nil>",
+        "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation",
+    );
+    for (spec, is_checked) in [
+        (json!({"color": "blue", "replicas": 7}), true),
+        // A pattern says nothing about the form.
+        (json!({"color": "blue", "replicas": 7, "size": "xxl"}), true),
+        (json!({"replicas": 7}), false),
+        (json!({"color": "green", "replicas": 7}), false),
+        (json!({"color": 1, "replicas": 7}), false),
+        (
+            json!({"color": "blue", "replicas": 7, "note": "n".repeat(21)}),
+            false,
+        ),
+    ] {
+        let answer = client.post(FOOS, &foo("a", &spec)).await;
+        assert_eq!(answer.code, 422, "{spec}: {}", answer.text());
+        let causes = causes(&answer);
+        let has = |(field, message): (&str, &str)| {
+            causes.contains(&(field.to_owned(), message.to_owned()))
+        };
+        let expected = (is_checked, !is_checked);
+        assert_eq!(
+            (has(many), has(not_checked)),
+            expected,
+            "{spec}: {causes:?}"
+        );
+    }
+
+    created(
+        &client,
+        FOOS,
+        &foo("a", &json!({"color": "red", "replicas": 7})),
+    )
+    .await;
+    let item = format!("{FOOS}/a");
+    let blue = json!({"spec": {"color": "blue", "replicas": 1}});
+    let painted = client.merge(&item, &blue).await;
+    assert_eq!(painted.code, 422, "{}", painted.text());
+    let changed = "Forbidden: failed rule: self.color == oldSelf.color";
+    assert_eq!(
+        causes(&painted),
+        [("spec.color".to_owned(), changed.to_owned())]
+    );
+    let fewer = client.merge(&item, &json!({"spec": {"replicas": 1}})).await;
+    assert_eq!(fewer.code, 200, "{}", fewer.text());
+
+    // A rule that does not fit the schema, and one that may cost too much, are refused with the definition.
+    let mut wrong = definition(
+        "bars",
+        "Bar",
+        &json!({"list": {"type": "array", "items": {"type": "string"}}}),
+    );
+    let schema = wrong.pointer_mut(spec).unwrap();
+    schema["x-kubernetes-validations"] = json!([
+        {"rule": "self.missing > 0"},
+        {"rule": "self.list.all(a, self.list.all(b, self.list.all(c, a + b != c)))"},
+    ]);
+    let refused = client.post(CRDS, &wrong).await;
+    assert_eq!(refused.code, 422, "{}", refused.text());
+    let text = refused.json()["message"].as_str().unwrap().to_owned();
+    for part in [
+        "properties[spec].x-kubernetes-validations[0].rule: Invalid value: ",
+        "undefined field 'missing'",
+        "properties[spec].x-kubernetes-validations[1].rule: Forbidden: estimated rule cost exceeds budget by factor of",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
 }
 
 async fn versions_convert_by_their_api_version(on: Backend) {

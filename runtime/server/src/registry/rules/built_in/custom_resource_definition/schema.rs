@@ -18,12 +18,14 @@ pub(super) fn schema_errors(
     };
     let subresources = version.subresources.as_ref();
     let has_status = subresources.is_some_and(|subresources| subresources.status.is_some());
-    let errors = structural::refusals(schema, &path.child("openAPIV3Schema"), has_status);
+    let root = path.child("openAPIV3Schema");
+    let errors = structural::refusals(schema, &root, has_status);
     if !errors.is_empty() {
         return errors;
     }
     match Schema::of_custom_resource(schema) {
-        Ok(_) => Vec::new(),
+        // Its rules are those of a schema in order: they have its types, and costs by its limits.
+        Ok(_) => apiloom_cel::compile(schema, &root).errors,
         Err(problems) => {
             let why = format!("error building validator: {}", problems.0.join("; "));
             vec![FieldError::invalid(path, "", &why)]
