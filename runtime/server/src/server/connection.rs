@@ -183,6 +183,10 @@ where
         if !is_stopping && stopped.as_mut().poll(cx).is_ready() {
             is_stopping = true;
             graceful_shutdown(connection.as_mut());
+            // A client that is frozen does not react, and is not waited for without requests.
+            if let Some(until) = timing.close() {
+                timer.as_mut().reset(until);
+            }
         }
         if activity.goes_away.load(Ordering::Relaxed)
             && let Some(until) = timing.close()

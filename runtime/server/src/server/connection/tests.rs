@@ -14,7 +14,8 @@ use super::*;
 struct Served {
     client: DuplexStream,
     ended: JoinHandle<Instant>,
-    _shutdown: watch::Sender<()>,
+    /// Dropped, it stops the server.
+    shutdown: watch::Sender<()>,
 }
 
 /// Responds to `GET /slow` after an hour, to others immediately without reading their bodies, and closes after
@@ -44,7 +45,7 @@ fn serving(protocol: Protocol) -> Served {
     Served {
         client,
         ended,
-        _shutdown: shutdown,
+        shutdown,
     }
 }
 
@@ -289,6 +290,27 @@ async fn an_upgraded_http2_stream_that_cannot_send_its_last_bytes_is_reset() {
         "",
         "the connection goes on"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_does_not_wait_for_the_pings_of_a_client_that_is_frozen() {
+    let Served {
+        mut client,
+        ended,
+        shutdown,
+    } = serving(Protocol::Http2);
+    let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    client
+        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+        .await
+        .unwrap();
+    client.write_all(&settings).await.unwrap();
+    client.read_exact(&mut [0; 9]).await.unwrap();
+    let stopped = Instant::now();
+    drop(shutdown);
+    assert!(ended.await.unwrap() - stopped <= CLOSE_TIMEOUT + SECOND);
+    // It was open until then.
+    drop(client);
 }
 
 async fn post(head: &str, bytes: usize) -> (String, Served) {
