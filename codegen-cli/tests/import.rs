@@ -81,7 +81,7 @@ fn files_folders_and_standard_input_are_read() {
     assert!(read("Cargo.toml").contains("name = \"home\""));
     assert!(read("src/v1.rs").contains("pub mod door;\npub mod key;\npub mod lock;"));
     assert!(read("src/v1/door.rs").contains("pub size: Option<i64>,"));
-    assert!(read("src/generated/install.rs").contains("Lock"));
+    assert!(read("src/generated/install.rs").contains("registry::lock_v1(builder)"));
     let told = "error: house exists and is not empty\n  help: name another folder; the package is written to a new one\n";
     refuses(root.path(), &["house", "locks.json"], "", told);
 }
