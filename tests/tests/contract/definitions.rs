@@ -11,6 +11,7 @@ on_each_backend![
     c_174_versions_that_were_stored_stay,
     c_176_a_changed_schema_has_another_document,
     c_178_a_rust_type_comes_before_a_definition,
+    the_status_and_the_rest_of_a_definition_are_written_apart,
     a_restarted_server_serves_definitions_when_it_is_ready,
     a_change_of_a_definition_ends_its_watches_alone,
     every_server_over_a_store_serves_what_one_was_told,
@@ -213,6 +214,31 @@ async fn c_178_a_rust_type_comes_before_a_definition(on: Backend) {
     assert_eq!(code, 200);
     until(&client, &item, |answer| answer.code == 404).await;
     assert_eq!(client.get(&format!("{FLUNDERS}/a")).await.code, 200);
+}
+
+async fn the_status_and_the_rest_of_a_definition_are_written_apart(on: Backend) {
+    let (_server, client) = server(on);
+    let first = establish(&client, &foos()).await;
+    let item = path("foos");
+    let mut sent = first.clone();
+    sent["metadata"]["annotations"] = json!({"a": "b"});
+    sent["status"] = json!({"storedVersions": ["v1"], "conditions": [], "acceptedNames": {"plural": "bars", "kind": "Bar"}});
+    let put = client.put(&item, &sent).await;
+    assert_eq!(put.code, 200, "{}", put.text());
+    let put = put.json();
+    assert_eq!(put["status"], first["status"]);
+    assert_eq!(put["metadata"]["annotations"], json!({"a": "b"}));
+
+    let mut sent = put.clone();
+    sent["metadata"]["annotations"] = json!({"a": "c"});
+    sent["spec"]["names"]["shortNames"] = json!(["other"]);
+    let status = client.put(&format!("{item}/status"), &sent).await;
+    assert_eq!(status.code, 200, "{}", status.text());
+    let shown = status.json();
+    assert_eq!(
+        (&shown["spec"], &shown["metadata"]["annotations"]),
+        (&put["spec"], &put["metadata"]["annotations"])
+    );
 }
 
 async fn a_restarted_server_serves_definitions_when_it_is_ready(on: Backend) {
