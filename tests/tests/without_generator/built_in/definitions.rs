@@ -52,9 +52,12 @@ async fn the_definitions_of_wardle_are_served() {
     assert_eq!(made["kind"], "Flunder");
     let mistyped = flunder("c", json!({"reference": 1, "referenceType": "Flunder"}));
     let refusal = server.refusal("POST", FLUNDERS, mistyped).await;
+    // The definition has rules, which are for objects of the right form.
     assert_eq!(
         refusal,
-        "spec.reference: Invalid value: \"integer\": spec.reference in body must be of type string: \"integer\""
+        "[spec.reference: Invalid value: \"integer\": spec.reference in body must be of type string: \"integer\", \
+         <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the \
+         existing errors to complete validation]"
     );
     assert_eq!(
         server.row(&format!("{FLUNDERS}/a")).await[0],
