@@ -14,7 +14,7 @@ impl Schema {
     /// use apiloom_meta::{kind::Hooks, schema::Schema};
     /// use serde_json::json;
     /// let mut document = json!({"type": "object", "properties": {"size": {"type": "integer"}}});
-    /// let schema = |document| Schema::from_json(document, &Hooks::default());
+    /// let schema = |document: &_| Schema::from_json(document, &Hooks::default());
     /// assert!(schema(&document)?.with_validations().is_none());
     /// document["properties"]["size"]["x-kubernetes-validations"] = json!([{"rule": "self > 1"}]);
     /// let found = schema(&document)?.with_validations();

@@ -33,7 +33,7 @@ use crate::schema::Schema;
 ///         "type": "object",
 ///         "properties": {"spec": {"type": "object", "properties": {"watts": {"type": "integer"}}}}}}}]}});
 /// let versions = custom_definitions(&document, None)?;
-/// assert_eq!(versions[0].gvk().to_string(), "example.com/v1, Kind=Lamp");
+/// assert_eq!((versions[0].version.as_str(), versions[0].kind.as_str()), ("v1", "Lamp"));
 /// assert_eq!(versions[0].list_kind, "LampList");
 /// # Ok::<(), Vec<String>>(())
 /// ```
