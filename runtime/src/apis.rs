@@ -1,5 +1,5 @@
-//! The built-in kinds, a module for each group. Every server serves Namespace; the others need the cargo feature of their
-//! group, and [`Builder::built_in`](crate::server::Builder::built_in).
+//! The built-in kinds, a module for each group, for clients and for servers. Every server serves Namespace; the others need
+//! the cargo feature of their group, and `Builder::built_in` of the feature `server`.
 
 #[cfg(feature = "apis-apiextensions")]
 pub use apiloom_apis::apiextensions;

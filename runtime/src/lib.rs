@@ -29,7 +29,12 @@
 //! The features `server` and `mimalloc` are on by default. A package that has kinds and no server needs neither
 //! (`default-features = false`).
 
-#[cfg(feature = "server")]
+#[cfg(any(
+    feature = "server",
+    feature = "apis-apiextensions",
+    feature = "apis-coordination",
+    feature = "apis-core"
+))]
 pub mod apis;
 #[cfg(feature = "client")]
 pub mod client;
