@@ -96,3 +96,13 @@ pub mod registry {
     pub use apiloom_server::registry::Writes;
     pub use apiloom_server::registry::WrittenObject;
 }
+
+/// Where services are reached.
+pub mod services {
+    pub use apiloom_server::services::ClusterDns;
+    pub use apiloom_server::services::ServiceAddress;
+    pub use apiloom_server::services::ServiceError;
+    pub use apiloom_server::services::ServiceMap;
+    pub use apiloom_server::services::ServicePort;
+    pub use apiloom_server::services::ServiceResolver;
+}

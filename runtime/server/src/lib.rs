@@ -20,5 +20,5 @@ pub use registry::{
 };
 pub use server::{
     Backend, BoundServer, Builder, Config, ControllerConfig, ControllerNames, InProcess, Loopback,
-    Server, ServerError, main,
+    Server, ServerError, main, services,
 };

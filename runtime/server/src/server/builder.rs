@@ -15,6 +15,7 @@ use super::certificates::{self, Certificates};
 use super::filters::Auth;
 use super::loopback::Loopback;
 use super::running::{InProcess, RunningServer};
+use super::services::{ClusterDns, ServiceResolver};
 use super::stores::{OwnStore, Stores};
 use super::{Config, ServerError, kubeconfig, listener, private_file};
 use crate::auth::{
@@ -41,6 +42,7 @@ pub struct Builder {
     authenticators: Authenticators,
     authorizers: Authorizers,
     listers: Listers,
+    services: Arc<dyn ServiceResolver>,
 }
 
 impl Builder {
@@ -185,6 +187,13 @@ impl Builder {
         self
     }
 
+    /// Finds the addresses of services by this resolver; see [`services`](super::services). Default: the DNS of a cluster.
+    #[must_use]
+    pub fn service_resolver(mut self, resolver: impl ServiceResolver) -> Self {
+        self.services = Arc::new(resolver);
+        self
+    }
+
     fn registry(
         config: &Config,
         steps: Vec<Step>,
@@ -224,6 +233,7 @@ impl Builder {
             authenticators,
             authorizers,
             listers,
+            services,
         } = self;
         check_clock(SystemTime::now())?;
         let stores = Stores::open(&config, storage, own_storage).await?;
@@ -233,6 +243,7 @@ impl Builder {
             registry,
             stores,
             auth: auth(authenticators, authorizers),
+            services,
         })
     }
 
@@ -283,6 +294,7 @@ pub struct Server {
     registry: Arc<Registry>,
     stores: Stores,
     auth: Auth,
+    services: Arc<dyn ServiceResolver>,
 }
 
 impl Server {
@@ -296,7 +308,13 @@ impl Server {
             authenticators: Authenticators::default(),
             authorizers: Authorizers::default(),
             listers: Listers::default(),
+            services: Arc::new(ClusterDns),
         }
+    }
+
+    /// Finds the addresses of services.
+    pub fn service_resolver(&self) -> Arc<dyn ServiceResolver> {
+        Arc::clone(&self.services)
     }
 
     /// Starts the registry, for requests of the same process only: binds no socket, creates no certificates, tokens or
@@ -338,6 +356,7 @@ impl Server {
             registry,
             stores,
             auth,
+            ..
         } = self;
         RunningServer::new(&config, registry, stores, auth, String::new()).map(InProcess)
     }
@@ -355,6 +374,7 @@ impl Server {
             registry,
             stores,
             mut auth,
+            ..
         } = self;
         let BoundParts {
             listener,

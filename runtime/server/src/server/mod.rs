@@ -24,6 +24,7 @@ mod object_counts;
 mod open_files;
 mod private_file;
 mod running;
+pub mod services;
 mod stall;
 mod stores;
 mod streams;

@@ -12,7 +12,6 @@ use tokio::net::TcpStream;
 use tokio::sync::{oneshot, watch};
 
 use super::connection::Sender;
-use super::origin::Origin;
 use super::server_settings::{LiveSettings, SettingsReader};
 use crate::transport::TransportError;
 
@@ -39,11 +38,9 @@ impl<T: AsyncRead + AsyncWrite + Send> Stream for T {}
 pub(super) type BoxStream = Pin<Box<dyn Stream>>;
 
 /// Connects to one of the addresses of a host.
-pub(super) async fn tcp(origin: &Origin) -> io::Result<TcpStream> {
-    let addresses: Vec<_> = tokio::net::lookup_host((origin.host.as_str(), origin.port))
-        .await?
-        .collect();
-    let mut last = io::Error::other(format!("{} has no address", origin.host));
+pub(super) async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+    let addresses: Vec<_> = tokio::net::lookup_host((host, port)).await?.collect();
+    let mut last = io::Error::other(format!("{host} has no address"));
     for address in &addresses {
         let connecting = TcpStream::connect(address);
         let connected = if addresses.len() == 1 {
@@ -139,8 +136,8 @@ mod tests {
     #[tokio::test]
     async fn the_system_looks_for_silent_peers() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let stream = tcp(&Origin::parse(&url).unwrap()).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let stream = tcp("127.0.0.1", port).await.unwrap();
         assert!(sockopt::socket_keepalive(&stream).unwrap());
         assert_eq!(sockopt::tcp_keepidle(&stream).unwrap(), PING_INTERVAL);
         assert_eq!(sockopt::tcp_keepintvl(&stream).unwrap(), PING_TIMEOUT);

@@ -68,6 +68,7 @@ struct Inner {
 #[must_use = "call `build`"]
 pub struct HttpTransportBuilder {
     url: String,
+    peer: Option<(String, u16)>,
     settings: Settings,
     #[cfg(feature = "tls")]
     tls: TlsOptions,
@@ -91,6 +92,7 @@ impl HttpTransport {
     pub fn builder(url: &str) -> HttpTransportBuilder {
         HttpTransportBuilder {
             url: url.to_owned(),
+            peer: None,
             settings: Settings {
                 connect_timeout: Duration::from_secs(30),
                 max_streams: 100,
@@ -247,6 +249,14 @@ impl fmt::Debug for HttpTransport {
 }
 
 impl HttpTransportBuilder {
+    /// Connects to this host or IP address, and port, instead of those of the URL. Requests and TLS still have the names of
+    /// the URL: for services, whose addresses are found in other ways than by DNS. Default: those of the URL.
+    pub fn connect_to(mut self, host: &str, port: u16) -> Self {
+        let host = host.trim_matches(['[', ']']);
+        self.peer = Some((host.to_owned(), port));
+        self
+    }
+
     /// How long a connection may take until it is ready for requests. Default 30 seconds.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.settings.connect_timeout = timeout;
@@ -306,6 +316,7 @@ impl HttpTransportBuilder {
         }
         let pool = Pool::new(
             origin.clone(),
+            self.peer,
             self.settings,
             #[cfg(feature = "tls")]
             tls,

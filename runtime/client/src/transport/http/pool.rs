@@ -31,6 +31,8 @@ const MAX_IDLE: usize = 32;
 /// The connections to one server.
 pub(super) struct Pool {
     origin: Origin,
+    /// Where connections go instead of the host and port of the origin.
+    peer: Option<(String, u16)>,
     settings: Settings,
     state: Mutex<State>,
 }
@@ -94,6 +96,7 @@ impl Shared {
 impl Pool {
     pub(super) fn new(
         origin: Origin,
+        peer: Option<(String, u16)>,
         settings: Settings,
         #[cfg(feature = "tls")] tls: Option<Tls>,
     ) -> Self {
@@ -110,6 +113,7 @@ impl Pool {
         };
         Self {
             origin,
+            peer,
             settings,
             state: Mutex::new(state),
         }
@@ -300,7 +304,12 @@ impl Pool {
         let unsent = |error: std::io::Error| {
             TransportError::unsent(format!("cannot connect to {}: {error}", self.origin))
         };
-        let tcp = connect::tcp(&self.origin).await.map_err(unsent)?;
+        let Origin { host, port, .. } = &self.origin;
+        let (host, port) = self
+            .peer
+            .as_ref()
+            .map_or((host, port), |(host, port)| (host, port));
+        let tcp = connect::tcp(host, *port).await.map_err(unsent)?;
         let (generation, tls) = {
             let state = self.state.lock();
             #[cfg(feature = "tls")]

@@ -39,6 +39,25 @@ async fn read_head(stream: &mut TcpStream) -> Option<String> {
     Some(String::from_utf8(head).unwrap())
 }
 
+#[tokio::test]
+async fn a_transport_connects_elsewhere_and_keeps_the_names_of_its_url() {
+    let (served, _) = server(async |mut stream: TcpStream, _| {
+        let head = read_head(&mut stream).await.unwrap();
+        let host = head.lines().find(|line| line.starts_with("host:"));
+        let host = host.unwrap_or_default();
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{host}",
+            host.len()
+        );
+        stream.write_all(answer.as_bytes()).await.unwrap();
+    })
+    .await;
+    let port = served.inner.origin.port;
+    let builder = HttpTransport::builder("http://hook.default.svc:8443");
+    let transport = builder.connect_to("127.0.0.1", port).build().unwrap();
+    assert_eq!(text(&transport, "/").await, "host: hook.default.svc:8443");
+}
+
 fn get(path: &str) -> Request<Body> {
     let request = Request::builder().uri(path);
     request.body(Body::empty()).unwrap()
