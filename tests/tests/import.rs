@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use apiloom_cli::{definition_differences, imported_kind};
-use apiloom_tests::{build, repository};
-use serde_json::Value;
+use apiloom_tests::{Kubectl, Server, build, repository};
+use serde_json::{Value, json};
 
 /// What the imports of the corpus lose.
 const TABLE: &str = "tests/corpus/import.txt";
@@ -172,4 +172,34 @@ fn the_package_of_an_import_gives_equivalent_definitions() {
         compared += 1;
     }
     assert!(compared > 4, "{compared}");
+    check_rules_are_evaluated(&root.join("kinds/target/debug/kinds-server"));
+}
+
+/// The server of an imported package refuses what breaks the rules in CEL of its definition.
+fn check_rules_are_evaluated(binary: &Path) {
+    let server = Server::start_binary(binary, &["--storage-backend=memory"]);
+    let kubectl = Kubectl::new("1.37", server.kubeconfig());
+    let widget = |name: &str, plain: i64, from: i64| {
+        let spec = json!({"color": "red", "sizes": [1], "parts": [], "seen": null, "labels": {}, "blob": "", "level": 1,
+            "plain": plain, "rules": [{"from": from, "to": 5}]});
+        let object = json!({"apiVersion": "shop.example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec});
+        kubectl.run(&["create", "-f", "-"], &object.to_string())
+    };
+    let refused = widget("none", 100, 6);
+    let line = |field: &str, text: &str| format!("* {field}: Invalid value: {text}\n");
+    for expected in [
+        line("<nil>", "failed rule: self.metadata.name != 'none'"),
+        line("spec.settings.mode", "plain is too large"),
+        line("spec.rules[0].from", "from is after to"),
+    ] {
+        assert!(
+            refused.stderr.contains(&expected),
+            "{expected}: {refused:?}"
+        );
+    }
+    let created = widget("some", 99, 5);
+    assert_eq!(
+        created.stdout, "widget.shop.example.com/some created\n",
+        "{created:?}"
+    );
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use apiloom_meta::schema::Schema;
-use apiloom_model::api::{ApiEnum, ApiStruct, Bounds, ListTopology, MapTopology, Shape};
+use apiloom_model::api::{ApiEnum, ApiStruct, Bounds, CelRule, ListTopology, MapTopology, Shape};
 use apiloom_model::{
     ApiType, Code, Diagnostics, Field, Kind, Name, Rules, is_attribute, parse_api, parse_kind,
 };
@@ -126,6 +126,9 @@ impl Schemas<'_> {
         let mut schema =
             json!({ "type": "object", "properties": properties, "required": required });
         self.keywords(&mut schema, &model.rules, None);
+        if let Some(rules) = validations(&model.rules, &model.fields) {
+            schema["x-kubernetes-validations"] = rules;
+        }
         if let Some(union) = &model.union {
             let members = model
                 .fields
@@ -264,6 +267,9 @@ impl Schemas<'_> {
                 );
             }
         }
+        if let Some(rules) = validations(rules, &[]) {
+            put("x-kubernetes-validations", rules);
+        }
         if let Some(map) = rules.map {
             let name = match map {
                 MapTopology::Atomic => "atomic",
@@ -345,6 +351,32 @@ impl Schemas<'_> {
             _ => None,
         }
     }
+}
+
+/// The rules in CEL of a value with these fields.
+fn validations(rules: &Rules, fields: &[Field]) -> Option<Value> {
+    let of_rule = |rule: &CelRule| {
+        let mut entries = json!({ "rule": rule.rule.value });
+        let path = rule.path.as_ref().map(|name| {
+            let field = fields.iter().find(|field| field.name == *name);
+            format!(".{}", field.map_or(&name.text, |field| &field.json_name))
+        });
+        for (name, text) in [
+            ("message", rule.message.as_deref()),
+            ("messageExpression", rule.message_expression.as_deref()),
+            ("reason", rule.reason),
+            ("fieldPath", path.as_deref()),
+        ] {
+            if let Some(text) = text {
+                entries[name] = text.into();
+            }
+        }
+        if rule.has_optional_old {
+            entries["optionalOldSelf"] = true.into();
+        }
+        entries
+    };
+    (!rules.cel.is_empty()).then(|| rules.cel.iter().map(of_rule).collect())
 }
 
 /// A negative number.

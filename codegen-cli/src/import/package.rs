@@ -139,11 +139,6 @@ pub(crate) fn run(flags: &Import, console: &mut Console<'_>) -> Result<(), Failu
     console.say(format_args!(
         "{path}: {kinds} {plural}, in src\n  generate the rest: apiloom generate {path}\n  serve it:          apiloom run {path}"
     ));
-    if written.rules > 0 {
-        console.note(format_args!(
-            "note: rules in CEL are written into the definitions; the server itself does not evaluate them"
-        ));
-    }
     match input.others {
         0 => {}
         1 => console.note("note: 1 document is no definition"),
@@ -158,8 +153,6 @@ pub(crate) struct Written {
     pub(crate) files: Vec<(String, String)>,
     pub(crate) lost: Vec<String>,
     pub(crate) kinds: usize,
-    /// Number of modules with rules in CEL.
-    pub(crate) rules: usize,
 }
 
 /// Makes the files of a package.
@@ -289,13 +282,10 @@ pub(crate) fn write(definitions: &[Definition], place: &Place) -> Result<Written
             files.push((format!("{folder}/{}.rs", version.name), text));
         }
     }
-    let has_rules = |(_, text): &&(String, String)| text.contains("x-kubernetes-validations");
-    let rules = files.iter().filter(has_rules).count();
     Ok(Written {
         files,
         lost,
         kinds: definitions.len(),
-        rules,
     })
 }
 

@@ -198,8 +198,29 @@ impl Rules {
         }
     }
 
+    /// Rules in CEL as keys `cel(..)`, but for those that no key can say. `field` gives the Rust name of a field of the value
+    /// by its name in JSON.
+    pub(super) fn cel(&mut self, field: impl Fn(&str) -> Option<String>) {
+        let Some(Value::Array(rules)) = self.rest.get(VALIDATIONS) else {
+            return;
+        };
+        let mut others = Vec::new();
+        for rule in rules {
+            match cel_key(rule, &field) {
+                Some(key) => self.keys.push(key),
+                None => others.push(rule.clone()),
+            }
+        }
+        if others.is_empty() {
+            self.take(VALIDATIONS);
+        } else {
+            self.put(VALIDATIONS, others.into());
+        }
+    }
+
     /// The arguments of `#[api(..)]`; the last one has what has no key.
-    pub(super) fn into_keys(self) -> Vec<String> {
+    pub(super) fn into_keys(mut self) -> Vec<String> {
+        self.cel(|_| None);
         let mut keys = self.keys;
         if !self.rest.is_empty() {
             keys.push(format!(
@@ -209,6 +230,49 @@ impl Rules {
         }
         keys
     }
+}
+
+/// The keyword of rules in CEL.
+const VALIDATIONS: &str = "x-kubernetes-validations";
+
+/// The reasons of rules, with their words.
+const REASONS: [(&str, &str); 4] = [
+    ("FieldValueInvalid", "invalid"),
+    ("FieldValueForbidden", "forbidden"),
+    ("FieldValueRequired", "required"),
+    ("FieldValueDuplicate", "duplicate"),
+];
+
+/// A rule in CEL as a key; `None` if no key can say all of it.
+fn cel_key(rule: &Value, field: &impl Fn(&str) -> Option<String>) -> Option<String> {
+    let entries = rule.as_object()?;
+    let text = |name: &str| entries.get(name).and_then(Value::as_str);
+    let mut arguments = vec![raw(text("rule")?)];
+    let mut said = 1;
+    for (name, key) in [
+        ("message", "message"),
+        ("messageExpression", "message_expression"),
+    ] {
+        if let Some(text) = text(name) {
+            arguments.push(format!("{key} = {}", raw(text)));
+            said += 1;
+        }
+    }
+    if let Some(reason) = text("reason") {
+        let (_, word) = REASONS.iter().find(|(name, _)| *name == reason)?;
+        arguments.push(format!("reason = {word}"));
+        said += 1;
+    }
+    if let Some(path) = text("fieldPath") {
+        arguments.push(format!("path = {}", field(path.strip_prefix('.')?)?));
+        said += 1;
+    }
+    if entries.get("optionalOldSelf") == Some(&Value::Bool(true)) {
+        arguments.push("optional_old".to_owned());
+        said += 1;
+    }
+    let is_all = said == entries.len();
+    is_all.then(|| format!("cel({})", arguments.join(", ")))
 }
 
 /// Whether a keyword with this value is the same as none.

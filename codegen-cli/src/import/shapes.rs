@@ -454,6 +454,12 @@ impl Shapes {
         if rules.takes_flag("x-kubernetes-preserve-unknown-fields") {
             rules.keys.push("preserve_unknown".to_owned());
         }
+        rules.cel(|json| {
+            let field = fields.iter().find(|field| field.json == json)?;
+            // The path of the rule is made of the name in JSON; one that is quoted there is spelled in several ways.
+            let is_plain = json.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            is_plain.then(|| field.name.clone())
+        });
         let required = texts(&schema["required"]);
         let is_described = |name: &String| schema["properties"].get(name).is_some();
         let others: Vec<String> = required

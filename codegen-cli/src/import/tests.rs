@@ -62,6 +62,33 @@ fn presence_is_in_the_type_or_said() {
 }
 
 #[test]
+fn rules_in_cel_have_a_key() {
+    let rule = |rule: Value| json!({ "type": "integer", "x-kubernetes-validations": [rule] });
+    check(
+        json!({
+            "plain": rule(json!({ "rule": "self > 1" })),
+            "full": rule(json!({ "rule": "self != \"\\n\"", "message": "no \"line\"", "messageExpression": "'x'",
+                "reason": "FieldValueForbidden", "optionalOldSelf": true })),
+            "other": rule(json!({ "rule": "self > 1", "optionalOldSelf": false })),
+            "list": { "type": "array", "maxItems": 3, "items": rule(json!({ "rule": "self > 2" })) },
+            "range": { "type": "object", "properties": { "minSize": { "type": "integer" }, "a-b": { "type": "integer" } },
+                "x-kubernetes-validations": [
+                    { "rule": "self.minSize > 1", "fieldPath": ".minSize" },
+                    { "rule": "true", "fieldPath": "['a-b']" },
+                    { "rule": "self.minSize > 2", "fieldPath": ".minSize.below" }] },
+        }),
+        &[
+            r##"#[api(cel(r#"self != "\n""#, message = r#"no "line""#, message_expression = "'x'", reason = forbidden, optional_old))]"##,
+            r#"#[api(items = ..=3, each(cel("self > 2")))]"#,
+            r##"#[api(schema = r#"{"x-kubernetes-validations":[{"optionalOldSelf":false,"rule":"self > 1"}]}"#)]"##,
+            r#"#[api(cel("self > 1"))]"#,
+            "pub plain: Option<i64>,",
+            r#"cel("self.minSize > 1", path = min_size),"#,
+        ],
+    );
+}
+
+#[test]
 fn equal_schemas_of_one_name_are_one_type() {
     let probe = json!({ "type": "object", "properties": { "path": { "type": "string", "description": "A path." } } });
     let mut other = probe.clone();
