@@ -43,7 +43,8 @@ const STANDARD_FINALIZERS: [&str; 4] = [
 
 const IMMUTABLE: &str = "field is immutable";
 
-/// Validates the metadata of an object on create: name, namespace, labels, annotations, owners, finalizers.
+/// Validates the metadata of an object on create: name, namespace, labels, annotations, owners, finalizers. Whether finalizers
+/// need a domain is checked apart, by [`unqualified_finalizer_errors`].
 ///
 /// A generated name and the namespace must have been set before.
 pub fn validate_create(object: &Object, scope: Scope, format: NameFormat) -> Vec<FieldError> {
@@ -161,8 +162,8 @@ fn namespace_errors(namespace: &str, scope: Scope, path: &FieldPath) -> Vec<Fiel
     }
 }
 
-/// Checks for both create and update. Create validates the format of finalizers, update only that they are qualified:
-/// an object may have one from a release with looser rules.
+/// Checks for both create and update. Only create validates the format of finalizers: an object may have one from a release
+/// with looser rules.
 fn common_errors(
     object: &Object,
     root: &FieldPath,
@@ -178,8 +179,44 @@ fn common_errors(
     ));
     errors.extend(finalizers(&names, &path));
     errors.extend(managed_fields_errors(object, &root.child("managedFields")));
-    errors.extend(unqualified_finalizer_errors(&names, &path));
     errors
+}
+
+/// The errors of finalizers without a domain, beside those of Kubernetes itself. An object of a custom resource may have
+/// them: its clients are warned, see [`finalizer_warnings`].
+pub fn unqualified_finalizer_errors(object: &Object) -> Vec<FieldError> {
+    let path = FieldPath::new("metadata").child("finalizers");
+    let detail = "name is neither a standard finalizer name nor is it fully qualified";
+    let names = object.finalizers().into_iter().enumerate();
+    names
+        .filter(|(_, name)| is_unqualified(name))
+        .take(MAX_ERRORS)
+        .map(|(i, name)| FieldError::invalid(&path.index(i), name, detail))
+        .collect()
+}
+
+/// The warnings of kube-apiserver for finalizers that a write adds to an object of a custom resource: those that are no
+/// qualified names or have no domain, sorted by name.
+pub fn finalizer_warnings(new: &Object, old: Option<&Object>) -> Vec<String> {
+    let present = old.map(Object::finalizers).unwrap_or_default();
+    let names: BTreeSet<&str> = new.finalizers().into_iter().collect();
+    let mut warnings = Vec::new();
+    for name in names.into_iter().filter(|name| !present.contains(name)) {
+        let shown = go_quote(name);
+        let problems = names::qualified_name(name).into_iter();
+        warnings.extend(problems.map(|why| format!("metadata.finalizers: {shown}: {why}")));
+        if is_unqualified(name) {
+            warnings.push(format!(
+                "metadata.finalizers: {shown}: prefer a domain-qualified finalizer name including a path (/) to avoid \
+                 accidental conflicts with other finalizer writers"
+            ));
+        }
+    }
+    warnings
+}
+
+fn is_unqualified(finalizer: &str) -> bool {
+    !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer)
 }
 
 fn annotation_errors(object: &Object, path: &FieldPath) -> Vec<FieldError> {
@@ -258,18 +295,6 @@ fn finalizer_errors(finalizers: &[&str], path: &FieldPath) -> Vec<FieldError> {
         errors.push(FieldError::invalid(path, finalizers, &detail));
     }
     errors
-}
-
-fn unqualified_finalizer_errors(finalizers: &[&str], path: &FieldPath) -> Vec<FieldError> {
-    let detail = "name is neither a standard finalizer name nor is it fully qualified";
-    let unqualified = finalizers
-        .iter()
-        .enumerate()
-        .filter(|(_, name)| !name.contains('/') && !STANDARD_FINALIZERS.contains(name));
-    unqualified
-        .take(MAX_ERRORS)
-        .map(|(i, name)| FieldError::invalid(&path.index(i), name, detail))
-        .collect()
 }
 
 fn new_finalizers_error(new: &Object, old: &Object, path: &FieldPath) -> Option<FieldError> {

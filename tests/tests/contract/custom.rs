@@ -25,6 +25,8 @@ on_each_backend![
     a_deprecated_version_warns,
     tables_and_field_selectors_follow_the_definition,
     fields_with_the_names_of_metadata_are_kept_apart,
+    an_update_of_the_status_validates_the_status,
+    finalizers_without_a_domain_are_warned_of,
 ];
 
 pub(crate) const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -685,4 +687,70 @@ async fn fields_with_the_names_of_metadata_are_kept_apart(on: Backend) {
     assert_eq!(partial["metadata"], changed["metadata"]);
     assert_eq!(client.delete(&item, &json!(null)).await.code, 200);
     assert_eq!(watch.event().await["type"], "DELETED");
+}
+
+async fn an_update_of_the_status_validates_the_status(on: Backend) {
+    let (_server, client) = server(on);
+    let mut both = foos();
+    let first = &mut both["spec"]["versions"][0];
+    let schema = &mut first["schema"]["openAPIV3Schema"];
+    schema["properties"]["status"]["properties"]["phase"] = json!({"type": "string"});
+    let mut second = first.clone();
+    second["name"] = json!("v2");
+    second["storage"] = json!(false);
+    second["schema"]["openAPIV3Schema"]["required"] = json!(["spec"]);
+    both["spec"]["versions"]
+        .as_array_mut()
+        .unwrap()
+        .push(second);
+    establish(&client, &both).await;
+    let mut bare = foo("a", &json!({}));
+    bare.as_object_mut().unwrap().remove("spec");
+    created(&client, FOOS, &bare).await;
+    let item = "/apis/ex.io/v2/namespaces/default/foos/a";
+    let label = json!({"metadata": {"labels": {"a": "b"}}});
+    let refused = client.merge(item, &label).await;
+    let message = "Foo.ex.io \"a\" is invalid: spec: Required value";
+    assert_eq!(
+        (refused.code, &refused.json()["message"]),
+        (422, &json!(message))
+    );
+    // The rest of the object is not validated with its status.
+    let status = format!("{item}/status");
+    let changed = client
+        .merge(&status, &json!({"status": {"phase": "p"}}))
+        .await;
+    assert_eq!(changed.code, 200, "{}", changed.text());
+    assert_eq!(changed.json()["status"], json!({"phase": "p"}));
+    let refused = client
+        .merge(&status, &json!({"status": {"phase": 1}}))
+        .await;
+    let message = "Foo.ex.io \"a\" is invalid: status.phase: Invalid value: \"integer\": phase in body must be of type string: \"integer\"";
+    assert_eq!(
+        (refused.code, &refused.json()["message"]),
+        (422, &json!(message))
+    );
+}
+
+async fn finalizers_without_a_domain_are_warned_of(on: Backend) {
+    let (_server, client) = with_foos(on).await;
+    let mut held = foo("a", &json!({}));
+    held["metadata"]["finalizers"] = json!(["hold", "ex.io/hold"]);
+    let made = client.post(FOOS, &held).await;
+    assert_eq!(made.code, 201, "{}", made.text());
+    let warning = |name: &str| {
+        format!(
+            "299 - \"metadata.finalizers: \\\"{name}\\\": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers\""
+        )
+    };
+    assert_eq!(made.header("warning"), warning("hold"));
+    let item = format!("{FOOS}/a");
+    let finalizers = json!({"metadata": {"finalizers": ["hold", "more"]}});
+    let changed = client.merge(&item, &finalizers).await;
+    assert_eq!(changed.code, 200, "{}", changed.text());
+    assert_eq!(changed.header("warning"), warning("more"));
+    // A Rust type has the rules of a built-in kind.
+    let mut flunder = flunder("a");
+    flunder["metadata"]["finalizers"] = json!(["hold"]);
+    assert_eq!(client.post(FLUNDERS, &flunder).await.code, 422);
 }

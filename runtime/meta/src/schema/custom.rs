@@ -20,7 +20,7 @@ use serde_json::Value;
 
 pub(super) use self::defaults::{default_errors, has_unknown_fields, metadata_errors};
 pub(super) use self::publish::{v2, v3};
-pub(super) use self::validate::validate;
+pub(super) use self::validate::{validate, validate_field};
 
 use super::constructors::{has_embedded, has_singles};
 use super::{Schema, SchemaErrors};

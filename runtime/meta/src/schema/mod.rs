@@ -207,6 +207,18 @@ impl Schema {
         self.errors(new, Some(old))
     }
 
+    /// Validates an update that changes only one field of an object. Of a custom resource, only the value of this field has
+    /// to fit its schema, as in kube-apiserver for the subresource `status`; the identity of list items is checked
+    /// everywhere. For other schemas as [`Schema::validate_update`].
+    pub fn validate_field_update(&self, field: &str, new: &Value, old: &Value) -> Vec<FieldError> {
+        #[cfg(feature = "schema")]
+        if self.root.is_custom {
+            return custom::validate_field(&self.root, field, new, old);
+        }
+        let _ = field;
+        self.errors(new, Some(old))
+    }
+
     fn errors(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         #[cfg(feature = "schema")]
         if self.root.is_custom {

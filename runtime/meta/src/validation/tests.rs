@@ -26,19 +26,18 @@ fn texts(errors: &[FieldError]) -> Vec<String> {
 
 #[track_caller]
 fn check(fields: Value, expected: &[&str]) {
-    assert_eq!(
-        texts(&validate_create(
-            &with(fields),
-            Scope::Namespaced,
-            NameFormat::DnsSubdomain
-        )),
-        expected
-    );
+    let object = with(fields);
+    let mut errors = validate_create(&object, Scope::Namespaced, NameFormat::DnsSubdomain);
+    errors.extend(unqualified_finalizer_errors(&object));
+    assert_eq!(texts(&errors), expected);
 }
 
 #[track_caller]
 fn check_update(old: Value, new: Value, expected: &[&str]) {
-    assert_eq!(texts(&validate_update(&with(new), &with(old))), expected);
+    let new = with(new);
+    let mut errors = validate_update(&new, &with(old));
+    errors.extend(unqualified_finalizer_errors(&new));
+    assert_eq!(texts(&errors), expected);
 }
 
 #[track_caller]
@@ -271,6 +270,25 @@ fn finalizers_are_qualified_names() {
         &[
             r#"metadata.finalizers: Invalid value: ["orphan","foregroundDeletion"]: finalizer orphan and foregroundDeletion cannot be both set"#,
         ],
+    );
+}
+
+#[test]
+fn added_finalizers_without_a_domain_are_warned_of() {
+    let with = |finalizers: &[&str]| with(json!({ "finalizers": finalizers }));
+    let new = with(&["z", "orphan", "example.com/hold", "a", "b c"]);
+    let advice = "prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers";
+    assert_eq!(
+        finalizer_warnings(&new, Some(&with(&["z"]))),
+        [
+            format!("metadata.finalizers: \"a\": {advice}"),
+            format!("metadata.finalizers: \"b c\": {KEY}"),
+            format!("metadata.finalizers: \"b c\": {advice}"),
+        ]
+    );
+    assert_eq!(
+        finalizer_warnings(&with(&["z"]), None),
+        [format!("metadata.finalizers: \"z\": {advice}")]
     );
 }
 

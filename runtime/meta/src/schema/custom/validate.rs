@@ -9,22 +9,53 @@ use super::super::path::Path;
 use super::super::transition;
 use super::outcome::{Outcome, invalid_name, unplaced};
 use super::{embedded, formats, lists, numbers};
-use crate::field::{FieldError, go_quote};
+use crate::field::{FieldError, FieldPath, go_quote};
 
 /// The errors of an object, or of an update of it: types and values, then embedded objects, then the identity of list
 /// items.
 pub(crate) fn validate(root: &Node, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut out = of_types(root, new, old);
-    // Lists with duplicates may be changed until they have none.
+    duplicates(root, new, old, &mut out);
+    out.into_errors()
+}
+
+/// The errors of an update of one field of an object, such as its status: those of the types and values of the field, in
+/// whose texts paths begin at the field, then those of the identity of list items of the whole object.
+pub(crate) fn validate_field(
+    root: &Node,
+    field: &str,
+    new: &Value,
+    old: &Value,
+) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if let (Some(property), Some(value)) = (root.property(field), new.get(field)) {
+        let old = old.get(field).filter(|old| !old.is_null());
+        let of_field = checked(&property.node, value, old, &Path::Root, true);
+        errors = of_field.into_errors();
+        let place = FieldPath::new(field);
+        for error in &mut errors {
+            error.path = match error.path.as_str() {
+                "" => place.clone(),
+                below => place.child(below),
+            };
+        }
+    }
+    let mut out = Outcome::default();
+    duplicates(root, new, Some(old), &mut out);
+    errors.extend(out.into_errors());
+    errors
+}
+
+/// Checks the identity of list items. Lists with duplicates may be changed until they have none.
+fn duplicates(root: &Node, new: &Value, old: Option<&Value>, out: &mut Outcome) {
     let had_duplicates = old.is_some_and(|old| {
         let mut of_old = Outcome::default();
         lists::check(root, old, &Path::Root, &mut of_old);
         of_old.has_errors()
     });
     if !had_duplicates {
-        lists::check(root, new, &Path::Root, &mut out);
+        lists::check(root, new, &Path::Root, out);
     }
-    out.into_errors()
 }
 
 /// The errors of types and values, and of embedded objects.

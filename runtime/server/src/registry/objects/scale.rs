@@ -57,8 +57,21 @@ pub(crate) fn scale_with(paths: &ScalePaths, object: &Object, replicas: i64) -> 
     scale
 }
 
+/// The fields of a Scale that a write may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ScaleFields {
+    /// The numbers of the spec and of the status.
+    All,
+    /// The number of the status.
+    Status,
+}
+
 /// The errors of the fields that an object's Scale shows, with the texts of kube-apiserver for custom resources.
-pub(crate) fn scale_errors(paths: &ScalePaths, object: &Object) -> Vec<FieldError> {
+pub(crate) fn scale_errors(
+    paths: &ScalePaths,
+    object: &Object,
+    fields: ScaleFields,
+) -> Vec<FieldError> {
     let check = |path: &JsonPath| {
         let number = path.get_in(object.fields())?.as_i64()?;
         let why = if number < 0 {
@@ -74,8 +87,9 @@ pub(crate) fn scale_errors(paths: &ScalePaths, object: &Object) -> Vec<FieldErro
             &why,
         ))
     };
-    [&paths.spec, &paths.status]
-        .into_iter()
+    let spec = (fields == ScaleFields::All).then_some(&paths.spec);
+    spec.into_iter()
+        .chain([&paths.status])
         .filter_map(check)
         .collect()
 }

@@ -66,14 +66,32 @@ impl VersionSchema {
     }
 
     /// The errors of a new document, or of a change of an old one: those of the schema, those of the metadata of embedded
-    /// objects, which is validated even if it is unchanged, then those of the schema's rules. Rules are not evaluated for a document with errors of a kind that would only be repeated.
+    /// objects, which is validated even if it is unchanged, then those of the schema's rules. Rules are not evaluated for a
+    /// document with errors of a kind that would only be repeated.
     pub(crate) fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        let checked = self.checked();
+        let schema = self.get();
         let mut errors = match old {
-            Some(old) => checked.schema.validate_update(new, old),
-            None => checked.schema.validate(new),
+            Some(old) => schema.validate_update(new, old),
+            None => schema.validate(new),
         };
-        errors.extend(embedded_errors(&checked.schema, new));
+        errors.extend(embedded_errors(schema, new));
+        self.add_rule_errors(errors, new, old)
+    }
+
+    /// The errors of a change of a document that can only change one field, such as the status: those of this field, then
+    /// those of all rules.
+    pub(crate) fn validate_field(&self, field: &str, new: &Value, old: &Value) -> Vec<FieldError> {
+        let errors = self.get().validate_field_update(field, new, old);
+        self.add_rule_errors(errors, new, Some(old))
+    }
+
+    fn add_rule_errors(
+        &self,
+        mut errors: Vec<FieldError>,
+        new: &Value,
+        old: Option<&Value>,
+    ) -> Vec<FieldError> {
+        let checked = self.checked();
         let rules = checked.rules.get_or_init(|| compile(&checked.schema).0);
         if let Some(rules) = rules {
             if apiloom_cel::blocks_rules(&errors) {

@@ -257,7 +257,7 @@ impl Writes {
         let draft = self.before_update(target, &mut new, &before, sent.as_ref());
         new.set_meta_str("resourceVersion", old.resource_version());
         target.ctx.pause().await;
-        let draft = self.validate_update(target.ctx, &new, old, draft)?;
+        let draft = self.validate_update(target, &new, old, draft)?;
         target.ctx.pause().await;
         match &old_scale {
             Some(old_scale) => self.admit_scale(target, &new, old_scale).await?,

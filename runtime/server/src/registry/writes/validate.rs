@@ -2,12 +2,14 @@
 //! errors have the paths that the client sent. The hub's schema applies to every version, but only to objects that are
 //! valid by the schema of the request's version.
 
+use apiloom_meta::kind::Writes as Writable;
 use apiloom_meta::{ApiError, FieldError, Object, validation};
 
 use super::Writes;
 use super::draft::{Draft, HubObject, put_metadata};
+use super::target::Target;
 use crate::registry::objects::hooks::ErasedStrategy;
-use crate::registry::objects::scale::scale_errors;
+use crate::registry::objects::scale::{ScaleFields, scale_errors};
 use crate::registry::options::RequestContext;
 
 impl Writes {
@@ -20,30 +22,67 @@ impl Writes {
     ) -> Result<Draft, ApiError> {
         let def = self.resource.def();
         // An object that is not stored needs no name.
-        let metadata = if def.has_store {
-            validation::validate_create(object, def.scope, def.name_format)
-        } else {
-            Vec::new()
-        };
+        let mut metadata = Vec::new();
+        if def.has_store {
+            metadata = validation::validate_create(object, def.scope, def.name_format);
+            metadata.extend(self.finalizer_errors(object));
+        }
         let schema = &self.resource.version().version_schema;
         let schema = schema.validate(object.as_value(), None);
-        let errors = VersionErrors::new(metadata, schema, self.scale_errors(object));
-        self.validate_draft(ctx, object, None, draft, errors)
+        let errors = VersionErrors::new(
+            metadata,
+            schema,
+            self.scale_errors(object, ScaleFields::All),
+        );
+        let draft = self.validate_draft(ctx, object, None, draft, errors)?;
+        self.warn_of_finalizers(ctx, object, None);
+        Ok(draft)
     }
 
-    /// Validates an update.
+    /// Validates an update of an object or of a subresource. Of a custom resource, an update of the status validates the
+    /// rest of the object only by rules and list types, as in kube-apiserver.
     pub(crate) fn validate_update(
         &self,
-        ctx: &RequestContext,
+        target: Target<'_>,
         new: &Object,
         old: &Object,
         draft: Result<Draft, ApiError>,
     ) -> Result<Draft, ApiError> {
-        let metadata = validation::validate_update(new, old);
+        let mut metadata = validation::validate_update(new, old);
+        metadata.extend(self.finalizer_errors(new));
         let schema = &self.resource.version().version_schema;
-        let schema = schema.validate(new.as_value(), Some(old.as_value()));
-        let errors = VersionErrors::new(metadata, schema, self.scale_errors(new));
-        self.validate_draft(ctx, new, Some(old), draft, errors)
+        let (schema, replicas) = match self.only_field(target.subresource) {
+            Some(field) => (
+                schema.validate_field(field, new.as_value(), old.as_value()),
+                self.scale_errors(new, ScaleFields::Status),
+            ),
+            None => (
+                schema.validate(new.as_value(), Some(old.as_value())),
+                self.scale_errors(new, ScaleFields::All),
+            ),
+        };
+        let errors = VersionErrors::new(metadata, schema, replicas);
+        let draft = self.validate_draft(target.ctx, new, Some(old), draft, errors)?;
+        self.warn_of_finalizers(target.ctx, new, Some(old));
+        Ok(draft)
+    }
+
+    /// Warns of new finalizers without a domain, which objects of custom resources may have.
+    fn warn_of_finalizers(&self, ctx: &RequestContext, new: &Object, old: Option<&Object>) {
+        if self.resource.def().custom.is_some() {
+            let warnings = validation::finalizer_warnings(new, old);
+            warnings.into_iter().for_each(|text| ctx.warn(text));
+        }
+    }
+
+    /// The field of a custom resource that a subresource writes, if it writes no other.
+    fn only_field(&self, subresource: &str) -> Option<&str> {
+        let def = self.resource.def();
+        def.custom.as_ref()?;
+        match &def.subresource(subresource)?.writes {
+            Writable::Only(field) => Some(field),
+            Writable::Nothing | Writable::Replicas(_) | Writable::Also(_) => None,
+        }
     }
 
     /// Validates an object with the hub's schema and the strategy, if it is valid by the schema of the request's version.
@@ -112,10 +151,18 @@ impl Writes {
         Some(StrategyInput { strategy, new, old })
     }
 
+    /// The errors of finalizers without a domain, which custom resources may have.
+    fn finalizer_errors(&self, object: &Object) -> Vec<FieldError> {
+        if self.resource.def().custom.is_some() {
+            return Vec::new();
+        }
+        validation::unqualified_finalizer_errors(object)
+    }
+
     /// The errors of the numbers of replicas, of a kind with the subresource `scale`.
-    fn scale_errors(&self, object: &Object) -> Vec<FieldError> {
+    fn scale_errors(&self, object: &Object, fields: ScaleFields) -> Vec<FieldError> {
         let paths = self.resource.def().scale_paths();
-        paths.map_or_else(Vec::new, |paths| scale_errors(paths, object))
+        paths.map_or_else(Vec::new, |paths| scale_errors(paths, object, fields))
     }
 
     fn invalid(&self, object: &Object, errors: &[FieldError]) -> ApiError {
