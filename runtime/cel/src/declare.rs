@@ -356,14 +356,14 @@ impl<'s> Declared<'s> {
                 "rule is not specified",
             ));
         } else if !self.message.is_empty() && message.is_empty() {
-            let text = "must be non-empty if specified";
+            let text = "message must be non-empty if specified";
             errors.push(FieldError::invalid(
                 &at.child("message"),
                 self.message,
                 text,
             ));
         } else if has_newline(message) {
-            let text = "must not contain line breaks";
+            let text = "message must not contain line breaks";
             errors.push(FieldError::invalid(
                 &at.child("message"),
                 self.message,
@@ -395,18 +395,18 @@ impl<'s> Declared<'s> {
         }
         let path = at.child("fieldPath");
         if self.field_path.trim().is_empty() {
-            let text = "must be non-empty if specified";
+            let text = "fieldPath must be non-empty if specified";
             errors.push(FieldError::invalid(&path, self.field_path, text));
         }
         if has_newline(self.field_path) {
-            let text = "must not contain line breaks";
+            let text = "fieldPath must not contain line breaks";
             errors.push(FieldError::invalid(&path, self.field_path, text));
         }
         if field_path::normalized(self.field_path, structure).is_none() {
             errors.push(FieldError::invalid(
                 &path,
                 self.field_path,
-                "must be a valid path",
+                "fieldPath must be a valid path",
             ));
         }
     }

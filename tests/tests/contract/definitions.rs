@@ -15,6 +15,8 @@ on_each_backend![
     a_restarted_server_serves_definitions_when_it_is_ready,
     a_change_of_a_definition_ends_its_watches_alone,
     every_server_over_a_store_serves_what_one_was_told,
+    a_new_definition_has_no_conditions,
+    unknown_keywords_of_a_schema_are_unknown_fields,
 ];
 
 /// A patch that adds version v2, in which objects are stored.
@@ -284,4 +286,54 @@ async fn every_server_over_a_store_serves_what_one_was_told(on: Backend) {
     assert_eq!(client.delete(&path("foos"), &json!(null)).await.code, 200);
     until(&other, FOOS, |answer| answer.code == 404).await;
     until(&other, &path("foos"), |answer| answer.code == 404).await;
+}
+
+async fn a_new_definition_has_no_conditions(on: Backend) {
+    let (_server, client) = server(on);
+    let made = client.post(&format!("{CRDS}?dryRun=All"), &foos()).await;
+    let text = made.text();
+    let status = "\"status\":{\"conditions\":null,\"acceptedNames\":{\"plural\":\"\",\"kind\":\"\"},\"storedVersions\":[\"v1\"]}";
+    assert!(made.code == 201 && text.contains(status), "{text}");
+}
+
+async fn unknown_keywords_of_a_schema_are_unknown_fields(on: Backend) {
+    let (_server, client) = server(on);
+    let mut foos = foos();
+    let schema = &mut foos["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    schema["properties"]["spec"]["properties"]["note"]["const"] = json!("n");
+    schema["x-mine"] = json!({});
+    // The types of kube-apiserver for items decode themselves, and never strictly.
+    let list = json!({"type": "array", "items": {"type": "string", "const": "n"}});
+    schema["properties"]["spec"]["properties"]["list"] = list;
+    let strict = client
+        .post(&format!("{CRDS}?fieldValidation=Strict"), &foos)
+        .await;
+    let path = "spec.versions[0].schema.openAPIV3Schema";
+    let (one, other) = (
+        format!("unknown field \"{path}.properties.spec.properties.note.const\""),
+        format!("unknown field \"{path}.x-mine\""),
+    );
+    let message = format!(
+        "CustomResourceDefinition in version \"v1\" cannot be handled as a CustomResourceDefinition: strict decoding error: {one}, {other}"
+    );
+    assert_eq!(
+        (strict.code, &strict.json()["message"]),
+        (400, &json!(message))
+    );
+    let made = client.post(CRDS, &foos).await;
+    assert_eq!(made.code, 201, "{}", made.text());
+    assert_eq!(
+        made.header_all("warning").len(),
+        2,
+        "{:?}",
+        made.header_all("warning")
+    );
+    let kept = &made.json()["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    assert_eq!(
+        kept["properties"]["spec"]["properties"]["note"],
+        json!({"type": "string"})
+    );
+    let list = json!({"type": "array", "items": {"type": "string"}});
+    assert_eq!(kept["properties"]["spec"]["properties"]["list"], list);
+    assert_eq!(kept.get("x-mine"), None);
 }

@@ -1,8 +1,7 @@
 //! Version v1 of the group apiextensions.k8s.io.
 
 use apiloom_macros::{api, resource};
-use apiloom_meta::{ObjectMeta, Time};
-use serde_json::Value;
+use apiloom_meta::{JsonSchemaProps, ObjectMeta, Time};
 
 /// CustomResourceDefinition describes a kind that the server serves while it exists: its names, its scope and the schemas of
 /// its versions. Its name is `<spec.names.plural>.<spec.group>`.
@@ -88,8 +87,8 @@ pub struct CustomResourceDefinitionVersion {
 #[derive(Default)]
 pub struct CustomResourceValidation {
     /// The structural OpenAPI v3 schema.
-    #[api(json = "openAPIV3Schema", preserve_unknown)]
-    pub open_api_v3_schema: Option<Value>,
+    #[api(json = "openAPIV3Schema")]
+    pub open_api_v3_schema: Option<JsonSchemaProps>,
 }
 
 /// CustomResourceSubresources are subresources of objects.
@@ -198,8 +197,8 @@ pub struct ServiceReference {
 #[derive(Default)]
 pub struct CustomResourceDefinitionStatus {
     /// The state of the definition, by type.
-    #[api(list = map(condition_type))]
-    pub conditions: Vec<CustomResourceDefinitionCondition>,
+    #[api(list = map(condition_type), nullable, default = None)]
+    pub conditions: Option<Vec<CustomResourceDefinitionCondition>>,
     /// The names under which the kind is served.
     pub accepted_names: Option<CustomResourceDefinitionNames>,
     /// All versions in which objects may be stored.

@@ -30,6 +30,8 @@ use crate::number;
 use crate::schema::format;
 use crate::schema::node::{Child, Node, QUANTITY, Types};
 use crate::schema::path::Path;
+#[cfg(feature = "schema")]
+use crate::schema::structural;
 
 /// Maximum nesting of YAML that is decoded on the stack of the request's thread. Without optimization the parser and
 /// this walk use 20 KiB per level, of the 2 MiB of a tokio thread.
@@ -282,6 +284,21 @@ impl<'a> Walk<'a> {
                 self.strict.push(problem);
             }
         }
+    }
+
+    /// Drops unknown keywords from a value that is a schema.
+    #[cfg(feature = "schema")]
+    fn known_keywords(&mut self, node: &Node, mut value: Value, path: &Path<'_>) -> Value {
+        if node.is_json_schema {
+            structural::drop_unknown(&mut value, path, &mut |at| {
+                self.strict(|| format!("unknown field {}", go_quote(&at.strict())));
+            });
+        }
+        value
+    }
+    #[cfg(not(feature = "schema"))]
+    fn known_keywords(&mut self, _: &Node, value: Value, _: &Path<'_>) -> Value {
+        value
     }
 
     fn wrong_type(&mut self, node: &Node, found: &str, path: &Path<'_>) {
@@ -617,10 +634,10 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
                     continue;
                 }
                 Child::Free => (None, access.next_value_seed(self.below(None, &at))?),
-                Child::Node(node) => (
-                    Some(node),
-                    access.next_value_seed(self.below(Some(node), &at))?,
-                ),
+                Child::Node(node) => {
+                    let value = access.next_value_seed(self.below(Some(node), &at))?;
+                    (Some(node), self.walk.known_keywords(node, value, &at))
+                }
             };
             if node.is_some_and(|node| node.omits_empty && node.is_unset(&value)) {
                 fields.remove(&key);

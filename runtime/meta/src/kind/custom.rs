@@ -14,6 +14,8 @@ pub use self::definitions::custom_definitions;
 pub struct CustomKind {
     /// Warning for every request in this version; `None` if it is not deprecated.
     pub deprecation_warning: Option<SmolStr>,
+    /// The uid of the definition; empty for a document of a program.
+    pub uid: SmolStr,
     /// State of the document, by which a server sees that the kind did not change; empty for a document of a program.
     pub state: SmolStr,
 }

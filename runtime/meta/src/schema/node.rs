@@ -397,6 +397,9 @@ pub(crate) struct Node {
     /// writes itself, as a string with its JSON, and `managed_fields` checks.
     pub(crate) is_checked_apart: bool,
 
+    /// Whether the value is a schema of a CustomResourceDefinition, in which unknown keywords are unknown fields.
+    pub(crate) is_json_schema: bool,
+
     pub(crate) list_type: Option<ListType>,
     /// Whether duplicates in a list of type set or map are allowed; only in ObjectMeta, as in Kubernetes.
     pub(crate) twins_allowed: bool,

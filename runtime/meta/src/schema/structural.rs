@@ -9,6 +9,7 @@ mod ignored;
 mod keywords;
 mod reading;
 mod rules;
+mod unknown;
 
 use serde_json::Value;
 
@@ -16,6 +17,7 @@ use self::reading::{has, is_true, text};
 use crate::field::{FieldError, FieldPath};
 
 pub use self::field_path::{FieldPathError, field_path_type};
+pub(crate) use self::unknown::drop_unknown;
 pub use super::known_formats::is_known_format;
 
 /// The formats in a schema that kube-apiserver ignores, each once, in the order of the schema: a definition with them
@@ -50,10 +52,29 @@ pub fn unknown_formats(schema: &Value) -> Vec<String> {
 /// assert_eq!(found[0].to_string(), "schema.properties[spec].items: Required value: must be specified");
 /// ```
 pub fn refusals(schema: &Value, path: &FieldPath, has_status: bool) -> Vec<FieldError> {
+    check(schema, path, has_status).errors
+}
+
+/// What is wrong with a schema.
+#[derive(Debug)]
+pub struct Refusals {
+    /// The reasons why kube-apiserver refuses it.
+    pub errors: Vec<FieldError>,
+    /// Whether its form and its defaults have no errors. Only then does kube-apiserver compile its rules, and it reports their
+    /// errors besides those of other keywords.
+    pub is_structural: bool,
+}
+
+/// As [`refusals`], and whether the rules of the schema can be compiled.
+pub fn check(schema: &Value, path: &FieldPath, has_status: bool) -> Refusals {
     let mut found = Vec::new();
+    let mut is_structural = false;
     if !schema.is_object() {
         found.push(FieldError::invalid(path, schema, "must be a schema"));
-        return found;
+        return Refusals {
+            errors: found,
+            is_structural,
+        };
     }
     if has_status {
         found.extend(root_beside_status(schema, path));
@@ -64,14 +85,18 @@ pub fn refusals(schema: &Value, path: &FieldPath, has_status: bool) -> Vec<Field
     }
     // Schemas with these keywords have no structure; the keywords themselves are reported below.
     if !keywords::has_unsupported(schema) {
-        let of_form = form::check(schema, path);
-        if of_form.is_empty() {
-            found.extend(defaults::check(schema, path));
+        let mut of_structure = form::check(schema, path);
+        if of_structure.is_empty() {
+            of_structure = defaults::check(schema, path);
         }
-        found.extend(of_form);
+        is_structural = of_structure.is_empty();
+        found.extend(of_structure);
     }
     found.extend(keywords::check(schema, path));
-    found
+    Refusals {
+        errors: found,
+        is_structural,
+    }
 }
 
 /// As [`refusals`], and what kube-apiserver would ignore or drop: unknown formats and keywords. For generated

@@ -53,10 +53,8 @@ impl RunningServer {
         };
         let (leave, left) = watch::channel(false);
         let (stop, stopped) = watch::channel(false);
-        let shared = stores.shared().map(|store| SharedStore {
-            store,
-            key_prefix: config.storage_prefix.clone(),
-        });
+        let shared = stores.shared();
+        let shared = shared.map(|store| SharedStore::new(store, config.storage_prefix.clone()));
         let health = health::checks(&stores, Arc::clone(&registry), left);
         let api = Api::new(Arc::clone(&registry), &info, health).stopping(stopped);
         let metrics = api.metrics();

@@ -208,6 +208,7 @@ impl Reader {
             schema: self.schema(schema, path),
             custom: Some(CustomKind {
                 deprecation_warning: deprecation_warning(kind, version, &name),
+                uid: SmolStr::default(),
                 state: SmolStr::default(),
             }),
             version: name,

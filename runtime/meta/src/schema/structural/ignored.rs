@@ -9,6 +9,7 @@ use super::reading::{
     INT_OR_STRING, JUNCTORS, KEYWORDS, PRESERVE, VALIDATIONS, branches, is_true, members, part,
     text, values_of_map,
 };
+use super::unknown::RULE_FIELDS;
 use crate::field::{FieldError, FieldPath};
 
 /// The keywords and formats without effect in a schema, and the types that other keywords replace.
@@ -95,14 +96,6 @@ fn json_type(schema: &Value, path: &FieldPath, found: &mut Vec<FieldError>) {
 }
 
 fn rules(schema: &Value, path: &FieldPath, found: &mut Vec<FieldError>) {
-    const KNOWN: [&str; 6] = [
-        "rule",
-        "message",
-        "messageExpression",
-        "reason",
-        "fieldPath",
-        "optionalOldSelf",
-    ];
     let at = path.child(VALIDATIONS);
     let Some(Value::Array(rules)) = schema.get(VALIDATIONS) else {
         return;
@@ -113,7 +106,7 @@ fn rules(schema: &Value, path: &FieldPath, found: &mut Vec<FieldError>) {
     }
     for (index, rule) in rules.iter().enumerate() {
         let words = rule.as_object().into_iter().flat_map(Map::keys);
-        for word in words.filter(|word| !KNOWN.contains(&word.as_str())) {
+        for word in words.filter(|word| !RULE_FIELDS.contains(&word.as_str())) {
             let at = at.index(index).child(word);
             found.push(FieldError::forbidden(&at, "is no field of a rule"));
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 use apiloom_meta::GroupResource;
 use apiloom_meta::kind::{GroupDef, Resource, ResourceDef, custom_definitions};
@@ -162,9 +163,17 @@ impl Registry {
             checks_lazy_types: false,
             problems: &mut problems,
         };
-        let (_, made) = made.build(change.defs, 0);
+        let (_, mut made) = made.build(change.defs, 0);
         if !problems.is_empty() {
             return Err(problems);
+        }
+        for (resource, before) in &present.kinds {
+            let after = made.get_mut(resource).and_then(Arc::get_mut);
+            match after.filter(|after| after.has_definition_of(&before.kind)) {
+                Some(after) => after.is_terminating = Arc::clone(&before.kind.is_terminating),
+                None if kinds.contains_key(resource) => {}
+                None => before.kind.end_definition(),
+            }
         }
         kinds.extend(settings.with_caches(made));
         let parts = Parts {

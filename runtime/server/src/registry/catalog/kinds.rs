@@ -216,7 +216,7 @@ impl Kinds<'_> {
             group_kind,
             scope,
             is_own,
-            is_terminating: AtomicBool::new(false),
+            is_terminating: Arc::default(),
             store: self.store(id),
             key_prefix: self.key_prefix.to_owned(),
             emulates,

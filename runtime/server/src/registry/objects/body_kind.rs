@@ -32,7 +32,7 @@ impl Kind {
             group_kind: def.group_kind(),
             scope: parent.scope,
             is_own: true,
-            is_terminating: AtomicBool::new(false),
+            is_terminating: Arc::default(),
             store: Arc::clone(&parent.store),
             key_prefix: parent.key_prefix.clone(),
             emulates: None,

@@ -46,8 +46,9 @@ pub(crate) struct Kind {
     pub(crate) scope: Scope,
     /// Whether this is a kind of the server itself: Namespace, or a built-in kind that its builder was asked for.
     pub(crate) is_own: bool,
-    /// Whether the definition of a custom resource is being deleted: no objects are created any more.
-    pub(crate) is_terminating: AtomicBool,
+    /// Whether the definition of a custom resource is being deleted: no objects are created any more. Shared by all kinds that
+    /// are made of the same definition, so that a request that began with an earlier one sees it too.
+    pub(crate) is_terminating: Arc<AtomicBool>,
     pub(crate) store: Arc<dyn Storage>,
     /// Common prefix of the keys of all kinds.
     pub(crate) key_prefix: String,
@@ -87,6 +88,25 @@ impl Kind {
     /// Whether objects are kept in a store.
     pub(crate) fn has_store(&self) -> bool {
         self.stored_def().has_store
+    }
+
+    /// The uid of the definition of a custom resource that a client made.
+    fn definition_uid(&self) -> Option<&str> {
+        let custom = self.stored_def().custom.as_ref()?;
+        Some(custom.uid.as_str()).filter(|uid| !uid.is_empty())
+    }
+
+    /// Whether a kind was made of the same definition of a custom resource.
+    pub(crate) fn has_definition_of(&self, other: &Self) -> bool {
+        let uid = self.definition_uid();
+        uid.is_some() && uid == other.definition_uid()
+    }
+
+    /// Refuses creates from now on, if a client made the definition: it is gone.
+    pub(crate) fn end_definition(&self) {
+        if self.definition_uid().is_some() {
+            self.is_terminating.store(true, Ordering::Release);
+        }
     }
 
     /// The definition of the storage version.

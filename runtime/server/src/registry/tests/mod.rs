@@ -14,6 +14,8 @@ mod counted_text;
 mod create;
 mod decode;
 mod decoded_once;
+#[cfg(feature = "apis-apiextensions")]
+mod definitions;
 mod delete;
 mod derived;
 mod embedded;

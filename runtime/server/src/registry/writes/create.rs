@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use apiloom_meta::kind::GenerationRule;
 use apiloom_meta::{ApiError, Object};
-use apiloom_storage::{Entry, StorageError};
+use apiloom_storage::{Entry, Revision, StorageError};
 
 use super::Writes;
 use super::draft::{Draft, HubObject};
@@ -109,13 +109,8 @@ impl Writes {
         mut object: Object,
     ) -> Result<Creation, ApiError> {
         let kind = &self.resource.kind;
-        if kind.is_terminating.load(Ordering::Acquire) {
-            let why = "create not allowed while custom resource definition is terminating";
-            return Err(ApiError::forbidden(
-                self.resource.group_resource(),
-                target.name,
-                why,
-            ));
+        if let Some(refused) = self.refused_by_definition(target.name) {
+            return Err(refused);
         }
         let draft = self.prepare_and_validate(target, &mut object).await?;
         let key = kind.key(target.namespace, target.name)?;
@@ -131,12 +126,52 @@ impl Writes {
             });
         }
         match self.store(&key, &prepared, None).await {
-            Ok(revision) => self
-                .written(&key, &prepared, revision, object)
-                .await
-                .map(Creation::Created),
+            Ok(revision) => {
+                // The objects of the definition may have been deleted before this one was stored.
+                if let Some(refused) = self.refused_by_definition(target.name) {
+                    self.undo_create(&key, &object, revision).await?;
+                    return Err(refused);
+                }
+                self.written(&key, &prepared, revision, object)
+                    .await
+                    .map(Creation::Created)
+            }
             Err(StorageError::Exists(entry)) => Ok(Creation::Exists(entry)),
             Err(error) => Err(kind.error(error, "create")),
+        }
+    }
+
+    /// Forbidden, if the definition of the custom resource is being deleted.
+    fn refused_by_definition(&self, name: &str) -> Option<ApiError> {
+        let is_terminating = self.resource.kind.is_terminating.load(Ordering::Acquire);
+        is_terminating.then(|| {
+            let why = "create not allowed while custom resource definition is terminating";
+            ApiError::forbidden(self.resource.group_resource(), name, why)
+        })
+    }
+
+    /// Deletes an object that was stored at this revision, even if it was changed meanwhile. Another object of its name stays.
+    async fn undo_create(
+        &self,
+        key: &str,
+        object: &Object,
+        mut revision: Revision,
+    ) -> Result<(), ApiError> {
+        let kind = &self.resource.kind;
+        loop {
+            let present = match self.delete_stored(key, revision).await {
+                Err(StorageError::Conflict {
+                    present: Some(present),
+                    ..
+                }) => present,
+                Ok(_) | Err(StorageError::Conflict { present: None, .. }) => return Ok(()),
+                Err(error) => return Err(kind.error(error, "delete")),
+            };
+            let (changed, _) = kind.decode(&present.key, &present.value, present.revision)?;
+            if changed.uid() != object.uid() {
+                return Ok(());
+            }
+            revision = present.revision;
         }
     }
 

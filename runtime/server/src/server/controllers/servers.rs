@@ -29,28 +29,71 @@ const RETRY: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_secs(5);
 
 /// A store that several servers have.
+#[derive(Clone)]
 pub(in crate::server) struct SharedStore {
     pub(in crate::server) store: Arc<dyn Storage>,
     /// Prefix of all keys of the servers, without a slash at its end.
     pub(in crate::server) key_prefix: String,
+    /// The name of the record of this server, which no other server has.
+    identity: String,
+}
+
+/// Whether other servers run over a store.
+#[cfg(feature = "apis-apiextensions")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OtherServers {
+    /// There are none.
+    None,
+    /// There are some, or the records cannot be read.
+    Some,
+    /// This server has no record yet, so others cannot know of it.
+    NotYetKnown,
 }
 
 impl SharedStore {
+    /// The store of a server that just started.
+    pub(in crate::server) fn new(store: Arc<dyn Storage>, key_prefix: String) -> Self {
+        Self {
+            store,
+            key_prefix,
+            identity: LeaderElector::unique_identity("apiloom"),
+        }
+    }
+
     /// Prefix of the keys of all records.
     fn prefix(&self) -> String {
         format!("{}/apiloom/servers/", self.key_prefix)
     }
 
-    /// Whether there are other servers than this one; true if that is not known.
+    /// The key of the record of this server.
+    fn own_key(&self) -> String {
+        format!("{}{}", self.prefix(), self.identity)
+    }
+
+    /// Whether other servers run now. One that was stopped does not, although its record stays for a time; one that was
+    /// killed counts until its record ends.
     #[cfg(feature = "apis-apiextensions")]
-    pub(super) async fn has_other_servers(&self) -> bool {
+    pub(super) async fn other_servers(&self) -> OtherServers {
         let request = ListRequest {
             prefix: self.prefix(),
-            limit: 2,
             ..ListRequest::default()
         };
-        let listed = self.store.list(request).await;
-        listed.map_or(true, |page| page.entries.len() > 1)
+        let Ok(page) = self.store.list(request).await else {
+            return OtherServers::Some;
+        };
+        let own = self.own_key();
+        let (of_this, others): (Vec<_>, Vec<_>) =
+            page.entries.iter().partition(|entry| *entry.key == *own);
+        if others
+            .iter()
+            .any(|entry| !Record::of(&entry.value).is_stopped)
+        {
+            OtherServers::Some
+        } else if of_this.is_empty() {
+            OtherServers::NotYetKnown
+        } else {
+            OtherServers::None
+        }
     }
 }
 
@@ -64,9 +107,16 @@ struct Record {
     kinds: BTreeSet<KindName>,
     /// The names of the controllers that it may run.
     controllers: BTreeSet<SmolStr>,
+    /// Whether it was stopped. A record of an earlier release does not say it.
+    #[serde(default)]
+    is_stopped: bool,
 }
 
 impl Record {
+    fn of(json: &[u8]) -> Self {
+        serde_json::from_slice(json).unwrap_or_else(|_| Self::unknown())
+    }
+
     /// The record that a later release may have written in another form: it may serve anything.
     fn unknown() -> Self {
         let kind = (
@@ -76,6 +126,7 @@ impl Record {
         Self {
             kinds: BTreeSet::from([kind]),
             controllers: BTreeSet::new(),
+            is_stopped: false,
         }
     }
 
@@ -86,6 +137,13 @@ impl Record {
             && self.kinds.len() > kinds.len()
             && kinds.is_subset(&self.kinds)
     }
+}
+
+/// What a server does when it writes its record.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Running,
+    Stopped,
 }
 
 /// See the module.
@@ -108,8 +166,7 @@ impl Servers {
         names: ControllerNames,
     ) -> Self {
         let SharedStore { store, .. } = shared;
-        let prefix = shared.prefix();
-        let own = format!("{prefix}{}", LeaderElector::unique_identity("apiloom"));
+        let (prefix, own) = (shared.prefix(), shared.own_key());
         Self {
             store: Arc::clone(store),
             registry,
@@ -126,7 +183,7 @@ impl Servers {
         let mut catalogs = self.registry.generations();
         loop {
             catalogs.mark_unchanged();
-            let wait = match self.write(at, self.names).await {
+            let wait = match self.write(at, State::Running).await {
                 Ok(revision) => {
                     at = Some(revision);
                     RENEWAL
@@ -149,18 +206,19 @@ impl Servers {
             }
         }
         // If that fails, others wait for the end of the record to take the controllers.
-        let _ = self.write(at, ControllerNames::NONE).await;
+        let _ = self.write(at, State::Stopped).await;
     }
 
-    async fn write(
-        &self,
-        at: Option<Revision>,
-        names: ControllerNames,
-    ) -> Result<Revision, StorageError> {
+    async fn write(&self, at: Option<Revision>, state: State) -> Result<Revision, StorageError> {
+        let names = match state {
+            State::Running => self.names,
+            State::Stopped => ControllerNames::NONE,
+        };
         let names = names.running().map(Controller::name);
         let record = Record {
             kinds: self.own_kinds(),
             controllers: names.map(SmolStr::new_static).collect(),
+            is_stopped: state == State::Stopped,
         };
         let value = serde_json::to_vec(&record).expect("texts make JSON");
         let value = Bytes::from(value);
@@ -196,10 +254,7 @@ impl Servers {
         };
         let page = self.store.list(request).await?;
         let others = page.entries.iter().filter(|entry| *entry.key != *self.own);
-        let records = others.map(|entry| {
-            serde_json::from_slice(&entry.value).unwrap_or_else(|_| Record::unknown())
-        });
-        Ok(records.collect())
+        Ok(others.map(|entry| Record::of(&entry.value)).collect())
     }
 
     /// A kind that another server serves, and this one does not.

@@ -179,27 +179,28 @@ fn add_storage_version(object: &mut CustomResourceDefinition) {
     }
 }
 
+/// The conditions of a definition; `None`, which is null on the wire, before there are any.
+pub(crate) type Conditions = Option<Vec<CustomResourceDefinitionCondition>>;
+
 /// Whether the kind was served at some time.
 fn is_established(object: &CustomResourceDefinition) -> bool {
     has_condition(&object.status.conditions, "Established")
 }
 
 /// Whether a condition is true.
-pub(crate) fn has_condition(
-    conditions: &[CustomResourceDefinitionCondition],
-    condition_type: &str,
-) -> bool {
-    let mut conditions = conditions.iter();
+pub(crate) fn has_condition(conditions: &Conditions, condition_type: &str) -> bool {
+    let mut conditions = conditions.iter().flatten();
     conditions.any(|one| one.condition_type == condition_type && one.status == "True")
 }
 
 /// Sets a condition. The time changes with the status alone.
 pub(crate) fn set_condition(
-    conditions: &mut Vec<CustomResourceDefinitionCondition>,
+    conditions: &mut Conditions,
     (condition_type, is_true): (&str, bool),
     reason: &str,
     message: &str,
 ) {
+    let conditions = conditions.get_or_insert_default();
     let position = conditions
         .iter()
         .position(|one| one.condition_type == condition_type);

@@ -5,11 +5,13 @@ use std::time::Duration;
 use apiloom_apis::apiextensions::v1::CustomResourceDefinition;
 use apiloom_meta::{ApiError, GroupResource};
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::known::{Known, path};
 use crate::registry::definition_rules::{CLEANUP, set_condition};
 use crate::registry::{DeleteOptions, Endpoint, ListOptions, PropagationPolicy, RequestContext};
 use crate::server::controllers::requests::{RequestError, Requests, Served};
+use crate::server::controllers::servers::{OtherServers, SharedStore};
 
 /// Time until objects that are left are looked at again, and the longest.
 const LOOK_AGAIN: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
@@ -17,10 +19,17 @@ const LOOK_AGAIN: (Duration, Duration) = (Duration::from_millis(20), Duration::f
 /// Time after a failure.
 const RETRY: Duration = Duration::from_millis(500);
 
+/// Time for which objects are looked for after the deletion of a definition was observed, if there are other servers: these may
+/// not know of it yet. As for namespaces.
+const LATE_CREATES: Duration = Duration::from_secs(5);
+
 /// Deletes the objects of a definition until none is left, then removes its finalizer.
-pub(super) async fn run(requests: &Requests, name: &str) {
+pub(super) async fn run(requests: &Requests, shared: Option<&SharedStore>, name: &str) {
+    let observed = Instant::now();
     loop {
-        match step(requests, name).await {
+        // Looked at before the objects are.
+        let rest = LATE_CREATES.saturating_sub(observed.elapsed());
+        match step(requests, shared, rest, name).await {
             Ok(true) => return,
             Ok(false) => {}
             Err(error) if error.is_conflict() => {}
@@ -32,8 +41,13 @@ pub(super) async fn run(requests: &Requests, name: &str) {
     }
 }
 
-/// One attempt; returns whether the definition needs no more.
-async fn step(requests: &Requests, name: &str) -> Result<bool, RequestError> {
+/// One attempt; returns whether the definition needs no more. Other servers may create objects for the rest of a time.
+async fn step(
+    requests: &Requests,
+    shared: Option<&SharedStore>,
+    rest: Duration,
+    name: &str,
+) -> Result<bool, RequestError> {
     let Some(object) = requests
         .get::<CustomResourceDefinition>(&path(name))
         .await?
@@ -70,6 +84,13 @@ async fn step(requests: &Requests, name: &str) -> Result<bool, RequestError> {
     }
     if let Err(error) = delete_objects(&endpoint).await {
         return failed(requests, object, &resource, &error).await;
+    }
+    if !rest.is_zero()
+        && let Some(shared) = shared
+        && shared.other_servers().await == OtherServers::Some
+    {
+        tokio::time::sleep(rest).await;
+        return Ok(false);
     }
     end(
         requests,

@@ -1,8 +1,8 @@
 //! What the controller keeps of a definition: not its schemas, which are large.
 
 use apiloom_apis::apiextensions::v1::{CustomResourceDefinition, CustomResourceDefinitionNames};
-use apiloom_meta::GroupResource;
 use apiloom_meta::kind::SmolStr;
+use apiloom_meta::{GroupResource, Time};
 use serde_json::Value;
 
 use crate::registry::definition_rules::{CLEANUP, has_condition};
@@ -17,6 +17,8 @@ pub(super) fn path(name: &str) -> String {
 pub(super) struct Known {
     pub(super) name: String,
     pub(super) uid: String,
+    /// When it was created, in seconds.
+    created: i64,
     pub(super) version: u64,
     generation: i64,
     pub(super) group: String,
@@ -53,6 +55,10 @@ impl Known {
         Self {
             name: metadata.name.clone().unwrap_or_default(),
             uid: metadata.uid.clone().unwrap_or_default(),
+            created: metadata
+                .creation_timestamp
+                .map(Time::unix_seconds)
+                .unwrap_or_default(),
             version: version.parse().unwrap_or_default(),
             generation: metadata.generation.unwrap_or_default(),
             group: object.spec.group.clone(),
@@ -63,6 +69,22 @@ impl Known {
             is_deleting: metadata.deletion_timestamp.is_some(),
             has_finalizer: metadata.finalizers.iter().any(|known| known == CLEANUP),
         }
+    }
+
+    /// Whether it keeps a name that another definition has got too. Two servers may give the same name to two definitions at the
+    /// same time; all of them decide alike which one keeps it: one that is established, else the older one.
+    pub(super) fn comes_before(&self, other: &Self) -> bool {
+        let rank = |known: &Self| (!known.is_established, known.created);
+        (rank(self), &self.uid) < (rank(other), &other.uid)
+    }
+
+    /// Whether another definition must give up a name because of this one.
+    pub(super) fn contests(&self, other: &Self) -> bool {
+        self.group == other.group
+            && self.name != other.name
+            && !other.is_established
+            && self.comes_before(other)
+            && share_names(&self.accepted, &other.accepted)
     }
 
     /// Whether its kind is to be served.
@@ -80,4 +102,23 @@ impl Known {
         let generation = self.generation - i64::from(self.is_deleting);
         SmolStr::new(format!("{}/{generation}/{:?}", self.uid, self.accepted))
     }
+}
+
+/// Plural, singular and short names, as far as there are any.
+pub(super) fn resources(names: &CustomResourceDefinitionNames) -> impl Iterator<Item = &String> {
+    let all = std::iter::once(&names.plural).chain(&names.singular);
+    all.chain(&names.short_names)
+        .filter(|name| !name.is_empty())
+}
+
+/// The kind and that of lists, as far as there are any.
+pub(super) fn kinds(names: &CustomResourceDefinitionNames) -> impl Iterator<Item = &String> {
+    let all = std::iter::once(&names.kind).chain(&names.list_kind);
+    all.filter(|name| !name.is_empty())
+}
+
+/// Whether two kinds of a group have a name in common.
+fn share_names(one: &CustomResourceDefinitionNames, other: &CustomResourceDefinitionNames) -> bool {
+    resources(one).any(|name| resources(other).any(|other| other == name))
+        || kinds(one).any(|name| kinds(other).any(|other| other == name))
 }

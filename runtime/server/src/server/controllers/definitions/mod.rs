@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use self::known::Known;
 use self::publish::Publisher;
 use super::requests::{RequestError, Requests};
-use super::servers::SharedStore;
+use super::servers::{OtherServers, SharedStore};
 use crate::registry::definition_rules::{Approval, has_condition, is_protected, set_condition};
 use crate::registry::{
     Document, Endpoint, ListOptions, Registry, RequestContext, WatchEvent, WatchEventKind,
@@ -193,10 +193,19 @@ impl Controller<'_> {
         let before = self.known.insert(name.clone(), known);
         let known = &self.known[&name];
         self.publisher.observe(known, &document);
-        let has_freed_names = before.is_some_and(|before| before.accepted != known.accepted);
-        if has_freed_names {
+        let before = before.map(|before| before.accepted);
+        if before.as_ref() != Some(&known.accepted) {
+            let others = self.known.values();
+            let contested = others.filter(|other| known.contests(other));
+            let contested: Vec<String> = contested.map(|other| other.name.clone()).collect();
             let group = known.group.clone();
-            self.look_at_group(&group);
+            for name in contested {
+                self.look_at(name, Duration::ZERO);
+            }
+            // Others may get the names that it had.
+            if before.is_some() {
+                self.look_at_group(&group);
+            }
         }
         self.look_at(name, Duration::ZERO);
         Ok(())
@@ -210,6 +219,7 @@ impl Controller<'_> {
         }
     }
 
+    /// Looks at the definitions of a group that lack names.
     fn look_at_group(&mut self, group: &str) {
         let waiting = self.known.values();
         let waiting = waiting.filter(|known| known.group == group && !known.has_all_names);
@@ -284,6 +294,7 @@ impl Controller<'_> {
         let conditions = &mut object.status.conditions;
         let was_refused = conditions
             .iter()
+            .flatten()
             .any(|one| one.condition_type == "NonStructuralSchema");
         match problem {
             Some(problem) => {
@@ -295,6 +306,7 @@ impl Controller<'_> {
                 );
             }
             None if was_refused => {
+                let conditions = conditions.get_or_insert_default();
                 conditions.retain(|one| one.condition_type != "NonStructuralSchema");
             }
             None => {}
@@ -345,10 +357,15 @@ impl Controller<'_> {
         if !self.publisher.serves(&known) {
             return None;
         }
-        if let Some(shared) = self.shared
-            && shared.has_other_servers().await
-        {
-            let accepted = conditions.iter();
+        let others = match self.shared {
+            Some(shared) => shared.other_servers().await,
+            None => OtherServers::None,
+        };
+        if others == OtherServers::NotYetKnown {
+            return Some(AGAIN);
+        }
+        if others == OtherServers::Some {
+            let accepted = conditions.iter().flatten();
             let mut accepted = accepted.filter(|one| one.condition_type == "NamesAccepted");
             let since = accepted.next().and_then(|one| one.last_transition_time);
             let since = since.map_or(Duration::ZERO, |at| Time::now().duration_since(at));
@@ -370,8 +387,9 @@ impl Controller<'_> {
     fn clean_up(&mut self, name: &str) {
         if self.in_cleanup.insert(name.to_owned()) {
             let (requests, name) = (self.requests.clone(), name.to_owned());
+            let shared = self.shared.cloned();
             self.cleanups.spawn(async move {
-                cleanup::run(&requests, &name).await;
+                cleanup::run(&requests, shared.as_ref(), &name).await;
                 name
             });
         }

@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use apiloom_apis::apiextensions::v1::{CustomResourceDefinition, CustomResourceDefinitionNames};
 
-use super::known::Known;
+use super::known::{Known, kinds, resources};
 use crate::registry::Catalog;
 use crate::registry::definition_rules::{has_condition, set_condition};
 
-/// The names of other kinds in a group.
+/// Names of kinds in a group.
 #[derive(Default)]
 struct Taken {
     /// Plurals, singulars and short names.
@@ -19,25 +19,30 @@ struct Taken {
 
 impl Taken {
     fn add(&mut self, names: &CustomResourceDefinitionNames) {
-        let resources = std::iter::once(&names.plural).chain(&names.singular);
-        self.resources
-            .extend(resources.chain(&names.short_names).cloned());
-        let kinds = std::iter::once(&names.kind).chain(&names.list_kind);
-        self.kinds.extend(kinds.cloned());
+        self.resources.extend(resources(names).cloned());
+        self.kinds.extend(kinds(names).cloned());
+    }
+
+    fn has_any(&self, names: &CustomResourceDefinitionNames) -> bool {
+        resources(names).any(|name| self.resources.contains(name))
+            || kinds(names).any(|name| self.kinds.contains(name))
+    }
+
+    /// The names of some definitions.
+    fn by<'a>(definitions: impl Iterator<Item = &'a Known>) -> Self {
+        let mut taken = Self::default();
+        definitions.for_each(|other| taken.add(&other.accepted));
+        taken
     }
 
     /// The names of all other definitions, and of the Rust types with another resource.
-    fn by_others(
+    fn by_others<'a>(
         object: &CustomResourceDefinition,
-        known: &HashMap<String, Known>,
+        others: impl Iterator<Item = &'a Known>,
         catalog: &Catalog,
     ) -> Self {
-        let own = object.metadata.name.as_deref().unwrap_or_default();
         let group = &object.spec.group;
-        let mut taken = Self::default();
-        let others = known.values();
-        let others = others.filter(|other| other.group == *group && other.name != own);
-        others.for_each(|other| taken.add(&other.accepted));
+        let mut taken = Self::by(others);
         let compiled = catalog.compiled();
         let compiled =
             compiled.filter(|def| def.group == **group && def.plural != *object.spec.names.plural);
@@ -52,6 +57,46 @@ impl Taken {
     }
 }
 
+/// One of the two sets of names.
+type NamesOf = fn(&Taken) -> &HashSet<String>;
+
+/// The names that a definition cannot have.
+struct Refused {
+    /// Those that another kind has.
+    taken: Taken,
+    /// Of those that it has, the ones that it must give up.
+    contested: Taken,
+}
+
+impl Refused {
+    fn new(
+        object: &CustomResourceDefinition,
+        known: &HashMap<String, Known>,
+        catalog: &Catalog,
+    ) -> Self {
+        let own = Known::of_object(object);
+        let others = known.values();
+        let others = others.filter(|other| other.group == own.group && other.name != own.name);
+        let before = others
+            .clone()
+            .filter(|other| !own.is_established && other.comes_before(&own));
+        Self {
+            contested: Taken::by(before),
+            taken: Taken::by_others(object, others, catalog),
+        }
+    }
+
+    /// Whether a definition that has the name `present` can have the name `given`.
+    fn allows(&self, given: &str, present: &str, names: NamesOf) -> bool {
+        let refused = if given == present {
+            &self.contested
+        } else {
+            &self.taken
+        };
+        !names(refused).contains(given)
+    }
+}
+
 /// Sets the accepted names of a definition, and the condition NamesAccepted; that it is established is not decided here.
 pub(super) fn accept(
     object: &mut CustomResourceDefinition,
@@ -60,53 +105,71 @@ pub(super) fn accept(
 ) {
     let mut accepted = object.status.accepted_names.clone().unwrap_or_default();
     let names = &object.spec.names;
-    if *names == accepted && has_condition(&object.status.conditions, "NamesAccepted") {
+    let conditions = &object.status.conditions;
+    let has_all = *names == accepted && has_condition(conditions, "NamesAccepted");
+    // An established definition keeps its names.
+    if has_all && has_condition(conditions, "Established") {
         return;
     }
-    let taken = Taken::by_others(object, known, catalog);
+    let refused = Refused::new(object, known, catalog);
+    if has_all && !refused.contested.has_any(names) {
+        return;
+    }
     let mut conflict: Option<(&str, String)> = None;
     let in_use = |name: &str| format!("{name:?} is already in use");
-    let mut grant = |reason: &'static str, given: &str, present: &str, used: &HashSet<String>| {
-        let is_free = given == present || !used.contains(given);
-        if !is_free {
-            conflict = Some((reason, in_use(given)));
+    // The name that the definition has from now on.
+    let mut grant = |reason: &'static str, given: &str, present: &str, of: NamesOf| {
+        if refused.allows(given, present, of) {
+            return given.to_owned();
         }
-        is_free
+        conflict = Some((reason, in_use(given)));
+        let is_lost = of(&refused.contested).contains(present);
+        if is_lost {
+            String::new()
+        } else {
+            present.to_owned()
+        }
     };
-    if grant(
+    let of_resources: NamesOf = |taken| &taken.resources;
+    let of_kinds: NamesOf = |taken| &taken.kinds;
+    let text = |name: &Option<String>| name.clone().unwrap_or_default();
+    let some = |name: String| Some(name).filter(|name| !name.is_empty());
+    accepted.plural = grant(
         "PluralConflict",
         &names.plural,
         &accepted.plural,
-        &taken.resources,
-    ) {
-        accepted.plural.clone_from(&names.plural);
-    }
-    let text = |name: &Option<String>| name.clone().unwrap_or_default();
-    if grant(
+        of_resources,
+    );
+    accepted.singular = some(grant(
         "SingularConflict",
         &text(&names.singular),
         &text(&accepted.singular),
-        &taken.resources,
-    ) {
-        accepted.singular.clone_from(&names.singular);
-    }
-    let short = names.short_names.iter();
-    let refused: Vec<String> = short
-        .filter(|name| !accepted.short_names.contains(name) && taken.resources.contains(*name))
+        of_resources,
+    ));
+    let present = std::mem::take(&mut accepted.short_names);
+    let is_refused = |name: &&String| {
+        let present = if present.contains(name) { name } else { "" };
+        !refused.allows(name, present, of_resources)
+    };
+    let refused_short: Vec<String> = names
+        .short_names
+        .iter()
+        .filter(is_refused)
         .map(|name| in_use(name))
         .collect();
-    if grant("KindConflict", &names.kind, &accepted.kind, &taken.kinds) {
-        accepted.kind.clone_from(&names.kind);
-    }
-    if grant(
+    accepted.short_names = present
+        .iter()
+        .filter(|name| !is_refused(name))
+        .cloned()
+        .collect();
+    accepted.kind = grant("KindConflict", &names.kind, &accepted.kind, of_kinds);
+    accepted.list_kind = some(grant(
         "ListKindConflict",
         &text(&names.list_kind),
         &text(&accepted.list_kind),
-        &taken.kinds,
-    ) {
-        accepted.list_kind.clone_from(&names.list_kind);
-    }
-    match &refused[..] {
+        of_kinds,
+    ));
+    match &refused_short[..] {
         [] => accepted.short_names.clone_from(&names.short_names),
         [one] => {
             conflict.get_or_insert(("ShortNamesConflict", one.clone()));
@@ -158,3 +221,6 @@ pub(super) fn accept(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

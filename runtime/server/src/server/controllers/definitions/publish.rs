@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use apiloom_meta::kind::{Converter, CustomKind, ResourceDef, custom_definitions};
+use apiloom_meta::kind::{Converter, CustomKind, ResourceDef, SmolStr, custom_definitions};
 use apiloom_meta::{GroupResource, GroupVersion};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -39,7 +39,13 @@ impl Publisher {
     pub(super) fn observe(&mut self, known: &Known, document: &Value) {
         let resource = known.resource();
         let catalog = self.registry.catalog();
-        if !known.is_served() || catalog.is_compiled(&resource) {
+        if catalog.is_compiled(&resource) {
+            return;
+        }
+        if !known.is_served() {
+            // It may have lost a name to another definition.
+            self.pending.remove(&resource);
+            self.removed.insert(resource);
             return;
         }
         if known.is_deleting {
@@ -56,6 +62,7 @@ impl Publisher {
             Ok(mut defs) => {
                 for def in &mut defs {
                     let custom = def.custom.get_or_insert_with(CustomKind::default);
+                    custom.uid = SmolStr::new(&known.uid);
                     custom.state = known.state();
                 }
                 self.removed.remove(&resource);
@@ -106,7 +113,11 @@ impl Publisher {
         let removed = std::mem::take(&mut self.removed);
         let removed: Vec<GroupResource> = removed
             .into_iter()
-            .filter(|resource| catalog.document_state(resource).is_some())
+            .filter(|resource| {
+                // A document of the program has no state.
+                let state = catalog.document_state(resource);
+                state.is_some_and(|state| !state.is_empty())
+            })
             .collect();
         let mut names = Vec::new();
         if !pending.is_empty() || !removed.is_empty() {

@@ -52,10 +52,7 @@ fn store_with_failures(failures: usize) -> Arc<dyn Storage> {
 /// A server over a store that serves Namespaces.
 fn server_over(store: &Arc<dyn Storage>) -> Servers {
     let registry = Registry::builder(Memory::new()).build().unwrap();
-    let shared = SharedStore {
-        store: Arc::clone(store),
-        key_prefix: "/registry".to_owned(),
-    };
+    let shared = SharedStore::new(Arc::clone(store), "/registry".to_owned());
     Servers::new(&shared, Arc::new(registry), ALL)
 }
 
@@ -136,6 +133,7 @@ fn a_better_server_serves_more_kinds_and_runs_the_controller() {
         (&["A"], &["namespace-controller"], false),
     ] {
         let record = Record {
+            is_stopped: false,
             kinds: kinds.iter().map(|name| kind(name)).collect(),
             controllers: controllers.iter().map(SmolStr::new).collect(),
         };
@@ -171,4 +169,35 @@ async fn leadership_is_kept_while_only_one_look_finds_a_better_server() {
     assert_eq!(waits(false).await, None);
     assert!(waits(true).await.is_some_and(|waited| waited < 2 * LOOK));
     servers.wait_for_none_better(Controller::Namespaces).await;
+}
+
+#[cfg(feature = "apis-apiextensions")]
+#[tokio::test(start_paused = true)]
+async fn a_stopped_server_is_no_other_server() {
+    let store = store_with_failures(0);
+    let server = || {
+        let registry = Registry::builder(Memory::new()).build().unwrap();
+        let shared = SharedStore::new(Arc::clone(&store), "/registry".to_owned());
+        let servers = Servers::new(&shared, Arc::new(registry), ALL);
+        (shared, servers)
+    };
+    let ((stays, stays_record), (_, stops)) = (server(), server());
+    assert_eq!(stays.other_servers().await, OtherServers::NotYetKnown);
+    let (end, stop) = (Cancel::new(), Cancel::new());
+    let checks = async {
+        until_others(&stays_record, 1).await;
+        assert_eq!(stays.other_servers().await, OtherServers::Some);
+        stop.cancel();
+        while stays.other_servers().await != OtherServers::None {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        // Its record is still there, for the kinds in it.
+        assert_eq!(stays_record.others().await.unwrap().len(), 1);
+        end.cancel();
+    };
+    tokio::join!(
+        stays_record.keep_record(&end),
+        stops.keep_record(&stop),
+        checks
+    );
 }

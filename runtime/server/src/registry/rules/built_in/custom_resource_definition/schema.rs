@@ -8,6 +8,9 @@ use serde_json::Value;
 /// Maximum number of fields by which objects of a version can be selected.
 const MAX_SELECTABLE: usize = 8;
 
+/// What follows the path of a schema in those of its rules.
+const RULES: &str = ".x-kubernetes-validations";
+
 /// The errors of the schema of a version.
 pub(super) fn schema_errors(
     version: &CustomResourceDefinitionVersion,
@@ -19,22 +22,42 @@ pub(super) fn schema_errors(
     let subresources = version.subresources.as_ref();
     let has_status = subresources.is_some_and(|subresources| subresources.status.is_some());
     let root = path.child("openAPIV3Schema");
-    let errors = structural::refusals(schema, &root, has_status);
-    if !errors.is_empty() {
-        return errors;
+    let structural::Refusals {
+        mut errors,
+        is_structural,
+    } = structural::check(schema, &root, has_status);
+    if is_structural {
+        errors.extend(rule_errors(schema, &root, &errors));
     }
-    match Schema::of_custom_resource(schema) {
-        // Its rules are those of a schema in order: they have its types, and costs by its limits.
-        Ok(_) => apiloom_cel::compile(schema, &root).errors,
-        Err(problems) => {
-            let why = format!("error building validator: {}", problems.0.join("; "));
-            vec![FieldError::invalid(path, "", &why)]
-        }
+    // What it would say of keywords with errors is said already.
+    if errors.is_empty()
+        && let Err(problems) = Schema::of_custom_resource(schema)
+    {
+        let why = format!("error building validator: {}", problems.0.join("; "));
+        errors.push(FieldError::invalid(path, "", &why));
     }
+    errors
+}
+
+/// The errors of the rules in a schema with these errors. As in kube-apiserver, the rules of a part of the schema that has
+/// errors, or of anything around it, are not compiled.
+fn rule_errors(schema: &Value, root: &FieldPath, found: &[FieldError]) -> Vec<FieldError> {
+    let is_within = |path: &FieldPath, part: &str| {
+        let below = path.as_str().strip_prefix(part);
+        below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
+    };
+    let mut errors = apiloom_cel::compile(schema, root).errors;
+    errors.retain(|error| {
+        let path = error.path.as_str();
+        let part = path.rfind(RULES).map_or(root.as_str(), |end| &path[..end]);
+        !found.iter().any(|found| is_within(&found.path, part))
+    });
+    errors
 }
 
 fn schema_of(version: &CustomResourceDefinitionVersion) -> Option<&Value> {
-    version.schema.as_ref()?.open_api_v3_schema.as_ref()
+    let schema = version.schema.as_ref()?.open_api_v3_schema.as_ref();
+    schema.map(|schema| &schema.0)
 }
 
 /// The errors of the fields by which objects of a version can be selected.

@@ -262,3 +262,24 @@ fn unknown_formats_are_warned_about() {
     let warnings = DefinitionRules.warnings(&RequestContext::default(), &object);
     assert_eq!(warnings, ["unrecognized format \"hue\""]);
 }
+
+#[test]
+fn rules_are_compiled_beside_parts_with_errors() {
+    let rules = |rule: &str| json!([{ "rule": rule }]);
+    check(
+        |document| {
+            let spec = &mut version(document)["schema"]["openAPIV3Schema"]["properties"]["spec"];
+            spec["x-kubernetes-validations"] = rules("self.nothing");
+            spec["properties"] = json!({
+            "bad": {"type": "array", "items": {"type": "string"}, "uniqueItems": true, "x-kubernetes-validations": rules("1")},
+                "good": {"type": "string", "x-kubernetes-validations": rules("1")},
+                "blank": {"type": "string", "x-kubernetes-validations": rules(" ")},
+            });
+        },
+        &[
+            "spec.validation.openAPIV3Schema.properties[spec].properties[bad].uniqueItems: Forbidden: uniqueItems cannot be set to true since the runtime complexity becomes quadratic",
+            "spec.validation.openAPIV3Schema.properties[spec].properties[blank].x-kubernetes-validations[0].rule: Required value: rule is not specified",
+            "spec.validation.openAPIV3Schema.properties[spec].properties[good].x-kubernetes-validations[0].rule: Invalid value: {\"Rule\":\"1\",\"Message\":\"\",\"MessageExpression\":\"\",\"Reason\":null,\"FieldPath\":\"\",\"OptionalOldSelf\":null}: cel expression must evaluate to a bool",
+        ],
+    );
+}
