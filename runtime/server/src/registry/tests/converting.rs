@@ -1,6 +1,6 @@
 //! Lists in a version that is not stored: complete or an error, and converted while they are sent.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::cell::Cell;
 
 use super::versions::stored_long_ago;
 use super::*;
@@ -42,16 +42,18 @@ resource!(StoredDraft, "v1alpha1", "Draft", "drafts", |def| {
     }
 });
 
-/// Number of objects converted to the hub. Each test has its own process.
-static CONVERTED: AtomicUsize = AtomicUsize::new(0);
-/// Whether objects that are moody cannot be converted at present.
-static MOODY: AtomicBool = AtomicBool::new(false);
+thread_local! {
+    /// Number of objects converted to the hub; a test and its server run on one thread.
+    static CONVERTED: Cell<usize> = const { Cell::new(0) };
+    /// Whether objects that are moody cannot be converted at present.
+    static MOODY: Cell<bool> = const { Cell::new(false) };
+}
 
 fn to_hub(value: Value) -> Result<Value, String> {
-    CONVERTED.fetch_add(1, Ordering::SeqCst);
+    CONVERTED.set(CONVERTED.get() + 1);
     match value.pointer("/spec/color").and_then(Value::as_str) {
         Some("stuck") => Err("it is stuck".to_owned()),
-        Some("moody") if MOODY.load(Ordering::SeqCst) => Err("not today".to_owned()),
+        Some("moody") if MOODY.get() => Err("not today".to_owned()),
         _ => Ok(value),
     }
 }
@@ -117,16 +119,16 @@ async fn a_list_is_converted_while_it_is_sent() {
     };
     let first = list().await;
     assert_eq!(at(&items(&first)[2], "/spec/color"), "green");
-    let before = CONVERTED.load(Ordering::SeqCst);
+    let before = CONVERTED.get();
     let mut again = list().await.items;
     assert_eq!(
-        CONVERTED.load(Ordering::SeqCst),
+        CONVERTED.get(),
         before,
         "all were tried before"
     );
     again.next().unwrap().unwrap();
     assert_eq!(
-        CONVERTED.load(Ordering::SeqCst),
+        CONVERTED.get(),
         before + 1,
         "one at a time"
     );
@@ -142,6 +144,6 @@ async fn a_list_whose_conversion_fails_after_all_does_not_look_whole() {
         .unwrap()
         .items;
     items.next().unwrap().unwrap();
-    MOODY.store(true, Ordering::SeqCst);
+    MOODY.set(true);
     items.next().unwrap().unwrap_err();
 }
