@@ -220,7 +220,8 @@ async fn c_054_a_resource_version_that_is_none_has_a_code_for_each_verb(on: Back
     let answer = client.get(&path).await;
     check_failure(&answer, 500, "", &message, json!(null));
     let answer = client.get(&format!("{FLUNDERS}?resourceVersion=zz")).await;
-    let message = format!("invalid resource version: {parsed}");
+    let message =
+        format!("invalid resource version: resourceVersion: Invalid value: \"zz\": {parsed}");
     check_failure(&answer, 400, "BadRequest", &message, json!(null));
 }
 

@@ -379,7 +379,10 @@ impl Walk {
 
     /// Checks that items of sets and keys of map lists are unique, and that keys are present.
     fn twins(&mut self, node: &Node, list_type: &ListType, items: &[Value], path: &Path<'_>) {
-        if let ListType::Map(keys) = list_type {
+        // Owners without a uid are refused with the rest of the metadata.
+        if let ListType::Map(keys) = list_type
+            && !node.twins_allowed
+        {
             let fields = items
                 .iter()
                 .enumerate()

@@ -478,7 +478,9 @@ impl Inner {
             body::patch_format(&request.headers, takes_strategic)?;
         }
         if !connects(endpoint.def(), info) {
-            check_route(&call.accepts)?;
+            let is_stream = matches!(verb, Verb::List | Verb::Watch);
+            let streams = is_stream.then(format::stream_types);
+            check_route(&call.accepts, streams.into_iter().flatten())?;
         }
         Ok((endpoint, verb))
     }

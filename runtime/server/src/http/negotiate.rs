@@ -84,11 +84,15 @@ pub(super) fn negotiate_error(accepts: &Accepts<'_>, query: &Query) -> &'static 
     chosen.map_or(&format::INDENTED, |(format, ())| format)
 }
 
-/// The router's check of `Accept`: a clause must have an offered type exactly, or be `*/*`.
+/// The router's check of `Accept`: a clause must have an offered type exactly, or be `*/*`. `streams` are the types that
+/// the route offers for watches, which only the error names.
 ///
 /// # Errors
 /// NotAcceptable with the text of kube-apiserver's router.
-pub(super) fn check_route(accepts: &Accepts<'_>) -> Result<(), ApiError> {
+pub(super) fn check_route(
+    accepts: &Accepts<'_>,
+    streams: impl Iterator<Item = &'static str>,
+) -> Result<(), ApiError> {
     let exact = |clause: &Clause<'_>| match (&*clause.main, &*clause.sub) {
         ("*", "*") => true,
         (main, sub) => format::media_types().any(|name| name.split_once('/') == Some((main, sub))),
@@ -96,7 +100,7 @@ pub(super) fn check_route(accepts: &Accepts<'_>) -> Result<(), ApiError> {
     if accepts.clauses().iter().any(exact) {
         return Ok(());
     }
-    let available = format::listed(format::media_types().chain(format::stream_types()));
+    let available = format::listed(format::media_types().chain(streams));
     let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
     Err(ApiError::new(StatusReason::NotAcceptable, message).with_details(StatusDetails::default()))
 }
@@ -283,7 +287,12 @@ mod tests {
 
     #[test]
     fn the_router_compares_bare_types() {
-        let accepts = |accept: &str| check_route(&Accepts::new(&parts(accept).headers));
+        let accepts = |accept: &str| {
+            check_route(
+                &Accepts::new(&parts(accept).headers),
+                format::stream_types(),
+            )
+        };
         for fine in [
             "",
             "*/*",
@@ -302,6 +311,13 @@ mod tests {
             );
             assert_eq!(error.details, Some(Box::default()));
         }
+        let one = parts("text/html");
+        let error =
+            check_route(&Accepts::new(&one.headers), std::iter::empty()).expect_err("one object");
+        assert_eq!(
+            error.message,
+            "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf"
+        );
     }
 
     #[test]

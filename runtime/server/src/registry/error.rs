@@ -6,6 +6,7 @@ use apiloom_meta::field::{echoed, go_quote};
 use apiloom_meta::patch::PatchError;
 use apiloom_meta::{ApiError, FieldPath, GroupResource, StatusCause, StatusDetails, StatusReason};
 use apiloom_storage::{Revision, StorageError};
+use serde_json::Value;
 
 /// How many bytes of an unrecognized body its error shows, as in kube-apiserver.
 const SUMMARY_BYTES: usize = 30;
@@ -83,6 +84,28 @@ pub(super) fn too_large(requested: u64, current: Revision) -> ApiError {
         retry_after_seconds: 1,
         ..StatusDetails::default()
     })
+}
+
+/// Why a document that is not a JSON object cannot be decoded. The text is that of Go, which decodes apiVersion and kind
+/// into a struct first.
+pub(crate) fn no_type(document: &Value) -> String {
+    let found = type_word(document);
+    format!(
+        "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type struct \
+         {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+    )
+}
+
+/// The name of a JSON type in Go's messages.
+pub(super) fn type_word(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
 }
 
 /// BadRequest for a body that cannot be decoded as an object of a kind.

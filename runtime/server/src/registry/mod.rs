@@ -32,7 +32,7 @@ pub use endpoint::{
     UpdateSubresource, subresource_verbs,
 };
 pub(crate) use endpoint::{EndpointId, SubresourceAnswer};
-pub(crate) use error::{refused_patch, unrecognized};
+pub(crate) use error::{no_type, refused_patch};
 pub(crate) use large::OffThread;
 pub use objects::document::{Document, EncodedObject};
 pub use objects::items::Items;

@@ -7,11 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{check_dry_run, invalid};
 use crate::http::query::Query;
-use crate::registry::{DeleteOptions, Preconditions, PropagationPolicy, unrecognized};
-
-/// Error text for a document that is not an object.
-const NO_TYPE: &str = "couldn't get version/kind; json parse error: json: cannot unmarshal value into Go value of type \
-    struct { APIVersion string; Kind string }";
+use crate::registry::{DeleteOptions, Preconditions, PropagationPolicy, no_type};
 
 /// `DeleteOptions` as sent, before validation.
 #[derive(Debug, Default)]
@@ -52,13 +48,15 @@ pub(in crate::http) fn delete_options_of_body(
 ) -> Result<DeleteOptions, ApiError> {
     let value = decode_value(body, format).map_err(|error| match error {
         DecodeError::TooLarge => ApiError::too_large(MAX_EXPANDED_BYTES),
-        error => unrecognized_options(body, &error.to_string()),
+        error => ApiError::bad_request(format!(
+            "couldn't get version/kind; json parse error: {error}"
+        )),
     })?;
     let fields = match value {
         Value::Object(fields) => fields,
         // Go decodes null as options without any field.
         Value::Null => Map::new(),
-        _ => return Err(unrecognized_options(body, NO_TYPE)),
+        other => return Err(ApiError::bad_request(no_type(&other))),
     };
     let fields = Fields {
         fields: &fields,
@@ -75,7 +73,7 @@ fn check_delete_kind(
     kind: Option<&str>,
     own: &GroupVersion,
 ) -> Result<(), ApiError> {
-    let api_version = api_version.unwrap_or("v1");
+    let api_version = api_version.unwrap_or("meta.k8s.io/v1");
     let kind = kind.unwrap_or("DeleteOptions");
     let known = matches!(api_version, "v1" | "meta.k8s.io/v1") || api_version == own.to_string();
     if known && kind == "DeleteOptions" {
@@ -86,10 +84,6 @@ fn check_delete_kind(
         go_quote(kind),
         go_quote(api_version)
     )))
-}
-
-fn unrecognized_options(body: &[u8], why: &str) -> ApiError {
-    unrecognized("DeleteOptions", why, body)
 }
 
 /// Reader for the fields of an options document; null counts as absent.
@@ -122,7 +116,7 @@ impl Fields<'_> {
                 Value::Object(_) | Value::Null => "object".to_owned(),
             };
             ApiError::bad_request(format!(
-                "DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: json: cannot unmarshal {given} into Go struct field {}.{name} of type {go_type}",
+                "json: cannot unmarshal {given} into Go struct field {}.{name} of type {go_type}",
                 self.path
             ))
         })

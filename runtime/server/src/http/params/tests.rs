@@ -255,8 +255,20 @@ fn delete_options_of_the_body() {
         "no kind \"Pod\" is registered for version \"v1\" in scheme \"apiloom\"",
     );
     check(
+        r#"{"kind":"Pod"}"#,
+        "no kind \"Pod\" is registered for version \"meta.k8s.io/v1\" in scheme \"apiloom\"",
+    );
+    check(
+        "{",
+        "couldn't get version/kind; json parse error: unexpected end of JSON input",
+    );
+    check(
+        "[]",
+        r#"couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#,
+    );
+    check(
         r#"{"gracePeriodSeconds":"x"}"#,
-        "DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64",
+        "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64",
     );
 }
 

@@ -315,8 +315,9 @@ impl Reads {
     /// Decides what to read, from resourceVersion, resourceVersionMatch, limit and continue.
     fn plan(&self, namespace: Option<&str>, options: &ListOptions) -> Result<Plan, ApiError> {
         let prefix = self.resource.kind.prefix(namespace);
-        let version = error::parse_version(&options.resource_version)
-            .map_err(|why| ApiError::bad_request(format!("invalid resource version: {why}")))?;
+        let version = error::version_option(&options.resource_version).map_err(|error| {
+            ApiError::bad_request(format!("invalid resource version: {}", error.message))
+        })?;
         let limit = usize::try_from(options.limit).unwrap_or(usize::MAX);
         let plan = Plan {
             prefix,
@@ -328,12 +329,12 @@ impl Reads {
             continued: None,
         };
         if !options.continue_token.is_empty() {
+            let token = continue_token::decode(&options.continue_token, &plan.prefix)?;
             if version != 0 {
                 return Err(ApiError::bad_request(
                     "specifying resource version is not allowed when using continue",
                 ));
             }
-            let token = continue_token::decode(&options.continue_token, &plan.prefix)?;
             // With resourceVersion "0" the limit is ignored, as in kube-apiserver.
             let limit = if options.resource_version == "0" {
                 0

@@ -121,17 +121,9 @@ async fn a_list_is_converted_while_it_is_sent() {
     assert_eq!(at(&items(&first)[2], "/spec/color"), "green");
     let before = CONVERTED.get();
     let mut again = list().await.items;
-    assert_eq!(
-        CONVERTED.get(),
-        before,
-        "all were tried before"
-    );
+    assert_eq!(CONVERTED.get(), before, "all were tried before");
     again.next().unwrap().unwrap();
-    assert_eq!(
-        CONVERTED.get(),
-        before + 1,
-        "one at a time"
-    );
+    assert_eq!(CONVERTED.get(), before + 1, "one at a time");
 }
 
 #[tokio::test]

@@ -141,6 +141,16 @@ async fn a_name_is_required() {
 }
 
 #[tokio::test]
+async fn an_owner_without_a_uid_is_refused_once() {
+    let f = fixture().await;
+    let owner = json!({"apiVersion": "v1", "kind": "Pod", "name": "x"});
+    let object = json!({"metadata": {"name": "a", "ownerReferences": [owner]}});
+    let error = f.create(object).await.unwrap_err();
+    let text = "Widget.test.example.com \"a\" is invalid: metadata.ownerReferences.uid: Invalid value: \"\": must not be empty";
+    assert_eq!(shown(&error), (Some("Invalid"), text));
+}
+
+#[tokio::test]
 async fn a_taken_name_is_refused() {
     let f = fixture().await;
     f.create(widget("a", json!({}))).await.unwrap();

@@ -272,10 +272,20 @@ async fn a_broken_token_is_refused() {
         f.list(&page(2, &token)).await.unwrap_err().reason,
         Some(StatusReason::BadRequest)
     );
-    let both = ListOptions {
+    let at_one = |token: &str| ListOptions {
         resource_version: "1".to_owned(),
-        ..page(2, "x")
+        ..page(2, token)
     };
+    let text =
+        "invalid continue token: continue key is not valid: illegal base64 data at input byte 1";
+    assert_eq!(
+        shown(&f.list(&at_one("x")).await.unwrap_err()),
+        (Some("BadRequest"), text)
+    );
+    let both = at_one(
+        &base64::engine::general_purpose::URL_SAFE_NO_PAD
+            .encode(r#"{"v":"meta.k8s.io/v1","rv":5,"start":"x"}"#),
+    );
     let text = "specifying resource version is not allowed when using continue";
     assert_eq!(
         shown(&f.list(&both).await.unwrap_err()),
@@ -356,7 +366,7 @@ async fn states_that_are_not_there_are_refused() {
         )
     );
     let error = f.list(&at_version("zz", None, 0)).await.unwrap_err();
-    let text = "invalid resource version: strconv.ParseUint: parsing \"zz\": invalid syntax";
+    let text = "invalid resource version: resourceVersion: Invalid value: \"zz\": strconv.ParseUint: parsing \"zz\": invalid syntax";
     assert_eq!(shown(&error), (Some("BadRequest"), text));
 }
 

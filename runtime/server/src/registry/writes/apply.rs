@@ -10,6 +10,7 @@ use super::managed;
 use super::results::WrittenObject;
 use super::target::Target;
 use super::update::Change;
+use crate::registry::error::type_word;
 use crate::registry::options::{FieldValidation, PatchOptions, RequestContext};
 
 impl Writes {
@@ -43,7 +44,10 @@ impl Writes {
         match decoded.value {
             Value::Object(fields) => Ok(Object::new(fields)),
             Value::Null => Ok(Object::default()),
-            _ => Err(malformed("the document is not a map")),
+            other => Err(malformed(&format!(
+                "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                type_word(&other)
+            ))),
         }
     }
 

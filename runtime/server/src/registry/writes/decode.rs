@@ -6,7 +6,7 @@ use apiloom_meta::{ApiError, FieldError, FieldPath, GroupVersion, Object};
 use serde_json::{Map, Value};
 
 use super::Writes;
-use crate::registry::error::unrecognized;
+use crate::registry::error::{no_type, type_word, unrecognized};
 use crate::registry::options::{FieldValidation, RequestContext};
 
 impl Writes {
@@ -37,7 +37,10 @@ impl Writes {
                     body,
                 ));
             }
-            Err(DecodeError::Syntax(text)) => return Err(self.unrecognized(&text, body)),
+            Err(DecodeError::Syntax(text)) => {
+                let why = text.strip_prefix("error converting YAML to JSON: ");
+                return Err(self.unrecognized(why.unwrap_or(&text), body));
+            }
             Err(DecodeError::Type(text)) => return Err(self.mistyped(&text, body, format)),
             Err(DecodeError::TooLarge) => return Err(ApiError::too_large(MAX_EXPANDED_BYTES)),
         };
@@ -82,15 +85,9 @@ impl Writes {
         }
     }
 
-    /// The error for a document that is not a JSON object. Its message is that of Go, which decodes apiVersion and kind
-    /// into a struct first.
+    /// The error for a document that is not a JSON object.
     fn no_type(&self, value: &Value, body: &[u8]) -> ApiError {
-        let found = type_word(value);
-        let text = format!(
-            "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type struct \
-             {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
-        );
-        self.unrecognized(&text, body)
+        self.unrecognized(&no_type(value), body)
     }
 
     /// The error for a value of the wrong type. A wrong apiVersion or kind is reported instead of it, if there is one.
@@ -226,17 +223,5 @@ impl Writes {
 
     fn unrecognized(&self, why: &str, body: &[u8]) -> ApiError {
         unrecognized(&self.resource.def().kind, why, body)
-    }
-}
-
-/// The name of a JSON type in Go's messages.
-fn type_word(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
