@@ -6,6 +6,7 @@ use crate::ast::{Call, Expr, Fold, FoldOp, Kind, Literal, Operator, OptionalMap,
 use crate::functions::time;
 use crate::issue::Issue;
 use crate::library::{self, moved};
+use crate::literal_format;
 use crate::patterns;
 use crate::schema::{Decl, Shape};
 use crate::types::{Bindings, Type};
@@ -43,13 +44,19 @@ pub(crate) fn check(
         bindings: Bindings::default(),
         types: vec![Type::Dyn; nodes as usize],
         issues: Vec::new(),
+        literal_issues: Vec::new(),
         uses_old: false,
         is_mixed: false,
     };
     checker.visit(&mut expr);
-    if !checker.issues.is_empty() {
-        checker.issues.truncate(MAX_ISSUES);
-        return Err(checker.issues);
+    // Literals are looked at once the types are right.
+    let mut issues = checker.issues;
+    if issues.is_empty() {
+        issues = checker.literal_issues;
+    }
+    if !issues.is_empty() {
+        issues.truncate(MAX_ISSUES);
+        return Err(issues);
     }
     let Checker {
         mut types,
@@ -74,6 +81,8 @@ struct Checker<'d> {
     bindings: Bindings,
     types: Vec<Type>,
     issues: Vec<Issue>,
+    /// Literals that a function would never take.
+    literal_issues: Vec<Issue>,
     uses_old: bool,
     /// Whether lists and maps may have elements of several types, as in the arguments of `format`.
     is_mixed: bool,
@@ -106,7 +115,7 @@ fn head_name(expr: &Expr) -> Option<&str> {
 
 /// The name of a type that is a value.
 fn type_name(name: &str) -> Option<&'static str> {
-    const NAMES: [&str; 17] = [
+    const NAMES: [&str; 15] = [
         "bool",
         "int",
         "uint",
@@ -122,8 +131,6 @@ fn type_name(name: &str) -> Option<&'static str> {
         "optional_type",
         "net.IP",
         "net.CIDR",
-        "kubernetes.Quantity",
-        "kubernetes.URL",
     ];
     NAMES.iter().find(|known| **known == name).copied()
 }
@@ -145,6 +152,16 @@ impl Checker<'_> {
                 shown.join(", ")
             ),
         )
+    }
+
+    fn no_member(&mut self, position: u32, name: &str, target: &Type, args: &[Type]) -> Type {
+        let shown: Vec<String> = args.iter().map(|arg| self.shown(arg)).collect();
+        let text = format!(
+            "found no matching overload for '{name}' applied to '{}.({})'",
+            self.shown(target),
+            shown.join(", ")
+        );
+        self.issue(position, text)
     }
 
     fn shown(&self, found: &Type) -> String {
@@ -176,8 +193,7 @@ impl Checker<'_> {
                 is_optional,
             } => self.index_of(position, operand, index, *is_optional),
             Kind::Call(_) => self.call(expr),
-            Kind::And(terms) => self.junction(position, "_&&_", terms),
-            Kind::Or(terms) => self.junction(position, "_||_", terms),
+            Kind::And(terms) | Kind::Or(terms) => self.junction(terms),
             Kind::Conditional(parts) => self.conditional(position, parts),
             Kind::Not(operand) => self.not(position, operand),
             Kind::Negate(operand) => self.negate(position, operand),
@@ -308,7 +324,7 @@ impl Checker<'_> {
             Type::Optional(inner) => Type::Optional(Arc::new(self.select(position, &inner, field))),
             Type::Object(decl) => {
                 if let Shape::Object(fields) = &decl.shape
-                    && let Some((_, decl)) = fields.by_rule_name.get(field)
+                    && let Some((_, decl)) = fields.named(field)
                 {
                     return Type::of(decl);
                 }
@@ -349,13 +365,10 @@ impl Checker<'_> {
         }
     }
 
-    fn junction(&mut self, position: u32, name: &str, terms: &mut [Expr]) -> Type {
-        let types: Vec<Type> = terms.iter_mut().map(|term| self.visit(term)).collect();
-        for found in &types {
-            if !self.bindings.assign(&Type::Bool, found) {
-                self.no_overload(position, name, &types);
-                break;
-            }
+    fn junction(&mut self, terms: &mut [Expr]) -> Type {
+        for term in terms {
+            let found = self.visit(term);
+            self.expect_bool(term.position, &found);
         }
         Type::Bool
     }
@@ -544,42 +557,67 @@ impl Checker<'_> {
                 self.locals.extend(named);
             }
         }
+        let mut filter_type = None;
         if let Some(filter) = &mut fold.filter {
             let found = self.visit(filter);
-            self.expect_bool(position, "_?_:_", &found);
+            filter_type = Some(found);
         }
         let body = self.visit(&mut fold.body);
         self.locals.truncate(depth);
+        if let Some(filter) = filter_type {
+            let result = match fold.op {
+                FoldOp::Map => Type::List(Arc::new(body.clone())),
+                _ => Type::Map(Arc::new(key.clone()), Arc::new(body.clone())),
+            };
+            self.expect_condition(position, &filter, &result);
+        }
         match fold.op {
-            FoldOp::All => self.expect_bool(position, "_&&_", &body),
-            FoldOp::Exists => self.expect_bool(position, "_||_", &body),
-            FoldOp::ExistsOne => self.expect_bool(position, "_?_:_", &body),
+            FoldOp::All | FoldOp::Exists => {
+                self.expect_bool(fold.body.position, &body);
+                Type::Bool
+            }
+            FoldOp::ExistsOne => {
+                self.expect_condition(position, &body, &Type::Int);
+                Type::Bool
+            }
             FoldOp::Map => Type::List(Arc::new(body)),
             FoldOp::Filter => {
-                self.expect_bool(position, "_?_:_", &body);
-                Type::List(Arc::new(single))
+                let result = Type::List(Arc::new(single));
+                self.expect_condition(position, &body, &result);
+                result
             }
             FoldOp::TransformMap => Type::Map(Arc::new(key), Arc::new(body)),
             FoldOp::TransformMapEntry => match self.bindings.head(&body) {
                 Type::Dyn | Type::Variable(_) => Type::Dyn,
                 found @ Type::Map(..) => found,
-                other => self.no_overload(position, "cel.@mapInsert", &[other]),
+                other => {
+                    let empty = Type::Map(Arc::new(Type::Dyn), Arc::new(Type::Dyn));
+                    self.no_overload(position, "cel.@mapInsert", &[empty, other])
+                }
             },
             FoldOp::SortBy => match self.bindings.head(&body) {
                 Type::List(_) | Type::Map(..) | Type::Object(_) | Type::Optional(_) => {
-                    self.no_overload(position, "@sortByAssociatedKeys", &[range, body])
+                    let keys = Type::List(Arc::new(body));
+                    self.no_member(position, "@sortByAssociatedKeys", &range, &[keys])
                 }
                 _ => Type::List(Arc::new(single)),
             },
         }
     }
 
-    fn expect_bool(&mut self, position: u32, name: &str, found: &Type) -> Type {
+    fn expect_bool(&mut self, position: u32, found: &Type) {
         if !self.bindings.assign(&Type::Bool, found) {
-            let args = [Type::Bool, found.clone()];
-            self.no_overload(position, name, &args);
+            let text = format!("expected type 'bool' but found '{}'", self.shown(found));
+            self.issue(position, text);
         }
-        Type::Bool
+    }
+
+    /// Checks the condition of a macro that keeps or changes a result by it.
+    fn expect_condition(&mut self, position: u32, found: &Type, result: &Type) {
+        if !self.bindings.assign(&Type::Bool, found) {
+            let args = [found.clone(), result.clone(), result.clone()];
+            self.no_overload(position, "_?_:_", &args);
+        }
     }
 
     fn optional_map(&mut self, position: u32, map: &mut OptionalMap) -> Type {
@@ -587,7 +625,10 @@ impl Checker<'_> {
         let inner = match self.bindings.head(&target) {
             Type::Optional(inner) => (*inner).clone(),
             Type::Dyn | Type::Variable(_) => Type::Dyn,
-            other => self.no_overload(position, "hasValue", &[other]),
+            other => {
+                self.no_member(position, "hasValue", &other, &[]);
+                self.no_member(position, "value", &other, &[])
+            }
         };
         self.locals.push((Arc::clone(&map.variable), inner));
         let body = self.visit(&mut map.body);
@@ -597,7 +638,10 @@ impl Checker<'_> {
         }
         match self.bindings.head(&body) {
             found @ (Type::Optional(_) | Type::Dyn | Type::Variable(_)) => found,
-            other => self.no_overload(position, "optFlatMap", &[other]),
+            other => {
+                let none = Type::Optional(Arc::new(Type::Dyn));
+                self.no_overload(position, "_?_:_", &[Type::Bool, other, none])
+            }
         }
     }
 
@@ -619,11 +663,23 @@ impl Checker<'_> {
         }
         self.is_mixed = outer;
         let Some(function) = library::function(&call.name) else {
+            let is_known = library::AUTHORIZATION.contains(&&*call.name);
+            if let Some((target, rest)) = args.split_first().filter(|_| is_known) {
+                // No value of these rules has such functions, but one of an unknown type might.
+                return match self.bindings.head(target) {
+                    Type::Dyn => Type::Dyn,
+                    _ if is_member => self.no_member(position, &call.name, target, rest),
+                    _ => self.no_overload(position, &call.name, &args),
+                };
+            }
             let text = format!("undeclared reference to '{}' (in container '')", call.name);
             return self.issue(position, text);
         };
         call.function = Some(function);
         self.check_literals(call);
+        if &*call.name == "format" {
+            self.check_format(call, position);
+        }
         let mut results: Vec<(usize, Type)> = Vec::new();
         for (index, overload) in function.overloads.iter().enumerate() {
             if overload.is_member != is_member || overload.params.len() != args.len() {
@@ -638,18 +694,13 @@ impl Checker<'_> {
         }
         match &results[..] {
             [] => {
-                let shown: Vec<String> = args.iter().map(|arg| self.shown(arg)).collect();
-                let signature = match shown.split_first() {
+                let name = Arc::clone(&call.name);
+                match args.split_first() {
                     Some((target, rest)) if is_member => {
-                        format!("{target}.({})", rest.join(", "))
+                        self.no_member(position, &name, target, rest)
                     }
-                    _ => format!("({})", shown.join(", ")),
-                };
-                let text = format!(
-                    "found no matching overload for '{}' applied to '{signature}'",
-                    call.name
-                );
-                self.issue(position, text)
+                    _ => self.no_overload(position, &name, &args),
+                }
             }
             [(index, _)] => self
                 .apply(&function.overloads[*index], &args)
@@ -697,14 +748,28 @@ impl Checker<'_> {
             return;
         };
         let is_valid = match &*call.name {
-            "matches" | "find" | "findAll" => patterns::is_valid(text),
+            "matches" => patterns::check(text).is_ok(),
             "duration" => time::parse_duration(text).is_some(),
             "timestamp" => time::parse_timestamp(text).is_some(),
             _ => true,
         };
         if !is_valid {
-            let name = Arc::clone(&call.name);
-            self.issue(position, format!("invalid {name} argument"));
+            let text = format!("invalid {} argument", call.name);
+            self.literal_issues
+                .push(Issue::new(position as usize, text));
+        }
+    }
+
+    /// Reports a literal template that does not fit its literal list of arguments.
+    fn check_format(&mut self, call: &Call, position: u32) {
+        let template = call.target.as_ref().map(|target| &target.kind);
+        let args = call.args.first().map(|list| &list.kind);
+        if let (Some(Kind::Literal(Literal::Text(template))), Some(Kind::List(items))) =
+            (template, args)
+        {
+            let type_of = |part: &Expr| self.bindings.head(&self.types[part.id as usize]);
+            let problem = literal_format::problem(template, items, position, &type_of);
+            self.literal_issues.extend(problem);
         }
     }
 }

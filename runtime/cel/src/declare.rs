@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use crate::field_path;
-use crate::program::Program;
+use crate::program::{Program, Refusal};
 use crate::rules::{Node, Rule, Rules};
 use crate::schema::{Decl, MAX_REQUEST, Topology, properties, topology, values_of};
 
@@ -211,7 +211,10 @@ impl Compiler {
         let mut compile =
             |text: &str| Program::compile(text, decl, has_optional_old, &mut self.kept_patterns);
         let program = compile(declared.rule)
-            .map_err(|text| format!("compilation failed: {text}"))
+            .map_err(|refusal| match refusal {
+                Refusal::Compilation(text) => format!("compilation failed: {text}"),
+                Refusal::Instantiation(text) => format!("program instantiation failed: {text}"),
+            })
             .and_then(|program| {
                 if program.is_condition() {
                     Ok(program)
@@ -227,8 +230,15 @@ impl Compiler {
                 Ok(_) => {
                     message_error = Some("messageExpression must evaluate to a string".to_owned());
                 }
-                Err(text) => {
-                    message_error = Some(format!("messageExpression compilation failed: {text}"));
+                Err(refusal) => {
+                    message_error = Some(match refusal {
+                        Refusal::Compilation(text) => {
+                            format!("messageExpression compilation failed: {text}")
+                        }
+                        Refusal::Instantiation(text) => {
+                            format!("messageExpression instantiation failed: {text}")
+                        }
+                    });
                 }
             }
         }

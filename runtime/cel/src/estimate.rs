@@ -8,7 +8,10 @@ use crate::ast::{Call, Expr, Fold, FoldOp, Kind, Literal, Operator, Variable};
 use crate::check::Checked;
 use crate::run::{LIST_COST, MAP_COST};
 use crate::schema::{Decl, Shape};
-use crate::types::Type;
+use crate::types::{Opaque, Type};
+
+/// The size of a named format.
+const FORMAT: Cost = Cost::fixed(64);
 
 /// A range of costs or sizes. Saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -159,6 +162,7 @@ impl<'c> Estimator<'c> {
             }
             Kind::Literal(Literal::Bytes(bytes)) => return Some(Cost::fixed(bytes.len() as u64)),
             Kind::Literal(_) => return Some(Cost::fixed(1)),
+            Kind::TypeName(_) => return Some(Cost::fixed(0)),
             Kind::List(items) => return Some(Cost::fixed(items.len() as u64)),
             Kind::Map(entries) => return Some(Cost::fixed(entries.len() as u64)),
             _ => {}
@@ -166,13 +170,15 @@ impl<'c> Estimator<'c> {
         if let Some(decl) = self.decls.get(&expr.id) {
             return Some(Cost::up_to(decl.max_elements));
         }
+        if let Kind::Variable(Variable::Local(index)) = &expr.kind
+            && let Some(size) = self.locals.get(*index as usize)?.size
+        {
+            return Some(size);
+        }
         if self.type_of(expr).is_scalar() {
             return Some(Cost::fixed(1));
         }
-        match &expr.kind {
-            Kind::Variable(Variable::Local(index)) => self.locals.get(*index as usize)?.size,
-            _ => None,
-        }
+        None
     }
 
     fn known_size(&self, expr: &Expr) -> Cost {
@@ -221,14 +227,14 @@ impl<'c> Estimator<'c> {
                     let Shape::Object(fields) = &decl.shape else {
                         return None;
                     };
-                    fields.by_rule_name.get(&**field).map(|(_, decl)| &**decl)
+                    fields.named(field).map(|(_, decl)| &**decl)
                 });
                 self.place(expr, decl);
+                if !self.decls.contains_key(&operand.id) {
+                    self.set(expr, Cost::fixed(0), None);
+                }
                 let is_counted = *is_optional
-                    || matches!(
-                        self.type_of(operand),
-                        Type::Map(..) | Type::Object(_) | Type::Optional(_)
-                    );
+                    || matches!(self.type_of(operand), Type::Map(..) | Type::Object(_));
                 cost + Cost::fixed(u64::from(is_counted))
             }
             Kind::Has { operand, .. } => self.cost(operand),
@@ -241,6 +247,8 @@ impl<'c> Estimator<'c> {
                 );
                 if let Some(parts) = self.parts(operand) {
                     self.set(expr, parts.values, None);
+                } else if decl.is_none() && matches!(operand.kind, Kind::Call(_)) {
+                    self.set(expr, Cost::fixed(0), None);
                 }
                 cost + Cost::fixed(1)
             }
@@ -309,7 +317,7 @@ impl<'c> Estimator<'c> {
                 });
                 let body = self.cost(&map.body);
                 self.locals.pop();
-                let with_value = target + body + Cost::fixed(LIST_COST + 2);
+                let with_value = body + Cost::fixed(2 * LIST_COST + 4 - u64::from(map.is_flat));
                 target + Cost::fixed(1) + with_value.union(Cost::fixed(1))
             }
         }
@@ -330,14 +338,12 @@ impl<'c> Estimator<'c> {
             .iter()
             .any(|one| matches!(one, Type::Text | Type::Bytes));
         match operator {
-            Operator::Equal | Operator::NotEqual => {
-                let is_simple = matches!(left_type, Type::Opaque(_));
-                if is_simple {
-                    Cost::fixed(1)
-                } else {
-                    comparison
-                }
-            }
+            Operator::Equal | Operator::NotEqual => match left_type {
+                Type::Opaque(Opaque::Url) => comparison,
+                Type::Opaque(Opaque::Format) => FORMAT.pass(),
+                Type::Opaque(_) => Cost::fixed(1),
+                _ => comparison,
+            },
             Operator::In => match right_type {
                 Type::List(_) => b,
                 Type::Map(..) => Cost::fixed(1),
@@ -404,12 +410,10 @@ impl<'c> Estimator<'c> {
         let arg = |index: usize| args.get(index).copied().unwrap_or(Cost::UNKNOWN);
         let target = call.target.as_ref();
         let size = target.map_or(Cost::UNKNOWN, |target| self.known_size(target));
-        // A function with the target as its first argument, in either form.
-        let whole = if target.is_some() { size } else { arg(0) };
         let one = Cost::fixed(1);
         match &*call.name {
             "dyn" => (one, call.args.first().and_then(|arg| self.size(arg))),
-            "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" | "includes" => {
+            "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => {
                 let cost = match target.map(|target| (target, self.type_of(target))) {
                     Some((target, Type::List(items))) => {
                         let each = if matches!(**items, Type::Text | Type::Bytes) {
@@ -419,7 +423,6 @@ impl<'c> Estimator<'c> {
                         };
                         size.times(each)
                     }
-                    _ if &*call.name == "includes" => size,
                     _ => size.pass(),
                 };
                 (cost, None)
@@ -454,8 +457,9 @@ impl<'c> Estimator<'c> {
             "matches" => ((arg(0) + one).pass().times(arg(1).by(0.25)), None),
             "contains" => (size.pass().times(arg(0).pass()), None),
             "startsWith" | "endsWith" => (arg(0).pass(), None),
-            "cidr" | "isIP" | "isCIDR" | "quantity" | "isQuantity" | "semver" | "isSemver"
-            | "isURL" => (arg(0).pass(), None),
+            "cidr" | "isIP" | "isCIDR" | "quantity" | "isQuantity" | "semver" | "isSemver" => {
+                (arg(0).pass(), None)
+            }
             "ip" if target.is_none() => (arg(0).pass(), None),
             "ip.isCanonical" => (arg(0).by(0.2), None),
             "containsIP" | "containsCIDR" => {
@@ -487,27 +491,35 @@ impl<'c> Estimator<'c> {
                 };
                 (arg(0).pass(), Some(result))
             }
-            "base64.encode" | "base64.decode" => (
-                one + arg(0).pass(),
-                Some(Cost::up_to(arg(0).max.saturating_mul(2))),
-            ),
-            "slice" | "reverse" => (one + Cost::up_to(whole.max), Some(whole)),
-            "sort" => (whole.by(22.0) + one, Some(whole)),
-            "distinct" => (whole.times(whole) + one, Some(Cost::up_to(whole.max))),
+            "slice" => {
+                let bound =
+                    |index: usize, other: u64| match call.args.get(index).map(|arg| &arg.kind) {
+                        Some(Kind::Literal(Literal::Int(bound))) => {
+                            u64::try_from(*bound).unwrap_or(other)
+                        }
+                        _ => other,
+                    };
+                let length = bound(1, size.max).saturating_sub(bound(0, 0));
+                new_list(1.0, Cost::fixed(length))
+            }
+            "reverse" => new_list(1.0, size),
+            "sort" => new_list(self.sort_factor(target), size.times(size)),
+            "distinct" => new_list(self.sort_factor(target), size.times(size)),
             "flatten" => {
-                let items = target.map_or(Cost::UNKNOWN, |target| self.element_size(target));
-                let all = whole.times(items);
-                (all + whole + one, Some(Cost::up_to(all.max)))
+                let depth = match call.args.first().map(|arg| &arg.kind) {
+                    None => 1.0,
+                    Some(Kind::Literal(Literal::Int(depth))) if *depth >= 0 => *depth as f64,
+                    Some(_) => u64::MAX as f64,
+                };
+                new_list(depth, size)
             }
             "lists.range" => {
                 let count = call.args.first().map(|arg| &arg.kind);
                 let count = match count {
-                    Some(Kind::Literal(Literal::Int(count))) => {
-                        Cost::fixed(u64::try_from(*count).unwrap_or(0))
-                    }
-                    _ => Cost::UNKNOWN,
+                    Some(Kind::Literal(Literal::Int(count))) => u64::try_from(*count).ok(),
+                    _ => None,
                 };
-                (count + one, Some(count))
+                new_list(1.0, Cost::fixed(count.unwrap_or(u64::MAX)))
             }
             "sets.contains" | "sets.intersects" => (arg(0).times(arg(1)) + one, None),
             "sets.equivalent" => (arg(0).times(arg(1)).by(2.0) + one, None),
@@ -529,14 +541,19 @@ impl<'c> Estimator<'c> {
         }
     }
 
-    /// The size of the items of a list.
+    /// The size of the items of a list, which is known only of a list of the document.
     fn element_size(&self, list: &Expr) -> Cost {
-        if let Some(parts) = self.parts(list) {
-            return parts.values;
-        }
         let decl = self.decls.get(&list.id).copied();
         decl.and_then(Decl::element)
             .map_or(Cost::UNKNOWN, |decl| Cost::up_to(decl.max_elements))
+    }
+
+    /// What a comparison costs while a list is sorted.
+    fn sort_factor(&self, list: Option<&Expr>) -> f64 {
+        match list.map(|list| self.type_of(list)) {
+            Some(Type::List(items)) if matches!(**items, Type::Text | Type::Bytes) => 2.1,
+            _ => 2.0,
+        }
     }
 
     fn fold(&mut self, expr: &Expr, fold: &Fold) -> Cost {
@@ -548,15 +565,15 @@ impl<'c> Estimator<'c> {
             None => matches!(self.type_of(&fold.range), Type::List(_)),
         };
         let decl = self.decls.get(&fold.range.id).copied();
-        let element = Local {
-            decl: decl.and_then(Decl::element).map(|decl| &**decl),
-            size: known.map(|parts| parts.values),
+        // An element that is not of the document counts as empty, unless its list is an element of another.
+        let is_empty = !matches!(fold.range.kind, Kind::Index { .. });
+        let local = |decl: Option<&'c Decl>| Local {
+            decl,
+            size: (decl.is_none() && is_empty).then_some(Cost::fixed(0)),
         };
+        let element = local(decl.and_then(Decl::element).map(|decl| &**decl));
         let is_document_map = decl.is_some_and(|decl| matches!(decl.shape, Shape::Map(_)));
-        let key = Local {
-            decl: is_document_map.then(|| &*KEY),
-            size: known.map(|parts| parts.keys),
-        };
+        let key = local(is_document_map.then(|| &*KEY));
         let depth = self.locals.len();
         if fold.variables.len() == 2 {
             self.locals.extend([key, element]);
@@ -597,7 +614,14 @@ impl<'c> Estimator<'c> {
             }
             FoldOp::Filter | FoldOp::SortBy => {
                 if fold.op == FoldOp::SortBy {
-                    cost = cost + count.by(22.0) + count.times(body_size.pass());
+                    let keys = self.type_of(&fold.body);
+                    let factor = if matches!(keys, Type::Text | Type::Bytes) {
+                        2.1
+                    } else {
+                        2.0
+                    };
+                    cost =
+                        cost + new_list(factor, count.times(count)).0 + Cost::fixed(LIST_COST + 2);
                 }
                 let of_decl =
                     |local: &Local<'_>| local.decl.map(|decl| Cost::up_to(decl.max_elements));
@@ -616,6 +640,11 @@ impl<'c> Estimator<'c> {
         }
         cost
     }
+}
+
+/// The cost of a function that makes a list of a size, and that size.
+fn new_list(factor: f64, size: Cost) -> (Cost, Option<Cost>) {
+    (size.by(factor) + Cost::fixed(1 + LIST_COST), Some(size))
 }
 
 /// The size of a text after a replacement.

@@ -39,8 +39,10 @@ impl Issue {
     }
 }
 
-/// All problems as one text.
+/// All problems as one text, in the order of their places.
 pub(crate) fn shown(issues: &[Issue], source: &str) -> String {
-    let lines: Vec<String> = issues.iter().map(|issue| issue.shown(source)).collect();
+    let mut ordered: Vec<&Issue> = issues.iter().collect();
+    ordered.sort_by_key(|issue| issue.position);
+    let lines: Vec<String> = ordered.iter().map(|issue| issue.shown(source)).collect();
     lines.join("\n")
 }

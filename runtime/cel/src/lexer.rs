@@ -14,13 +14,12 @@ pub(crate) enum Token {
 }
 
 impl Token {
-    /// The text for messages.
-    pub(crate) fn shown(&self, source: &str, position: usize) -> String {
+    /// The length in the source, if the token says it.
+    pub(crate) fn len(&self) -> Option<usize> {
         match self {
-            Self::End => "<EOF>".to_owned(),
-            Self::Symbol(symbol) => (*symbol).to_owned(),
-            Self::Identifier(name) => name.clone(),
-            Self::Literal(_) => source[position..].chars().take(20).collect(),
+            Self::Symbol(symbol) => Some(symbol.len()),
+            Self::Identifier(name) => Some(name.len()),
+            Self::Literal(_) | Self::End => None,
         }
     }
 }
@@ -117,7 +116,13 @@ impl Lexer<'_> {
                 Ok(Token::Symbol(symbol))
             }
             _ => {
-                let shown: String = rest.chars().take(1).collect();
+                // A single `=`, `&` or `|` is read as the beginning of a longer operator.
+                let count = if matches!(first, b'=' | b'&' | b'|') {
+                    2
+                } else {
+                    1
+                };
+                let shown: String = rest.chars().take(count).collect();
                 Err(self.issue(self.at, format!("token recognition error at: '{shown}'")))
             }
         }
@@ -172,7 +177,9 @@ impl Lexer<'_> {
         let text = &self.source[start..self.at];
         let number: f64 = text
             .parse()
-            .map_err(|_| self.issue(start, "invalid double literal"))?;
+            .ok()
+            .filter(|number: &f64| number.is_finite())
+            .ok_or_else(|| Issue::new(start, "invalid double literal"))?;
         Ok(Token::Literal(Literal::Double(number)))
     }
 
@@ -181,14 +188,14 @@ impl Lexer<'_> {
         if matches!(self.peek(0), b'u' | b'U') {
             self.at += 1;
             let number = u64::from_str_radix(text, radix)
-                .map_err(|_| self.issue(start, "invalid uint literal"))?;
+                .map_err(|_| Issue::new(start, "invalid uint literal"))?;
             return Ok(Token::Literal(Literal::Uint(number)));
         }
         // The magnitude of the smallest integer has no positive literal; the parser adds its sign.
         match u64::from_str_radix(text, radix) {
             Ok(number) if number == 1 << 63 => Ok(Token::Literal(Literal::Int(i64::MIN))),
             Ok(number) if number < 1 << 63 => Ok(Token::Literal(Literal::Int(number as i64))),
-            _ => Err(self.issue(start, "invalid int literal")),
+            _ => Err(Issue::new(start, "invalid int literal")),
         }
     }
 

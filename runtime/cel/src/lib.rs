@@ -36,9 +36,9 @@
 //!
 //! # Differences from kube-apiserver
 //!
-//! - `math` and `base64` can be used too.
-//! - Patterns are those of the crate `regex`, whose syntax differs from RE2's in rare cases.
-//! - Texts of syntax errors differ.
+//! - There are no literals of messages, such as `google.protobuf.Int32Value{value: 1}`.
+//! - Patterns are those of the crate `regex`, whose syntax differs from RE2's in rare cases. What RE2 refuses is refused.
+//! - Of several errors of syntax the first is reported.
 
 mod ast;
 mod check;
@@ -50,6 +50,7 @@ mod functions;
 mod issue;
 mod lexer;
 mod library;
+mod literal_format;
 mod parser;
 mod patterns;
 mod program;

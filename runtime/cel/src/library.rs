@@ -117,11 +117,7 @@ const STANDARD: [Row; 31] = [
     (
         "duration",
         time::duration,
-        &[
-            "(duration) -> duration",
-            "(string) -> duration",
-            "(int) -> duration",
-        ],
+        &["(duration) -> duration", "(string) -> duration"],
     ),
     (
         "timestamp",
@@ -226,12 +222,24 @@ const STANDARD: [Row; 31] = [
     ("orValue", lists::or_value, &["optional(A).(A) -> A"]),
 ];
 
-/// The functions of strings, lists, sets, numbers and encodings that are extensions of the language.
-const EXTENSIONS: [Row; 57] = [
+/// The functions of strings, lists, sets and addresses that are extensions of the language.
+const EXTENSIONS: [Row; 40] = [
     (
         "or",
         lists::or,
         &["optional(A).(optional(A)) -> optional(A)"],
+    ),
+    ("first", lists::first, &["list(A).() -> optional(A)"]),
+    ("last", lists::last, &["list(A).() -> optional(A)"]),
+    (
+        "optional.unwrap",
+        lists::unwrap,
+        &["(list(optional(A))) -> list(A)"],
+    ),
+    (
+        "unwrapOpt",
+        lists::unwrap,
+        &["list(optional(A)).() -> list(A)"],
     ),
     ("charAt", strings::char_at, &["string.(int) -> string"]),
     (
@@ -286,11 +294,7 @@ const EXTENSIONS: [Row; 57] = [
     ),
     ("strings.quote", strings::quote, &["(string) -> string"]),
     ("format", strings::format, &["string.(list(dyn)) -> string"]),
-    (
-        "reverse",
-        lists::reverse,
-        &["string.() -> string", "list(A).() -> list(A)"],
-    ),
+    ("reverse", lists::reverse, &["list(A).() -> list(A)"]),
     ("find", strings::find, &["string.(string) -> string"]),
     (
         "findAll",
@@ -352,7 +356,6 @@ const EXTENSIONS: [Row; 57] = [
             "list(bytes).() -> bytes",
         ],
     ),
-    ("includes", lists::includes, &["dyn.(dyn) -> bool"]),
     ("slice", lists::slice, &["list(A).(int, int) -> list(A)"]),
     (
         "flatten",
@@ -392,102 +395,6 @@ const EXTENSIONS: [Row; 57] = [
         "sets.intersects",
         lists::sets_intersects,
         &["(list(A), list(A)) -> bool"],
-    ),
-    (
-        "base64.encode",
-        strings::base64_encode,
-        &["(bytes) -> string"],
-    ),
-    (
-        "base64.decode",
-        strings::base64_decode,
-        &["(string) -> bytes"],
-    ),
-    (
-        "math.greatest",
-        numbers::greatest,
-        &[
-            "(int) -> int",
-            "(uint) -> uint",
-            "(double) -> double",
-            "(int, int) -> int",
-            "(uint, uint) -> uint",
-            "(double, double) -> double",
-            "(list(int)) -> int",
-            "(list(uint)) -> uint",
-            "(list(double)) -> double",
-            "(dyn, dyn, dyn) -> dyn",
-            "(dyn, dyn, dyn, dyn) -> dyn",
-        ],
-    ),
-    (
-        "math.least",
-        numbers::least,
-        &[
-            "(int) -> int",
-            "(uint) -> uint",
-            "(double) -> double",
-            "(int, int) -> int",
-            "(uint, uint) -> uint",
-            "(double, double) -> double",
-            "(list(int)) -> int",
-            "(list(uint)) -> uint",
-            "(list(double)) -> double",
-            "(dyn, dyn, dyn) -> dyn",
-            "(dyn, dyn, dyn, dyn) -> dyn",
-        ],
-    ),
-    ("math.ceil", numbers::ceil, &["(double) -> double"]),
-    ("math.floor", numbers::floor, &["(double) -> double"]),
-    ("math.round", numbers::round, &["(double) -> double"]),
-    ("math.trunc", numbers::trunc, &["(double) -> double"]),
-    (
-        "math.sqrt",
-        numbers::sqrt,
-        &["(double) -> double", "(int) -> double", "(uint) -> double"],
-    ),
-    ("math.isInf", numbers::is_inf, &["(double) -> bool"]),
-    ("math.isNaN", numbers::is_nan, &["(double) -> bool"]),
-    ("math.isFinite", numbers::is_finite, &["(double) -> bool"]),
-    (
-        "math.abs",
-        numbers::abs,
-        &["(int) -> int", "(uint) -> uint", "(double) -> double"],
-    ),
-    (
-        "math.sign",
-        numbers::sign,
-        &["(int) -> int", "(uint) -> uint", "(double) -> double"],
-    ),
-    (
-        "math.bitAnd",
-        numbers::bit_and,
-        &["(int, int) -> int", "(uint, uint) -> uint"],
-    ),
-    (
-        "math.bitOr",
-        numbers::bit_or,
-        &["(int, int) -> int", "(uint, uint) -> uint"],
-    ),
-    (
-        "math.bitXor",
-        numbers::bit_xor,
-        &["(int, int) -> int", "(uint, uint) -> uint"],
-    ),
-    (
-        "math.bitNot",
-        numbers::bit_not,
-        &["(int) -> int", "(uint) -> uint"],
-    ),
-    (
-        "math.bitShiftLeft",
-        numbers::shift_left,
-        &["(int, int) -> int", "(uint, int) -> uint"],
-    ),
-    (
-        "math.bitShiftRight",
-        numbers::shift_right,
-        &["(int, int) -> int", "(uint, int) -> uint"],
     ),
     ("url", network::url, &["(string) -> URL"]),
     ("isURL", network::is_url, &["(string) -> bool"]),
@@ -550,7 +457,7 @@ const KUBERNETES: [Row; 46] = [
     ("masked", network::masked, &["CIDR.() -> CIDR"]),
     ("quantity", versions::quantity, &["(string) -> quantity"]),
     ("isQuantity", versions::is_quantity, &["(string) -> bool"]),
-    ("sign", versions::sign, &["quantity.() -> int"]),
+    ("sign", versions::sign, &["(quantity) -> int"]),
     ("isInteger", versions::is_integer, &["quantity.() -> bool"]),
     ("asInteger", versions::as_integer, &["quantity.() -> int"]),
     (
@@ -657,6 +564,24 @@ const KUBERNETES: [Row; 46] = [
     ("format.byte", versions::byte, &["() -> format"]),
     ("format.date", versions::date, &["() -> format"]),
     ("format.datetime", versions::datetime, &["() -> format"]),
+];
+
+/// Functions of values that admission policies have and rules of schemas do not.
+pub(crate) const AUTHORIZATION: [&str; 14] = [
+    "path",
+    "group",
+    "serviceAccount",
+    "resource",
+    "subresource",
+    "namespace",
+    "name",
+    "check",
+    "allowed",
+    "reason",
+    "errored",
+    "error",
+    "fieldSelector",
+    "labelSelector",
 ];
 
 static FUNCTIONS: LazyLock<HashMap<&'static str, Function>> = LazyLock::new(|| {

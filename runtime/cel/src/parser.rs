@@ -47,13 +47,18 @@ pub(crate) fn parse(source: &str) -> Result<(Expr, u32), Issue> {
         at: 0,
         next_id: 0,
         level: 0,
+        is_index: false,
     };
     let expr = parser.expression()?;
     match parser.peek() {
         Token::End => Ok((expr, parser.next_id)),
-        _ => Err(parser.unexpected("<EOF>")),
+        _ => Err(parser.extraneous()),
     }
 }
+
+/// The words that an expression may begin with, in messages.
+const WORDS: &str =
+    "'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER";
 
 struct Parser<'s> {
     source: &'s str,
@@ -62,6 +67,8 @@ struct Parser<'s> {
     next_id: u32,
     /// Open calls of [`Parser::binary`].
     level: u16,
+    /// Whether the last bracket that was opened is that of an index, not of a list.
+    is_index: bool,
 }
 
 /// The operator of a symbol, with its precedence.
@@ -109,17 +116,118 @@ impl Parser<'_> {
         if self.take(symbol) {
             Ok(())
         } else {
-            Err(self.unexpected(&format!("'{symbol}'")))
+            Err(self.missing(symbol))
         }
     }
 
-    fn unexpected(&self, expected: &str) -> Issue {
+    /// Skips the end of a list or a map, where a comma could be too.
+    fn close(&mut self, symbol: &str) -> Result<(), Issue> {
+        if self.take(symbol) {
+            return Ok(());
+        }
+        let is_next = matches!(self.tokens.get(self.at + 1), Some((Token::Symbol(next), _)) if *next == symbol);
+        let word = if is_next { "extraneous" } else { "mismatched" };
+        let found = self.shown();
+        let text = format!("Syntax error: {word} input '{found}' expecting {{'{symbol}', ','}}");
+        Err(Issue::new(self.position() as usize, text))
+    }
+
+    /// The issue of a symbol that is not there: what stands in its place is one too many, or could follow it, or is wrong.
+    fn missing(&self, symbol: &str) -> Issue {
         let position = self.position() as usize;
-        let found = self.peek().shown(self.source, position);
+        let found = self.shown();
+        let follows = match self.peek() {
+            Token::End => symbol != ":",
+            Token::Symbol(found) => {
+                operator(found).is_some() || matches!(*found, "?" | "&&" | "||")
+            }
+            _ => symbol == ":",
+        };
+        let is_next = matches!(self.tokens.get(self.at + 1), Some((Token::Symbol(next), _)) if *next == symbol);
+        let text = if is_next && !follows {
+            format!("extraneous input '{found}' expecting '{symbol}'")
+        } else if follows {
+            format!("missing '{symbol}' at '{found}'")
+        } else {
+            format!("mismatched input '{found}' expecting '{symbol}'")
+        };
+        Issue::new(position, format!("Syntax error: {text}"))
+    }
+
+    /// The next token as the source has it.
+    fn shown(&self) -> &str {
+        let position = self.position() as usize;
+        match self.tokens.get(self.at + 1) {
+            Some((_, end)) => {
+                let rest = self.source.get(position..*end as usize);
+                let length = self.peek().len();
+                let rest = rest.unwrap_or_default();
+                length
+                    .and_then(|length| rest.get(..length))
+                    .unwrap_or(rest.trim_end())
+            }
+            None => "<EOF>",
+        }
+    }
+
+    /// The issue of a token that no expression begins with.
+    fn no_expression(&self) -> Issue {
+        let before = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
+        let starts = match before {
+            Some((Token::Symbol("["), _)) if self.is_index => "'[', '{', '(', '.', '-', '!', '?'",
+            Some((Token::Symbol("["), _)) => "'[', ']', '{', '(', '.', ',', '-', '!', '?'",
+            Some((Token::Symbol("{"), _)) => "'[', '{', '}', '(', '.', ',', '-', '!', '?'",
+            _ => "'[', '{', '(', '.', '-', '!'",
+        };
+        let can_start = |token: &Token| match token {
+            Token::End => false,
+            Token::Symbol(found) => matches!(*found, "[" | "{" | "(" | "." | "-" | "!"),
+            _ => true,
+        };
+        let next = self.tokens.get(self.at + 1);
+        let word = if next.is_some_and(|(token, _)| can_start(token)) {
+            "extraneous"
+        } else {
+            "mismatched"
+        };
+        let found = self.shown();
+        let text = format!("Syntax error: {word} input '{found}' expecting {{{starts}, {WORDS}}}");
+        Issue::new(self.position() as usize, text)
+    }
+
+    /// The issue of a dot without a name after it.
+    fn no_field(&self, dot: u32, is_optional: bool) -> Issue {
+        let shown = match self.peek() {
+            _ if is_optional => return self.unexpected("{IDENTIFIER, ESC_IDENTIFIER}"),
+            Token::End => "",
+            Token::Symbol(_) => self.shown(),
+            _ => return self.unexpected("IDENTIFIER"),
+        };
+        let position = self.position() as usize;
+        let between = self.source.get(dot as usize..position).unwrap_or(".");
+        let text = format!("Syntax error: no viable alternative at input '{between}{shown}'");
+        Issue::new(position, text)
+    }
+
+    fn unexpected(&self, expected: &str) -> Issue {
+        let found = self.shown();
         Issue::new(
-            position,
+            self.position() as usize,
             format!("Syntax error: mismatched input '{found}' expecting {expected}"),
         )
+    }
+
+    /// The issue of what follows a whole expression: one more token, or several.
+    fn extraneous(&self) -> Issue {
+        let is_last = matches!(self.tokens.get(self.at + 1), Some((Token::End, _)));
+        if !is_last {
+            return self.unexpected("<EOF>");
+        }
+        let text = format!(
+            "Syntax error: extraneous input '{}' expecting <EOF>",
+            self.shown()
+        );
+        Issue::new(self.position() as usize, text)
     }
 
     fn deep(&self, position: u32) -> Issue {
@@ -264,14 +372,14 @@ impl Parser<'_> {
             let position = self.position();
             if self.take(".") {
                 let is_optional = self.take("?");
-                let position = self.position();
                 let Token::Identifier(name) = self.peek().clone() else {
-                    return Err(self.unexpected("IDENTIFIER"));
+                    return Err(self.no_field(position, is_optional));
                 };
                 self.at += 1;
+                let bracket = self.position();
                 if !is_optional && self.take("(") {
                     let args = self.arguments(")")?;
-                    expr = self.member_call(position, expr, &name, args)?;
+                    expr = self.member_call(bracket, expr, &name, args)?;
                     continue;
                 }
                 let below = expr.depth;
@@ -282,6 +390,7 @@ impl Parser<'_> {
                 };
                 expr = self.node(position, below, kind)?;
             } else if self.take("[") {
+                self.is_index = true;
                 let is_optional = self.take("?");
                 let index = self.expression()?;
                 self.expect("]")?;
@@ -320,6 +429,7 @@ impl Parser<'_> {
             return Ok(inner);
         }
         if self.take("[") {
+            self.is_index = false;
             return self.list(position);
         }
         if self.take("{") {
@@ -330,10 +440,7 @@ impl Parser<'_> {
             Token::Literal(literal) if !has_dot => {
                 self.at += 1;
                 if literal == Literal::Int(i64::MIN) {
-                    return Err(Issue::new(
-                        position as usize,
-                        "Syntax error: invalid int literal",
-                    ));
+                    return Err(Issue::new(position as usize, "invalid int literal"));
                 }
                 self.node(position, 0, Kind::Literal(literal))
             }
@@ -341,21 +448,22 @@ impl Parser<'_> {
                 if RESERVED.contains(&name.as_str()) {
                     return Err(Issue::new(
                         position as usize,
-                        format!("Syntax error: reserved identifier: {name}"),
+                        format!("reserved identifier: {name}"),
                     ));
                 }
                 self.at += 1;
+                let next = self.position();
                 if self.take("(") {
                     let args = self.arguments(")")?;
-                    return self.global_call(position, &name, args);
+                    return self.global_call(next, &name, args);
                 }
                 if self.is("{") {
                     let text = format!("undeclared reference to '{name}' (in container '')");
-                    return Err(Issue::new(position as usize, text));
+                    return Err(Issue::new(next as usize, text));
                 }
                 self.node(position, 0, Kind::Identifier(name.into()))
             }
-            _ => Err(self.unexpected("{'[', '{', '(', '.', '-', '!', literal, IDENTIFIER}")),
+            _ => Err(self.no_expression()),
         }
     }
 
@@ -368,7 +476,7 @@ impl Parser<'_> {
             below = below.max(item.depth);
             items.push((item, is_optional));
             if !self.take(",") {
-                self.expect("]")?;
+                self.close("]")?;
                 break;
             }
         }
@@ -390,7 +498,7 @@ impl Parser<'_> {
                 is_optional,
             });
             if !self.take(",") {
-                self.expect("}")?;
+                self.close("}")?;
                 break;
             }
         }
@@ -404,7 +512,13 @@ impl Parser<'_> {
         mut args: Vec<Expr>,
     ) -> Result<Expr, Issue> {
         if name == "has" && args.len() == 1 {
-            let Some(Expr { kind, depth, .. }) = args.pop() else {
+            let Some(Expr {
+                kind,
+                depth,
+                position: at,
+                ..
+            }) = args.pop()
+            else {
                 return Err(self.deep(position));
             };
             let Kind::Select {
@@ -413,10 +527,7 @@ impl Parser<'_> {
                 is_optional: false,
             } = kind
             else {
-                return Err(Issue::new(
-                    position as usize,
-                    "invalid argument to has() macro",
-                ));
+                return Err(Issue::new(at as usize, "invalid argument to has() macro"));
             };
             return self.node(position, depth - 1, Kind::Has { operand, field });
         }
@@ -452,7 +563,9 @@ impl Parser<'_> {
         let fold = match (name, args.len()) {
             ("all", 2 | 3) => Some((FoldOp::All, args.len() - 1, false)),
             ("exists", 2 | 3) => Some((FoldOp::Exists, args.len() - 1, false)),
-            ("exists_one" | "existsOne", 2 | 3) => Some((FoldOp::ExistsOne, args.len() - 1, false)),
+            ("exists_one", 2 | 3) | ("existsOne", 3) => {
+                Some((FoldOp::ExistsOne, args.len() - 1, false))
+            }
             ("filter", 2) => Some((FoldOp::Filter, 1, false)),
             ("map", 2) => Some((FoldOp::Map, 1, false)),
             ("map", 3) => Some((FoldOp::Map, 1, true)),

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::OnceLock;
 
+use apiloom_meta::schema::go_pattern_problem;
 use regex::Regex;
 
 use crate::ast::{Expr, Kind, Literal};
@@ -32,9 +33,15 @@ impl Deref for Pattern<'_> {
     }
 }
 
-/// Whether the syntax of a pattern is right.
-pub(crate) fn is_valid(pattern: &str) -> bool {
-    regex_syntax::Parser::new().parse(pattern).is_ok()
+/// Checks the syntax of a pattern.
+///
+/// # Errors
+/// The text of the parser of Go's package `regexp`.
+pub(crate) fn check(pattern: &str) -> Result<(), String> {
+    match go_pattern_problem(pattern) {
+        Some(text) => Err(format!("error parsing regexp: {text}")),
+        None => Ok(()),
+    }
 }
 
 /// The literal patterns of an expression. `kept` is the number of those of the schema so far.

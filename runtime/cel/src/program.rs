@@ -2,16 +2,46 @@
 
 use std::sync::Arc;
 
-use crate::ast::Expr;
+use crate::ast::{Expr, Kind, Literal};
 use crate::check::check;
 use crate::estimate::{Cost, estimate};
 use crate::issue::{self, Issue};
 use crate::parser::parse;
 use crate::patterns::{self, Patterns};
-use crate::run::{Outcome, Run};
+use crate::run::{Outcome, Run, Stop};
 use crate::schema::Decl;
 use crate::types::Type;
 use crate::value::Value;
+use crate::walk::for_each;
+
+/// The conversions, which are done once and for all if their argument is a literal.
+const CONVERSIONS: [&str; 8] = [
+    "bool",
+    "bytes",
+    "double",
+    "duration",
+    "int",
+    "string",
+    "timestamp",
+    "uint",
+];
+
+/// Why an expression has no program.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// Problems of syntax and types, one line or more each.
+    Compilation(String),
+    /// A part that is evaluated at once has no value.
+    Instantiation(String),
+}
+
+impl From<Refusal> for String {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Compilation(text) | Refusal::Instantiation(text) => text,
+        }
+    }
+}
 
 /// A compiled expression.
 #[derive(Debug)]
@@ -28,16 +58,17 @@ impl Program {
     /// Compiles an expression about a value. `kept` counts the patterns of the schema.
     ///
     /// # Errors
-    /// The problems of syntax and types, one line or more each.
+    /// [`Refusal`].
     pub(crate) fn compile(
         source: &str,
         this: &Arc<Decl>,
         has_optional_old: bool,
         kept: &mut usize,
-    ) -> Result<Self, String> {
-        let fail = |issues: &[Issue]| issue::shown(issues, source);
+    ) -> Result<Self, Refusal> {
+        let fail = |issues: &[Issue]| Refusal::Compilation(issue::shown(issues, source));
         let (expr, nodes) = parse(source).map_err(|issue| fail(&[issue]))?;
         let checked = check(expr, nodes, this, has_optional_old).map_err(|all| fail(&all))?;
+        check_constants(&checked.expr).map_err(Refusal::Instantiation)?;
         let cost = estimate(&checked, this);
         let output = checked.output().clone();
         let patterns = patterns::literals(&checked.expr, kept);
@@ -71,4 +102,26 @@ impl Program {
         let found = run.value(&self.expr);
         (found, run.cost())
     }
+}
+
+/// Evaluates the conversions of literals, and looks at the patterns of searches.
+fn check_constants(expr: &Expr) -> Result<(), String> {
+    let patterns = Patterns::new();
+    let mut found = Ok(());
+    for_each(expr, &mut |part| {
+        let Kind::Call(call) = &part.kind else { return };
+        let literal = match call.args.first().map(|arg| &arg.kind) {
+            Some(Kind::Literal(literal)) if found.is_ok() => literal,
+            _ => return,
+        };
+        if CONVERSIONS.contains(&&*call.name) && call.target.is_none() {
+            let mut run = Run::new(Value::Null, None, &patterns, u64::MAX);
+            if let Err(Stop::Error(text)) = run.value(part) {
+                found = Err(text.into_owned());
+            }
+        } else if let ("find" | "findAll", Literal::Text(text)) = (&*call.name, literal) {
+            found = patterns::check(text);
+        }
+    });
+    found
 }

@@ -69,6 +69,16 @@ pub(crate) struct Fields {
     pub(crate) by_name: HashMap<String, Arc<Decl>>,
 }
 
+impl Fields {
+    /// The name in documents, and the type, of a field as a rule names it: escaped, or a reserved word as it is.
+    pub(crate) fn named(&self, name: &str) -> Option<&(String, Arc<Decl>)> {
+        let escaped = || KEYWORDS.contains(&name).then(|| format!("__{name}__"));
+        self.by_rule_name
+            .get(name)
+            .or_else(|| self.by_rule_name.get(&escaped()?))
+    }
+}
+
 /// The type of a value of a schema.
 #[derive(Debug)]
 pub(crate) struct Decl {

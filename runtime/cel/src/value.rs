@@ -221,7 +221,7 @@ impl<'a> Map<'a> {
                 let Shape::Object(known) = &decl.shape else {
                     return None;
                 };
-                let (name, decl) = known.by_rule_name.get(name)?;
+                let (name, decl) = known.named(name)?;
                 let value = fields.get(name).filter(|value| !value.is_null())?;
                 Some(Value::of(value, decl))
             }

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use serde_json::Value as Json;
 
@@ -283,17 +284,35 @@ fn extreme<'a>(
     best.ok_or_else(|| Stop::error(empty))
 }
 
-/// Whether a list, or a single value, has a value.
-pub(crate) fn includes<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    let (target, wanted) = (arg(args, 0)?, arg(args, 1)?);
-    match target {
-        Value::List(list) => {
-            traverse(run, target)?;
-            Ok(Value::Bool(has_item(run, list, wanted)?))
-        }
-        Value::Null => Ok(Value::Bool(false)),
-        other => Ok(Value::Bool(run.equal(other, wanted)?)),
+pub(crate) fn first<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(1)?;
+    item_or_none(&run::list(arg(args, 0)?)?, Some(0))
+}
+
+pub(crate) fn last<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(1)?;
+    let list = run::list(arg(args, 0)?)?;
+    item_or_none(&list, list.len().checked_sub(1))
+}
+
+fn item_or_none<'a>(list: &List<'a>, index: Option<u64>) -> Outcome<'a> {
+    match index.and_then(|index| list.get(index)) {
+        Some(item) => Ok(Value::some(item?)),
+        None => Ok(Value::Optional(None)),
     }
+}
+
+/// The values of a list of optionals that have one.
+pub(crate) fn unwrap<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let mut found = Vec::new();
+    for item in items(run, arg(args, 0)?)? {
+        match item {
+            Value::Optional(Some(value)) => found.push(Rc::unwrap_or_clone(value)),
+            Value::Optional(None) => {}
+            _ => return Err(Stop::overload()),
+        }
+    }
+    Ok(Value::list(found))
 }
 
 pub(crate) fn slice<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
@@ -354,17 +373,9 @@ fn flatten_into<'a>(
 pub(crate) fn reverse<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     let target = arg(args, 0)?;
     run.charge(1 + target.size())?;
-    match target {
-        Value::Text(text) => {
-            let reversed: String = text.as_str().chars().rev().collect();
-            Ok(Value::text(reversed))
-        }
-        list => {
-            let mut all = items(run, list)?;
-            all.reverse();
-            Ok(Value::list(all))
-        }
-    }
+    let mut all = items(run, target)?;
+    all.reverse();
+    Ok(Value::list(all))
 }
 
 pub(crate) fn sort<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {

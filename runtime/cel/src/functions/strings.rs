@@ -1,8 +1,6 @@
-//! Strings, patterns and base64.
+//! Strings and patterns.
 
 use apiloom_meta::schema::with_ascii_classes;
-use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use regex::{Regex, RegexBuilder};
 
 use super::{arg, int, text};
@@ -272,24 +270,4 @@ pub(crate) fn format<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     let list = run::list(arg(args, 1)?)?;
     let found = super::text_format::format(run, text(arg(args, 0)?)?, &list)?;
     Ok(Value::text(found))
-}
-
-pub(crate) fn base64_encode<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    let Value::Bytes(bytes) = arg(args, 0)? else {
-        return Err(Stop::overload());
-    };
-    run.charge(1 + tenth(bytes.len() as u64))?;
-    Ok(Value::text(STANDARD.encode(bytes)))
-}
-
-pub(crate) fn base64_decode<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    let encoded = text(arg(args, 0)?)?;
-    run.charge(1 + tenth(encoded.len() as u64))?;
-    let bytes = STANDARD
-        .decode(encoded)
-        .or_else(|_| STANDARD_NO_PAD.decode(encoded));
-    match bytes {
-        Ok(bytes) => Ok(Value::Bytes(bytes.into())),
-        Err(_) => Err(Stop::error("illegal base64 data")),
-    }
 }

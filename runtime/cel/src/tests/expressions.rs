@@ -66,7 +66,7 @@ fn macros() {
     check_true(&[
         "[1, 2].all(x, x > 0) && [].all(x, false)",
         "[1, 2].exists(x, x == 2) && ![].exists(x, true)",
-        "[1, 2, 2].exists_one(x, x == 1) && ![1, 1].existsOne(x, x == 1)",
+        "[1, 2, 2].exists_one(x, x == 1) && ![1, 1].existsOne(i, x, x == 1)",
         "[1, 2].map(x, x * 2) == [2, 4]",
         "[1, 2, 3].map(x, x > 1, x * 2) == [4, 6]",
         "[1, 2, 3].filter(x, x != 2) == [1, 3]",

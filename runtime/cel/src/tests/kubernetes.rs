@@ -28,7 +28,6 @@ fn strings() {
         "'  \\ttrim\\n '.trim() == 'trim' && self.name.substring(2) == 'ün'",
         "['hello', 'mellow'].join() == 'hellomellow' && ['a', 'b'].join('-') == 'a-b' && [].join('/') == ''",
         "strings.quote('a\"b\\n') == '\"a\\\\\"b\\\\n\"'",
-        "'gums'.reverse() == 'smug'",
         "'%s is %d'.format(['x', 3]) == 'x is 3' && '%%'.format([]) == '%'",
         "'%.2f %e'.format([2.5, 1234.5]) == '2.50 1.234500e+03'",
         "'%x %X %o %b'.format([255, 255, 8, 5]) == 'ff FF 10 101' && '%x'.format(['ab']) == '6162'",
@@ -38,7 +37,6 @@ fn strings() {
         "'abc 123'.find('[0-9]+') == '123' && 'abc'.find('[0-9]+') == ''",
         "'1 22 333'.findAll('[0-9]+') == ['1', '22', '333'] && '1 22 333'.findAll('[0-9]+', 2) == ['1', '22']",
         r"!'٣'.matches(r'\d') && '3'.matches(r'^\d$') && !'ä'.matches(r'\w')",
-        "base64.encode(b'hello') == 'aGVsbG8=' && base64.decode('aGVsbG8') == b'hello'",
     ]);
     check_errors(&[
         ("'abc'.charAt(4) == ''", "index out of range: 4"),
@@ -50,7 +48,7 @@ fn strings() {
         ("'abc'.indexOf('a', 9) == 0", "index out of range: 9"),
         (
             "'%d'.format(['a']) == ''",
-            "decimal clause can only be used on numbers",
+            "decimal clause can only be used on integers",
         ),
         ("'%s'.format([]) == ''", "index 0 out of range"),
         ("'%q'.format([1]) == ''", "unrecognized formatting clause"),
@@ -66,7 +64,8 @@ fn lists_and_sets() {
         "[1, 3].sum() == 4 && [1.5, 2.0].sum() == 3.5 && [duration('1m'), duration('1s')].sum() == duration('61s')",
         "[1, 3].min() == 1 && ['a', 'b'].max() == 'b'",
         "[1, 2, 2, 3].indexOf(2) == 1 && [1, 2, 2, 3].lastIndexOf(2) == 2 && [1].indexOf(4) == -1",
-        "[1, 2].includes(2) && !'a'.includes('b') && 'a'.includes('a')",
+        "[1, 2].first().value() == 1 && [1, 2].last().value() == 2 && ![].first().hasValue() && ![].last().hasValue()",
+        "[optional.of(1), optional.none()].unwrapOpt() == [1] && optional.unwrap([optional.of('a')]) == ['a']",
         "[1, 2, 3, 4].slice(1, 3) == [2, 3] && [1].slice(1, 1) == []",
         "[[1], [2, 3]].flatten() == [1, 2, 3] && [dyn(1), [dyn(2), [dyn(3), [4]]]].flatten(2) == [dyn(1), 2, 3, [4]]",
         "[3, 1, 2].sort() == [1, 2, 3] && ['b', 'a'].sort() == ['a', 'b'] && [1, 2].reverse() == [2, 1]",
@@ -87,23 +86,6 @@ fn lists_and_sets() {
             "[[1]].sort() == []",
             "found no matching overload for 'sort' applied to 'list(list(int)).()'",
         ),
-    ]);
-}
-
-#[test]
-fn numbers() {
-    check_true(&[
-        "math.greatest(1, 2) == 2 && math.least(1, 2) == 1 && math.greatest([1, 5, 3]) == 5",
-        "math.greatest(1, 2.5, 2u) == 2.5 && math.least(3) == 3",
-        "math.ceil(1.2) == 2.0 && math.floor(-1.2) == -2.0 && math.round(-1.5) == -2.0 && math.trunc(-1.7) == -1.0",
-        "math.abs(-3) == 3 && math.sign(-2) == -1 && math.sign(0.0) == 0.0 && math.sqrt(81) == 9.0",
-        "math.isNaN(0.0 / 0.0) && math.isInf(1.0 / 0.0) && math.isFinite(1.0)",
-        "math.bitAnd(6, 3) == 2 && math.bitOr(6, 3) == 7 && math.bitXor(6, 3) == 5 && math.bitNot(0) == -1",
-        "math.bitShiftLeft(1, 3) == 8 && math.bitShiftRight(8u, 3) == 1u && math.bitShiftLeft(1, 200) == 0",
-    ]);
-    check_errors(&[
-        ("math.abs(-9223372036854775808) == 0", "integer overflow"),
-        ("math.bitShiftLeft(1, -1) == 0", "negative offset"),
     ]);
 }
 
@@ -146,7 +128,7 @@ fn quantities_versions_and_formats() {
         "quantity('50k').add('20k' == '' ? quantity('0') : quantity('20k')) == quantity('70k')",
         "quantity('50k').add(20) == quantity('50020') && quantity('50k').sub(50000) == quantity('0')",
         "quantity('2').isInteger() && !quantity('1m').isInteger() && quantity('2k').asInteger() == 2000",
-        "quantity('500m').asApproximateFloat() == 0.5 && quantity('-5').sign() == -1",
+        "quantity('500m').asApproximateFloat() == 0.5 && sign(quantity('-5')) == -1",
         "isSemver('1.2.3') && !isSemver('1.2') && !isSemver('v1.2.3') && isSemver('v1.2', true) && !isSemver('01.2.3')",
         "semver('1.2.3').major() == 1 && semver('1.2.3').minor() == 2 && semver('1.2.3').patch() == 3",
         "semver('1.2.3').isLessThan(semver('1.10.0')) && semver('1.0.0-rc.1').isLessThan(semver('1.0.0'))",

@@ -6,6 +6,7 @@
 )]
 
 mod checks;
+mod compile_errors;
 mod expressions;
 mod hostile;
 mod kubernetes;

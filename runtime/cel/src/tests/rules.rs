@@ -300,7 +300,7 @@ fn rules_that_are_refused() {
         );
     }
     let found = declared(json!({"rule": "self.bogus"}));
-    assert!(found[0].ends_with("compilation failed: ERROR: <input>:1:6: undefined field 'bogus'\n | self.bogus\n | .....^"), "{found:?}");
+    assert!(found[0].ends_with("compilation failed: ERROR: <input>:1:5: undefined field 'bogus'\n | self.bogus\n | ....^"), "{found:?}");
 }
 
 #[test]

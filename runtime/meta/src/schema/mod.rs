@@ -21,6 +21,8 @@ mod equality;
 mod fit;
 pub(crate) mod format;
 #[cfg(feature = "schema")]
+mod go_pattern;
+#[cfg(feature = "schema")]
 mod junctors;
 #[cfg(feature = "schema")]
 mod known_formats;
@@ -63,6 +65,8 @@ use crate::query::{JsonQuery, QueryStep};
 
 pub use self::default::DefaultsTooLarge;
 pub use self::difference::merge_difference;
+#[cfg(feature = "schema")]
+pub use self::go_pattern::go_pattern_problem;
 pub use self::openapi::Metadata;
 #[cfg(feature = "schema")]
 pub use self::pattern::with_ascii_classes;

@@ -1,7 +1,6 @@
 //! The form of a structural schema: types everywhere, and alternatives that only validate what is described outside of
 //! them.
 
-use regex_syntax::Parser;
 use serde_json::Value;
 
 use super::reading::{
@@ -9,6 +8,7 @@ use super::reading::{
     VALIDATIONS, branches, has, is_either, is_true, members, part, text, values_of_map,
 };
 use crate::field::{FieldError, FieldPath};
+use crate::schema::go_pattern::go_pattern_problem;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Level {
@@ -170,15 +170,10 @@ impl Check {
             self.judging(not, false, &path.child("not"));
         }
         if let Some(pattern) = text(schema, "pattern")
-            && let Err(error) = Parser::new().parse(pattern)
+            && let Some(reason) = go_pattern_problem(pattern)
         {
-            let reason = match error {
-                regex_syntax::Error::Parse(error) => error.kind().to_string(),
-                regex_syntax::Error::Translate(error) => error.kind().to_string(),
-                _ => "it cannot be parsed".to_owned(),
-            };
             let detail = format!(
-                "must be a valid regular expression, but isn't: error parsing regexp: {reason}: `{pattern}`"
+                "must be a valid regular expression, but isn't: error parsing regexp: {reason}"
             );
             self.invalid(&path.child("pattern"), &pattern.into(), &detail);
         }
