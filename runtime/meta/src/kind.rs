@@ -42,7 +42,7 @@ pub use conversion::{
 };
 pub use custom::CustomKind;
 #[cfg(feature = "schema")]
-pub use custom::custom_definitions;
+pub use custom::{StoredDefinition, custom_definitions};
 pub use deletion::{DeletionRule, Dependents, ObjectDeletion};
 pub use name_format::NameFormat;
 pub use place::Place;

@@ -2,11 +2,15 @@
 
 #[cfg(feature = "schema")]
 mod definitions;
+#[cfg(feature = "schema")]
+mod stored_definition;
 
 use smol_str::SmolStr;
 
 #[cfg(feature = "schema")]
 pub use self::definitions::custom_definitions;
+#[cfg(feature = "schema")]
+pub use self::stored_definition::StoredDefinition;
 
 /// What only a kind from a document has. It is served as a custom resource of kube-apiserver: the versions may differ in
 /// their subresources, requests must name the kind of their objects, and discovery has another order of verbs.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+#[cfg(feature = "schema")]
+use crate::schema::StoredSchema;
 use crate::schema::{Schema, SchemaErrors};
 
 /// Makes the schema of a type.
@@ -28,10 +30,14 @@ pub enum SchemaSource {
     LazyType(SchemaFn),
     /// A document, read at run time. It is checked against the definition when the kind is registered.
     Document(Arc<Schema>),
+    /// The JSON of a custom resource's schema in a stored definition. It was checked when the definition was written, and is made
+    /// when it is first needed.
+    #[cfg(feature = "schema")]
+    Stored(Arc<StoredSchema>),
 }
 
 impl SchemaSource {
-    /// The schema; that of a type is made by every call.
+    /// The schema; that of a type or of a stored definition is made by every call.
     ///
     /// # Errors
     /// The fields without a structural schema.
@@ -39,6 +45,18 @@ impl SchemaSource {
         match self {
             Self::Type(make) | Self::LazyType(make) => make().map(Arc::new),
             Self::Document(schema) => Ok(Arc::clone(schema)),
+            #[cfg(feature = "schema")]
+            Self::Stored(stored) => stored.schema().map(Arc::new),
+        }
+    }
+
+    /// Whether the schema is made when it is first needed, not when the kind is registered.
+    pub fn is_lazy(&self) -> bool {
+        match self {
+            Self::LazyType(_) => true,
+            #[cfg(feature = "schema")]
+            Self::Stored(_) => true,
+            Self::Type(_) | Self::Document(_) => false,
         }
     }
 
@@ -58,6 +76,8 @@ impl fmt::Debug for SchemaSource {
             Self::Type(_) => "Type",
             Self::LazyType(_) => "LazyType",
             Self::Document(_) => "Document",
+            #[cfg(feature = "schema")]
+            Self::Stored(_) => "Stored",
         })
     }
 }

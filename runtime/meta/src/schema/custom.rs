@@ -13,6 +13,7 @@ mod metadata;
 mod numbers;
 mod outcome;
 mod publish;
+mod stored;
 mod validate;
 
 use bytes::Bytes;
@@ -20,6 +21,7 @@ use serde_json::Value;
 
 pub(super) use self::defaults::{default_errors, has_unknown_fields, metadata_errors};
 pub(super) use self::publish::{v2, v3};
+pub use self::stored::StoredSchema;
 pub(super) use self::validate::{validate, validate_field};
 
 use super::constructors::{has_embedded, has_singles};

@@ -63,6 +63,8 @@ use crate::field::FieldError;
 use crate::path::JsonPath;
 use crate::query::{JsonQuery, QueryStep};
 
+#[cfg(feature = "schema")]
+pub use self::custom::StoredSchema;
 pub use self::default::DefaultsTooLarge;
 pub use self::difference::merge_difference;
 #[cfg(feature = "schema")]

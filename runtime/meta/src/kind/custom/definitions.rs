@@ -14,7 +14,7 @@ use crate::kind::{
 };
 use crate::path::JsonPath;
 use crate::query::JsonQuery;
-use crate::schema::Schema;
+use crate::schema::{Schema, StoredSchema};
 
 /// The versions of the kind that a CustomResourceDefinition (`apiextensions.k8s.io/v1`) describes, with its names, scope,
 /// subresources, columns, selectable fields and schemas, in the order of the document.
@@ -42,6 +42,15 @@ use crate::schema::Schema;
 /// One line for each part that is missing, has the wrong type or has no structural schema.
 pub fn custom_definitions(
     document: &Value,
+    converter: Option<Arc<dyn Converter>>,
+) -> Result<Vec<ResourceDef>, Vec<String>> {
+    definitions(document, None, converter)
+}
+
+/// As [`custom_definitions`]; `schemas` has those of a document without them.
+pub(super) fn definitions(
+    document: &Value,
+    schemas: Option<&[Option<Arc<StoredSchema>>]>,
     converter: Option<Arc<dyn Converter>>,
 ) -> Result<Vec<ResourceDef>, Vec<String>> {
     let mut reader = Reader::default();
@@ -76,7 +85,15 @@ pub fn custom_definitions(
     let defs = versions
         .iter()
         .enumerate()
-        .map(|(at, version)| reader.version(&kind, version, &format!("spec.versions[{at}]")))
+        .map(|(at, version)| {
+            let path = format!("spec.versions[{at}]");
+            let mut def = reader.version(&kind, version, &path);
+            def.schema = match schemas {
+                Some(schemas) => reader.stored(schemas.get(at), &path),
+                None => reader.schema(&version["schema"]["openAPIV3Schema"], &path),
+            };
+            def
+        })
         .collect();
     if reader.problems.is_empty() {
         Ok(defs)
@@ -205,7 +222,7 @@ impl Reader {
             description: SmolStr::new(schema["description"].as_str().unwrap_or_default()),
             place: None,
             protobuf: None,
-            schema: self.schema(schema, path),
+            schema: SchemaSource::Document(Arc::new(Schema::unusable())),
             custom: Some(CustomKind {
                 deprecation_warning: deprecation_warning(kind, version, &name),
                 uid: SmolStr::default(),
@@ -215,13 +232,25 @@ impl Reader {
         }
     }
 
+    /// Reports that a version has no schema.
+    fn no_schema(&mut self, path: &str) -> SchemaSource {
+        self.problem(
+            &format!("{path}.schema.openAPIV3Schema"),
+            "schemas are required",
+        );
+        SchemaSource::Document(Arc::new(Schema::unusable()))
+    }
+
+    fn stored(&mut self, schema: Option<&Option<Arc<StoredSchema>>>, path: &str) -> SchemaSource {
+        match schema {
+            Some(Some(schema)) => SchemaSource::Stored(Arc::clone(schema)),
+            Some(None) | None => self.no_schema(path),
+        }
+    }
+
     fn schema(&mut self, schema: &Value, path: &str) -> SchemaSource {
         if !schema.is_object() {
-            self.problem(
-                &format!("{path}.schema.openAPIV3Schema"),
-                "schemas are required",
-            );
-            return SchemaSource::Document(Arc::new(Schema::unusable()));
+            return self.no_schema(path);
         }
         let schema = Schema::of_custom_resource(schema).unwrap_or_else(|errors| {
             let lines = errors.0.iter();

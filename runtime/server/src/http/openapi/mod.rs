@@ -74,7 +74,7 @@ impl KindSource {
         Self {
             def: def.clone(),
             is_own: false,
-            schema: Box::new(move |metadata| schema.get().to_openapi(metadata)),
+            schema: Box::new(move |metadata| schema.to_openapi(metadata)),
             in_crd: Box::new(move || in_crd.get().to_crd()),
             deprecation_warning: warning.map(str::to_owned),
         }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use apiloom_meta::GroupResource;
-use apiloom_meta::kind::{ResourceDef, SmolStr};
+use apiloom_meta::kind::{ResourceDef, SchemaSource, SmolStr};
+use apiloom_meta::schema::StoredSchema;
 
 use super::change::CatalogChange;
 use super::resources::Registry;
@@ -26,6 +27,19 @@ impl Catalog {
     pub(crate) fn document_state(&self, resource: &GroupResource) -> Option<&SmolStr> {
         let def = self.kinds.get(resource)?.kind.stored_def();
         Some(&def.custom.as_ref()?.state)
+    }
+
+    /// The schemas of a resource that is served from a stored definition, with the names of their versions.
+    pub(crate) fn stored_schemas(
+        &self,
+        resource: &GroupResource,
+    ) -> impl Iterator<Item = (&str, &Arc<StoredSchema>)> {
+        let kinds = self.kinds.get(resource).into_iter();
+        let versions = kinds.flat_map(|of| &of.kind.versions);
+        versions.filter_map(|version| match &version.def.schema {
+            SchemaSource::Stored(schema) => Some((version.def.version.as_str(), schema)),
+            _ => None,
+        })
     }
 
     /// The resources that are served from documents of clients.

@@ -406,8 +406,12 @@ impl Kinds<'_> {
         let strategy = VersionCode::take(&mut self.strategies, &id, &def.version);
         let handler = self.handler(&id, &def);
         let version = KindVersion::new(index, def, strategy, handler);
-        let is_lazy = matches!(version.def.schema, SchemaSource::LazyType(_));
-        if is_lazy && !self.checks_lazy_types {
+        let is_checked = match version.def.schema {
+            SchemaSource::LazyType(_) => self.checks_lazy_types,
+            SchemaSource::Stored(_) => false,
+            SchemaSource::Type(_) | SchemaSource::Document(_) => true,
+        };
+        if !is_checked {
             return Some(version);
         }
         self.check_bodies(&version.def);

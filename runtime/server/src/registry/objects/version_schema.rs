@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use apiloom_cel::Rules;
 use apiloom_meta::kind::{ResourceDef, SchemaSource};
-use apiloom_meta::schema::Schema;
+use apiloom_meta::schema::{Metadata, Schema};
 use apiloom_meta::validation::embedded_errors;
 use apiloom_meta::{ApiError, FieldError, FieldPath};
 use serde_json::Value;
@@ -51,7 +51,7 @@ impl VersionSchema {
                 },
             };
             // For kinds of other sources, registration reports the problems.
-            if matches!(def.schema, SchemaSource::LazyType(_)) {
+            if def.schema.is_lazy() {
                 for problem in &checked.problems {
                     tracing::error!("unable to serve requests for a kind: {problem}");
                 }
@@ -103,6 +103,14 @@ impl VersionSchema {
         errors
     }
 
+    /// The schema as OpenAPI v3. For that alone, the schema of a stored definition is not made.
+    pub(crate) fn to_openapi(&self, metadata: &Metadata<'_>) -> Value {
+        match (&self.def.schema, self.checked.get()) {
+            (SchemaSource::Stored(stored), None) => stored.to_openapi(metadata),
+            _ => self.get().to_openapi(metadata),
+        }
+    }
+
     /// Why the version cannot be served, one line each; empty if it can.
     pub(crate) fn problems(&self) -> &[String] {
         &self.checked().problems
@@ -139,7 +147,10 @@ fn checked(def: &ResourceDef, schema: Arc<Schema>) -> CheckedSchema {
     let mut problems = unfit_fields(def, &schema);
     let rules = OnceLock::new();
     // A document's rules were checked with its definition; one that is refused since then refuses objects, no more.
-    if !matches!(def.schema, SchemaSource::Document(_)) {
+    if matches!(
+        def.schema,
+        SchemaSource::Type(_) | SchemaSource::LazyType(_)
+    ) {
         let (compiled, errors) = compile(&schema);
         let lines = errors.iter().map(|error| kind_problem(def, error));
         problems.extend(lines);

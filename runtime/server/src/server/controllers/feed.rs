@@ -170,7 +170,9 @@ async fn follow_once(
         ..ListOptions::default()
     };
     let ctx = RequestContext::default();
-    let mut events = match endpoint.reads().watch(&ctx, None, &options).await {
+    // The future is large, and there is one of these tasks for each kind.
+    let watch = Box::pin(endpoint.reads().watch(&ctx, None, &options));
+    let mut events = match watch.await {
         Ok(events) => events,
         Err(error) => return Some(error.message),
     };
@@ -196,15 +198,16 @@ async fn follow_once(
             Err(error) => return Some(error.message),
         };
         reporter.counts.set_updated();
-        let Some(observed) = observe(endpoint, &event.object) else {
-            if event.kind == WatchEventKind::Bookmark
-                && let Some(listed) = listed.take()
-            {
+        if event.kind == WatchEventKind::Bookmark {
+            if let Some(listed) = listed.take() {
                 sink.complete(&def.group, &def.kind, &listed);
                 reporter.counts.count_list(listed.len());
                 reporter.set_reached(events.delivered());
                 reporter.set_complete(true);
             }
+            continue;
+        }
+        let Some(observed) = observe(endpoint, &event.object) else {
             continue;
         };
         match event.kind {
@@ -229,7 +232,7 @@ async fn follow_once(
     }
 }
 
-/// What the graph needs of an object; `None` for an object without a uid, such as a bookmark.
+/// What the graph needs of an object; `None` for an object without a uid.
 fn observe(endpoint: &Endpoint, document: &Document) -> Option<Observed> {
     static FIELDS: LazyLock<Finder> = LazyLock::new(|| {
         let fields = [
@@ -242,7 +245,11 @@ fn observe(endpoint: &Endpoint, document: &Document) -> Option<Observed> {
         ];
         Finder::new(fields.map(|field| JsonPath::new([field])))
     });
-    let json = document.json(endpoint.schema());
+    // The schema is made when it is first needed, and encoded objects need none.
+    let json = match document {
+        Document::Encoded(encoded) => encoded.json(),
+        Document::Converted(_) | Document::Decoded(_) => document.json(endpoint.schema()),
+    };
     let found = FIELDS.find(json.metadata());
     let [uid, name, namespace, deletion, finalizers, owners] = found.try_into().ok()?;
     let text = |json: Option<&[u8]>| -> String {

@@ -1,7 +1,7 @@
 //! What the controller keeps of a definition: not its schemas, which are large.
 
 use apiloom_apis::apiextensions::v1::{CustomResourceDefinition, CustomResourceDefinitionNames};
-use apiloom_meta::kind::SmolStr;
+use apiloom_meta::kind::{SmolStr, StoredDefinition};
 use apiloom_meta::{GroupResource, Time};
 use serde_json::Value;
 
@@ -27,6 +27,8 @@ pub(super) struct Known {
     /// Whether the condition NamesAccepted is true.
     pub(super) has_all_names: bool,
     pub(super) is_established: bool,
+    /// Whether a server could not serve its schemas.
+    pub(super) is_refused: bool,
     pub(super) is_deleting: bool,
     /// Whether it stays until its objects are deleted.
     pub(super) has_finalizer: bool,
@@ -34,18 +36,12 @@ pub(super) struct Known {
 
 impl Known {
     /// Of a stored document; empty for one that is no definition.
-    pub(super) fn of(document: &Value) -> Self {
-        // The schemas are left out before the rest is decoded.
-        let mut fields = document.as_object().cloned().unwrap_or_default();
-        if let Some(versions) = fields
-            .get_mut("spec")
-            .and_then(|spec| spec.get_mut("versions"))
-        {
-            *versions = Value::Array(Vec::new());
-        }
+    pub(super) fn of(definition: &StoredDefinition) -> Self {
+        let mut fields = definition.document().as_object().cloned();
+        let fields = fields.get_or_insert_default();
         fields.remove("apiVersion");
         fields.remove("kind");
-        let decoded = serde_json::from_value(Value::Object(fields));
+        let decoded = serde_json::from_value(Value::Object(std::mem::take(fields)));
         decoded.map_or_else(|_| Self::default(), |object| Self::of_object(&object))
     }
 
@@ -66,6 +62,7 @@ impl Known {
             accepted: status.accepted_names.clone().unwrap_or_default(),
             has_all_names: has_condition(&status.conditions, "NamesAccepted"),
             is_established: has_condition(&status.conditions, "Established"),
+            is_refused: has_condition(&status.conditions, "NonStructuralSchema"),
             is_deleting: metadata.deletion_timestamp.is_some(),
             has_finalizer: metadata.finalizers.iter().any(|known| known == CLEANUP),
         }

@@ -13,13 +13,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apiloom_apis::apiextensions::v1::CustomResourceDefinition;
+use apiloom_meta::kind::StoredDefinition;
 use apiloom_meta::{ApiError, Resource as _, Time};
-use serde_json::Value;
+use bytes::Bytes;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use self::known::Known;
-use self::publish::Publisher;
+use self::publish::{Publisher, Schemas};
 use super::requests::{RequestError, Requests};
 use super::servers::{OtherServers, SharedStore};
 use crate::registry::definition_rules::{Approval, has_condition, is_protected, set_condition};
@@ -67,16 +68,29 @@ pub(in crate::server) async fn publish_stored(registry: &Arc<Registry>) -> Resul
         .await?;
     let mut publisher = Publisher::new(Arc::clone(registry));
     for item in listed.items {
-        let document = value_of(&endpoint, &item?)?;
-        publisher.observe(&Known::of(&document), &document);
+        let definition = definition_of(&endpoint, &item?)?;
+        let known = Known::of(&definition);
+        let schemas = if known.is_refused {
+            Schemas::Checked
+        } else {
+            Schemas::Trusted
+        };
+        publisher.observe(&known, &definition, schemas);
     }
     publisher.publish().await;
     Ok(())
 }
 
-fn value_of(endpoint: &Endpoint, document: &Document) -> Result<Value, ApiError> {
-    let json = document.json(endpoint.schema());
-    serde_json::from_slice(json.whole()).map_err(|error| ApiError::internal(error.to_string()))
+/// A definition, whose schemas share the bytes of the watch cache.
+fn definition_of(endpoint: &Endpoint, document: &Document) -> Result<StoredDefinition, ApiError> {
+    let json = match document {
+        Document::Encoded(encoded) => encoded.shared(),
+        Document::Converted(_) | Document::Decoded(_) => {
+            let json = document.json(endpoint.schema());
+            Bytes::copy_from_slice(json.whole())
+        }
+    };
+    StoredDefinition::parse(&json).map_err(|error| ApiError::internal(error.to_string()))
 }
 
 /// Runs the controller; never returns while the server has definitions.
@@ -175,8 +189,8 @@ impl Controller<'_> {
             }
             return Ok(());
         }
-        let document = value_of(endpoint, &event.object)?;
-        let known = Known::of(&document);
+        let definition = definition_of(endpoint, &event.object)?;
+        let known = Known::of(&definition);
         let name = known.name.clone();
         if event.kind == WatchEventKind::Deleted {
             self.forget(&name);
@@ -192,7 +206,7 @@ impl Controller<'_> {
         }
         let before = self.known.insert(name.clone(), known);
         let known = &self.known[&name];
-        self.publisher.observe(known, &document);
+        self.publisher.observe(known, &definition, Schemas::Checked);
         let before = before.map(|before| before.accepted);
         if before.as_ref() != Some(&known.accepted) {
             let others = self.known.values();

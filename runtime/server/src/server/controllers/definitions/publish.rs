@@ -3,14 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use apiloom_meta::kind::{Converter, CustomKind, ResourceDef, SmolStr, custom_definitions};
+use apiloom_meta::kind::{Converter, CustomKind, ResourceDef, SmolStr, StoredDefinition};
 use apiloom_meta::{GroupResource, GroupVersion};
 use async_trait::async_trait;
 use bytes::Bytes;
-use serde_json::Value;
 
 use super::known::Known;
 use crate::registry::{CatalogChange, Registry};
+
+/// What is known of the schemas of a definition.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Schemas {
+    /// They were served by an earlier run of a server. If they have problems, so do requests for their kinds.
+    Trusted,
+    /// Their problems keep the kind from being served, and are conditions of the definition.
+    Checked,
+}
 
 /// See the module.
 pub(super) struct Publisher {
@@ -35,8 +43,14 @@ impl Publisher {
         }
     }
 
-    /// Notes the present state of a definition.
-    pub(super) fn observe(&mut self, known: &Known, document: &Value) {
+    /// Notes the present state of a definition. The schemas of one that is not served yet are checked, unless they are
+    /// [trusted](Schemas::Trusted).
+    pub(super) fn observe(
+        &mut self,
+        known: &Known,
+        definition: &StoredDefinition,
+        schemas: Schemas,
+    ) {
         let resource = known.resource();
         let catalog = self.registry.catalog();
         if catalog.is_compiled(&resource) {
@@ -54,11 +68,24 @@ impl Publisher {
         if self.serves(known) {
             self.pending.remove(&resource);
             self.removed.remove(&resource);
+            for (version, served) in catalog.stored_schemas(&resource) {
+                let mut present = definition.schemas();
+                if let Some((_, present)) = present.find(|(name, _)| *name == version) {
+                    served.share(present.json());
+                }
+            }
             return;
         }
+        if schemas == Schemas::Checked {
+            let problems = definition.schema_problems();
+            if !problems.is_empty() {
+                return self.refuse(&known.name, &problems);
+            }
+        }
+        let document = definition.document();
         let is_webhook = document["spec"]["conversion"]["strategy"] == "Webhook";
         let converter = is_webhook.then(|| Arc::new(NoWebhook) as Arc<dyn Converter>);
-        match custom_definitions(document, converter) {
+        match definition.definitions(converter) {
             Ok(mut defs) => {
                 for def in &mut defs {
                     let custom = def.custom.get_or_insert_with(CustomKind::default);
