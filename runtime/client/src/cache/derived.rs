@@ -1,22 +1,24 @@
-//! `MetadataOf`: the metadata of objects that another informer has, without a list or watch of its own.
+//! `DerivedFrom`: the objects of another informer as a type that shows less of them, without a list or watch of its own.
 
 use std::fmt;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::event::Event;
+use super::hub::CacheState;
 use super::informer::Informer;
 use super::object::ObjectKey;
+use super::resource_version::ResourceVersion;
 use super::source::{
     ListItem, ListPage, ListRequest, ListWatch, SourceError, SourceErrorKind, Undecodable,
     WatchItem, WatchRequest, WatchStream,
 };
 use super::subscription::Subscription;
 use crate::client::ApiObject;
-use crate::dynamic::PartialObjectMetadata;
 
 /// How long a request waits for the first state of the informer, before its failure is reported.
 const SYNC_LIMIT: Duration = Duration::from_secs(10);
@@ -24,16 +26,41 @@ const SYNC_LIMIT: Duration = Duration::from_secs(10);
 /// Time between two bookmarks while nothing changes: as those of servers, they show that the watch lives.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Lists and watches the metadata of the objects of an informer, which is started when it is asked.
-pub(super) struct MetadataOf<K: ApiObject>(pub(super) Informer<K>);
+/// Lists and watches the objects of an informer, which is started when it is asked.
+pub(super) struct DerivedFrom<K: ApiObject>(pub(super) Informer<K>);
 
-impl<K: ApiObject> MetadataOf<K> {
-    /// Waits until the informer has a complete state.
+/// Objects that come from another informer.
+pub(super) trait DerivedSource<T>: ListWatch<T> {
+    /// Whether the other informer was shut down: nothing comes from it any more.
+    fn is_stopped(&self) -> bool;
+}
+
+impl<K: ApiObject, T: ApiObject> DerivedSource<T> for DerivedFrom<K> {
+    fn is_stopped(&self) -> bool {
+        self.0.is_stopped()
+    }
+}
+
+impl<K: ApiObject> DerivedFrom<K> {
+    /// Waits until the informer has a complete state, or a failure.
     async fn synced(&self) -> Result<(), SourceError> {
         let Self(informer) = self;
         informer.start();
-        let synced = informer.wait_for_sync(SYNC_LIMIT).await;
-        synced.map_err(|error| failure(&error))
+        let mut state = informer.watch_state();
+        tokio::select! {
+            biased;
+            synced = informer.wait_for_sync(SYNC_LIMIT) => synced.map_err(|error| failure(&error)),
+            error = failed(&mut state) => Err(error),
+        }
+    }
+
+    /// Waits until the informer shows a state that is not older than this version: empty or `0` for any.
+    async fn reached(&self, version: &str) -> Result<(), SourceError> {
+        let Some(version) = ResourceVersion::new(version) else {
+            return Ok(());
+        };
+        let reached = self.0.lister().wait_for(&version, SYNC_LIMIT).await;
+        reached.map_err(|error| failure(&error))
     }
 
     fn version(&self) -> String {
@@ -44,30 +71,41 @@ impl<K: ApiObject> MetadataOf<K> {
     }
 }
 
+/// Waits for a failure of an informer.
+async fn failed(state: &mut watch::Receiver<CacheState>) -> SourceError {
+    loop {
+        if let CacheState::Degraded { error, .. } = &*state.borrow_and_update() {
+            // The server has refused a request of the other informer, and none of this one.
+            let kind = SourceErrorKind::Unavailable;
+            return SourceError {
+                kind,
+                ..error.clone()
+            };
+        }
+        if state.changed().await.is_err() {
+            // The informer is gone, which the wait for its state notices.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
 fn failure(error: &dyn fmt::Display) -> SourceError {
     SourceError::new(SourceErrorKind::Transport, error.to_string())
 }
 
-/// The metadata of an object.
-fn metadata<K: ApiObject>(object: &K) -> Result<PartialObjectMetadata, Undecodable> {
+/// An object as the other type.
+fn convert<K: ApiObject, T: ApiObject>(object: &K) -> Result<T, Undecodable> {
     let json = serde_json::to_vec(object);
-    let metadata = json.and_then(|json| serde_json::from_slice(&json));
-    metadata.map_err(|error| undecodable(object, &error))
-}
-
-fn undecodable<K: ApiObject>(object: &K, error: &dyn fmt::Display) -> Undecodable {
-    Undecodable {
-        key: Some(ObjectKey::new(object.namespace(), object.name())),
+    let converted = json.and_then(|json| serde_json::from_slice(&json));
+    converted.map_err(|error| Undecodable {
+        key: Some(ObjectKey::of(object)),
         resource_version: Some(object.resource_version().to_owned()),
-        error: format!("its metadata cannot be taken from another informer: {error}"),
-    }
+        error: error.to_string(),
+    })
 }
 
-fn watch_item<K: ApiObject>(
-    object: &K,
-    item: fn(PartialObjectMetadata) -> WatchItem<PartialObjectMetadata>,
-) -> WatchItem<PartialObjectMetadata> {
-    metadata(object).map_or_else(WatchItem::Undecodable, item)
+fn watch_item<K: ApiObject, T: ApiObject>(object: &K, item: fn(T) -> WatchItem<T>) -> WatchItem<T> {
+    convert(object).map_or_else(WatchItem::Undecodable, item)
 }
 
 /// The events of a subscription as a watch with initial events.
@@ -79,7 +117,7 @@ struct Derived<K: ApiObject> {
 
 impl<K: ApiObject> Derived<K> {
     /// `None` when the informer was shut down.
-    async fn next(&mut self) -> Option<WatchItem<PartialObjectMetadata>> {
+    async fn next<T: ApiObject>(&mut self) -> Option<WatchItem<T>> {
         loop {
             let Ok(event) = timeout(BOOKMARK_INTERVAL, self.subscription.next()).await else {
                 return Some(self.bookmark(false));
@@ -100,7 +138,7 @@ impl<K: ApiObject> Derived<K> {
         }
     }
 
-    fn bookmark(&self, ends_initial_events: bool) -> WatchItem<PartialObjectMetadata> {
+    fn bookmark<T>(&self, ends_initial_events: bool) -> WatchItem<T> {
         WatchItem::Bookmark {
             resource_version: self.version.clone(),
             ends_initial_events,
@@ -108,13 +146,11 @@ impl<K: ApiObject> Derived<K> {
     }
 }
 
-impl<K: ApiObject> ListWatch<PartialObjectMetadata> for MetadataOf<K> {
-    fn list(
-        &self,
-        request: ListRequest,
-    ) -> BoxFuture<'_, Result<ListPage<PartialObjectMetadata>, SourceError>> {
+impl<K: ApiObject, T: ApiObject> ListWatch<T> for DerivedFrom<K> {
+    fn list(&self, request: ListRequest) -> BoxFuture<'_, Result<ListPage<T>, SourceError>> {
         async move {
             self.synced().await?;
+            self.reached(&request.resource_version).await?;
             if request.resource_version.is_empty() {
                 // The most recent state, which the informer may not show yet.
                 let behind = self.0.wait_for_server(SYNC_LIMIT).await;
@@ -122,7 +158,7 @@ impl<K: ApiObject> ListWatch<PartialObjectMetadata> for MetadataOf<K> {
             }
             let (objects, version) = self.0.lister().snapshot();
             let items = objects.iter().map(|object| {
-                metadata(&**object).map_or_else(ListItem::Undecodable, ListItem::Object)
+                convert(&**object).map_or_else(ListItem::Undecodable, ListItem::Object)
             });
             Ok(ListPage {
                 items: items.collect(),
@@ -135,10 +171,7 @@ impl<K: ApiObject> ListWatch<PartialObjectMetadata> for MetadataOf<K> {
         .boxed()
     }
 
-    fn watch(
-        &self,
-        request: WatchRequest,
-    ) -> BoxFuture<'_, Result<WatchStream<PartialObjectMetadata>, SourceError>> {
+    fn watch(&self, request: WatchRequest) -> BoxFuture<'_, Result<WatchStream<T>, SourceError>> {
         async move {
             self.synced().await?;
             if !request.initial_events {
@@ -146,6 +179,7 @@ impl<K: ApiObject> ListWatch<PartialObjectMetadata> for MetadataOf<K> {
                 let problem = "the state is read again from another informer";
                 return Err(SourceError::new(SourceErrorKind::Expired, problem));
             }
+            self.reached(&request.resource_version).await?;
             // Before the subscription, which may begin with a later state.
             let version = self.version();
             let derived = Derived {
@@ -159,5 +193,8 @@ impl<K: ApiObject> ListWatch<PartialObjectMetadata> for MetadataOf<K> {
             Ok(items.boxed())
         }
         .boxed()
+    }
+    fn always_streams(&self) -> bool {
+        true
     }
 }

@@ -1,5 +1,6 @@
 //! `InformerFactory`: the informers of a program. Those of the same objects are one.
 
+mod source;
 #[cfg(test)]
 mod tests;
 
@@ -14,17 +15,17 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use parking_lot::Mutex;
 
-use super::derived::MetadataOf;
+use super::derived::{DerivedFrom, DerivedSource};
 use super::informer::{Informer, InformerBuilder, SyncError};
 use super::reflector::ServerTraits;
 use super::resource_source::ResourceSource;
-use super::source::ListWatch;
 use super::strip::Strip;
 use crate::client::{
     AllNamespaces, ApiObject, ApiResource, Client, Cluster, Kind, Namespaced, ResourceClient, Scope,
 };
-use crate::dynamic::PartialObjectMetadata;
+use crate::dynamic::{DynamicObject, PartialObjectMetadata};
 use crate::metrics::Registry;
+use source::{FactorySource, Fuller};
 
 /// What makes two informers the same.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -39,13 +40,13 @@ struct Identity {
 }
 
 /// An informer, without the type of its objects.
-trait AnyInformer: Any + Send + Sync {
+pub(super) trait AnyInformer: Any + Send + Sync {
     fn start(&self);
     fn wait_for_sync(&self, limit: Duration) -> BoxFuture<'_, Result<(), SyncError>>;
     fn shutdown(&self) -> BoxFuture<'_, ()>;
     fn register_metrics(&self, registry: &Registry);
     /// The metadata of its objects, for another informer.
-    fn metadata(&self) -> Arc<dyn ListWatch<PartialObjectMetadata>>;
+    fn metadata(&self) -> Arc<dyn DerivedSource<PartialObjectMetadata>>;
 }
 
 impl<K: ApiObject> AnyInformer for Informer<K> {
@@ -61,8 +62,8 @@ impl<K: ApiObject> AnyInformer for Informer<K> {
     fn register_metrics(&self, registry: &Registry) {
         Informer::register_metrics(self, registry);
     }
-    fn metadata(&self) -> Arc<dyn ListWatch<PartialObjectMetadata>> {
-        Arc::new(MetadataOf(self.clone()))
+    fn metadata(&self) -> Arc<dyn DerivedSource<PartialObjectMetadata>> {
+        Arc::new(DerivedFrom(self.clone()))
     }
 }
 
@@ -77,6 +78,20 @@ struct Known {
 fn downcast<K: ApiObject>(informer: &Arc<dyn AnyInformer>) -> Option<Informer<K>> {
     let informer: &dyn Any = &**informer;
     informer.downcast_ref::<Informer<K>>().cloned()
+}
+
+/// Takes the objects of an informer as another type; `None` if they may lack some of its fields.
+pub(super) type Derive<T> = fn(&Arc<dyn AnyInformer>) -> Fuller<T>;
+
+/// Objects of a Rust type have less fields than JSON has.
+fn of_json<T: ApiObject>(informer: &Arc<dyn AnyInformer>) -> Fuller<T> {
+    let informer = downcast::<DynamicObject>(informer)?;
+    Some(Arc::new(DerivedFrom(informer)))
+}
+
+/// All objects have metadata.
+pub(super) fn metadata(informer: &Arc<dyn AnyInformer>) -> Fuller<PartialObjectMetadata> {
+    Some(informer.metadata())
 }
 
 /// The caches that have no complete state.
@@ -105,10 +120,34 @@ struct Shared {
     informers: Mutex<HashMap<Identity, Known>>,
 }
 
+impl Shared {
+    /// The objects of an informer, from another one that shows the same with more of their fields, if there is one.
+    fn fuller<T>(&self, identity: &Identity, derive: Derive<T>) -> Fuller<T> {
+        let informers = self.informers.lock();
+        let shows_same = |(other, known): &(&Identity, &Known)| {
+            let object = other.object;
+            let same = Identity {
+                object,
+                ..identity.clone()
+            };
+            known.is_plain && object != identity.object && **other == same
+        };
+        let same = informers.iter().filter(shows_same);
+        let is_json =
+            |(other, _): &(&Identity, &Known)| other.object == TypeId::of::<DynamicObject>();
+        let (_, fullest) = same.max_by_key(is_json)?;
+        derive(&fullest.informer)
+    }
+}
+
 /// Makes the informers of a program and starts them together. Two informers of the same objects (type, resource,
-/// namespace, selectors, fields that are left out) share one cache and one watch. Informers of other types of the same objects have
-/// a watch each, as in client-go, with one exception: the metadata of objects of which the factory has a typed or dynamic
-/// informer already, with default settings, is taken from that one.
+/// namespace, selectors, fields that are left out) share one cache and one watch.
+///
+/// Informers of other types of the same objects have a cache each, and one watch where one of them has all that the others show
+/// when these are started: a typed informer takes its objects from the dynamic one, and that of metadata from the dynamic or a
+/// typed one. The other one is started with them, and is one with default settings: what [`InformerFactory::informer_with`]
+/// makes may leave out objects or change them. If it is shut down before them, they ask the server. Informers of two Rust types
+/// have a watch each if there is no dynamic one.
 ///
 /// The methods that narrow the objects make another factory, which shares the informers with this one; so does a clone. Factories
 /// that were made by `new` share nothing, and each can be shut down without the other: give parts of a program clones of one.
@@ -224,7 +263,7 @@ impl InformerFactory {
             .shared
             .client
             .resource::<K, S>(K::api_resource(), scope);
-        self.make_of(&client, is_plain, configure)
+        self.make_of(&client, is_plain, of_json, configure)
     }
 
     fn identity<K: ApiObject, S: Scope>(&self, client: &ResourceClient<K, S>) -> Identity {
@@ -243,6 +282,7 @@ impl InformerFactory {
         &self,
         client: &ResourceClient<K, S>,
         is_plain: bool,
+        derive: Derive<K>,
         configure: impl FnOnce(InformerBuilder<K>) -> InformerBuilder<K>,
     ) -> Informer<K> {
         let identity = self.identity(client);
@@ -250,45 +290,16 @@ impl InformerFactory {
             return informer;
         }
         let name = client.resource().group_resource().to_string();
-        let source = ResourceSource::new(client)
+        let server = ResourceSource::new(client)
             .labels(&self.labels)
             .fields(&self.fields)
             .strip(self.strip);
+        let (shared, wanted) = (Arc::downgrade(&self.shared), identity.clone());
+        let source = FactorySource::new(server, move || shared.upgrade()?.fuller(&wanted, derive));
         let builder = Informer::builder(source).name(name);
         // Without the lock: the program's code may ask for other informers.
         let informer = configure(builder.server(self.shared.server.clone())).build();
         self.keep(identity, informer, is_plain)
-    }
-
-    /// The informer of the metadata that a client reads, from an informer of the whole objects if there is one.
-    pub(super) fn make_metadata<S: Scope>(
-        &self,
-        client: &ResourceClient<PartialObjectMetadata, S>,
-    ) -> Informer<PartialObjectMetadata> {
-        let identity = self.identity(client);
-        let whole = {
-            let informers = self.shared.informers.lock();
-            let mut informers = informers.iter();
-            let whole = informers.find(|(other, known)| {
-                let object = identity.object;
-                known.is_plain
-                    && other.object != object
-                    && identity
-                        == Identity {
-                            object,
-                            ..(*other).clone()
-                        }
-            });
-            whole.map(|(_, known)| known.informer.metadata())
-        };
-        let Some(source) =
-            whole.filter(|_| self.known::<PartialObjectMetadata>(&identity).is_none())
-        else {
-            return self.make_of(client, true, |builder| builder);
-        };
-        let name = client.resource().group_resource().to_string();
-        let informer = Informer::builder(source).name(name).build();
-        self.keep(identity, informer, true)
     }
 
     fn keep<K: ApiObject>(

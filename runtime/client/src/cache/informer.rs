@@ -347,6 +347,10 @@ impl<T: CacheObject> Informer<T> {
     fn phase(&self) -> Phase {
         *self.shared.phase.borrow()
     }
+    /// Whether it was shut down.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.phase() == Phase::Stopped
+    }
 
     /// Waits until the first state is complete.
     ///

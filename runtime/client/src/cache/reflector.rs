@@ -213,7 +213,8 @@ impl<T: CacheObject> Reflector<T> {
 
     /// Reads the whole state. The result is the watch that continues it, if there is one already.
     async fn sync(&mut self) -> Result<Option<WatchStream<T>>, SourceError> {
-        let streams = !self.has_no_streams && !self.server.refuses_streaming_lists();
+        let is_refused = self.has_no_streams || self.server.refuses_streaming_lists();
+        let streams = !is_refused || self.source.always_streams();
         let mut refusal = None;
         if streams && self.stream_failures < STREAM_FAILURES {
             match self.stream_list().await {

@@ -16,6 +16,11 @@ pub trait ListWatch<T>: Send + Sync + 'static {
     /// by the server in order; an ERROR event of the server, and a connection that breaks, are errors of the stream,
     /// which ends then.
     fn watch(&self, request: WatchRequest) -> BoxFuture<'_, Result<WatchStream<T>, SourceError>>;
+    /// Whether a watch can always begin with the present state ([`WatchRequest::initial_events`]), also if the server is known
+    /// to refuse that. Default false.
+    fn always_streams(&self) -> bool {
+        false
+    }
 }
 
 impl<T, S: ListWatch<T> + ?Sized> ListWatch<T> for std::sync::Arc<S> {
@@ -24,6 +29,9 @@ impl<T, S: ListWatch<T> + ?Sized> ListWatch<T> for std::sync::Arc<S> {
     }
     fn watch(&self, request: WatchRequest) -> BoxFuture<'_, Result<WatchStream<T>, SourceError>> {
         (**self).watch(request)
+    }
+    fn always_streams(&self) -> bool {
+        (**self).always_streams()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Informers of resources that are known at run time: whole objects as JSON, and metadata alone.
 
-use super::factory::InformerFactory;
+use super::factory::{self, InformerFactory};
 use super::informer::Informer;
-use crate::client::{AllNamespaces, ApiResource, Cluster, Namespaced};
+use crate::client::{ApiResource, ResourceClient, Scope};
 use crate::dynamic::{DynamicObject, PartialObjectMetadata};
 
 /// An informer of objects without a Rust type.
@@ -29,26 +29,23 @@ impl InformerFactory {
     pub fn dynamic_informer(&self, resource: &ApiResource) -> DynamicInformer {
         let (client, resource) = (self.client(), resource.clone());
         match self.only_namespace() {
-            Some(namespace) => {
-                let scope = Namespaced::new(namespace);
-                self.make_of(&client.resource(resource, scope), true, |builder| builder)
-            }
-            None => {
-                let client = client.resource(resource, AllNamespaces);
-                self.make_of(&client, true, |builder| builder)
-            }
+            Some(namespace) => self.make_dynamic(&client.dynamic_in(namespace, resource)),
+            None => self.make_dynamic(&client.dynamic_everywhere(resource)),
         }
     }
 
     /// The informer of a resource without namespaces.
     pub fn dynamic_cluster_informer(&self, resource: &ApiResource) -> DynamicInformer {
-        let client = self.client().resource(resource.clone(), Cluster);
-        self.make_of(&client, true, |builder| builder)
+        self.make_dynamic(&self.client().dynamic_in_cluster(resource.clone()))
+    }
+
+    /// Nothing is fuller than JSON.
+    fn make_dynamic<S: Scope>(&self, client: &ResourceClient<DynamicObject, S>) -> DynamicInformer {
+        self.make_of(client, true, |_| None, |builder| builder)
     }
 
     /// The informer of the metadata of a namespaced resource, in the namespace of this factory or in all. If the factory has a
-    /// typed or dynamic informer of these objects already, made without settings of its own, they come from that one, which is
-    /// started too, and there is no watch of metadata: ask for that one first.
+    /// typed or dynamic informer of these objects when this one is started, they come from that one; see [`InformerFactory`].
     pub fn metadata_informer(&self, resource: &ApiResource) -> MetadataInformer {
         let (client, resource) = (self.client(), resource.clone());
         match self.only_namespace() {
@@ -67,6 +64,13 @@ impl InformerFactory {
     pub fn metadata_cluster_informer(&self, resource: &ApiResource) -> MetadataInformer {
         let client = self.client().dynamic_in_cluster(resource.clone());
         self.make_metadata(&client.metadata_only())
+    }
+
+    fn make_metadata<S: Scope>(
+        &self,
+        client: &ResourceClient<PartialObjectMetadata, S>,
+    ) -> MetadataInformer {
+        self.make_of(client, true, factory::metadata, |builder| builder)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Factories over scripted transports: what informers send, what they share, and what they decode.
 
+mod fuller;
+
 use apiloom_meta::ObjectMeta;
 use apiloom_meta::kind::verbs;
 use serde::{Deserialize, Serialize};
