@@ -86,6 +86,22 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn trap_22_clients_that_fail_together_come_back_apart() {
+        let delays = (0..100).map(|seed| Backoff::new(seed).next(None));
+        let mut delays: Vec<Duration> = delays.collect();
+        delays.sort();
+        // Some in each tenth of the range.
+        for tenth in 0..10 {
+            let begin = FIRST + FIRST * tenth / 10;
+            let range = begin..begin + FIRST / 10;
+            assert!(
+                delays.iter().any(|delay| range.contains(delay)),
+                "{delays:?}"
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_server_extends_a_delay_within_limits() {
         let mut backoff = Backoff::new(1);
         let minute = Duration::from_secs(60);

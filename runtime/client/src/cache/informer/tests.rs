@@ -10,9 +10,11 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::*;
+use crate::cache::event::{Listener, object_of};
 use crate::cache::reflector::script::Script;
-use crate::cache::store::{Delta, Observed};
-use crate::cache::test_object::{Pod, pod};
+use crate::cache::store::{Change, Delta, Observed};
+use crate::cache::subscriber::{Lag, SubscriberMetrics};
+use crate::cache::test_object::{ByNode, Pod, pod};
 
 /// An informer whose server follows a script, with streaming lists.
 pub(super) fn informer(answers: &[&str]) -> (Informer<Pod>, Arc<Script>) {
@@ -159,6 +161,85 @@ async fn trap_25_the_store_shows_an_event_when_it_is_handled() {
         tokio::task::yield_now().await;
     }
     finished.recv().await.expect("all versions in order");
+}
+
+/// Checks, when it is told of a change, that the store and its index show it.
+struct Reader {
+    lister: Lister<Pod>,
+    told: Arc<AtomicUsize>,
+}
+
+impl Listener<Pod> for Reader {
+    fn on_changes(&mut self, changes: &[Change<Pod>], _: bool) -> Option<Lag> {
+        for change in changes {
+            let object = object_of(change);
+            let stored = self.lister.get("default", &object.name);
+            let indexed = |pod: &Pod| self.lister.by_index::<ByNode>(&pod.nodes[0]).len();
+            match change {
+                Change::Added(new) => assert_eq!(indexed(new), 1),
+                Change::Updated { old, new } => assert_eq!([indexed(old), indexed(new)], [0, 1]),
+                Change::Deleted { last, .. } => assert_eq!((indexed(last), &stored), (0, &None)),
+            }
+            if !matches!(change, Change::Deleted { .. }) {
+                assert_eq!(stored.as_ref(), Some(object));
+            }
+            self.told.fetch_add(1, Ordering::SeqCst);
+        }
+        None
+    }
+    fn close(&mut self) {}
+    fn metrics(&self) -> Option<SubscriberMetrics> {
+        None
+    }
+}
+
+#[tokio::test]
+async fn trap_25_the_store_and_its_indexes_change_before_a_subscriber_is_told() {
+    let (informer, _) = informer(&[]);
+    let informer = informer.with_index::<ByNode>();
+    let told = Arc::new(AtomicUsize::new(0));
+    let reader = Reader {
+        lister: informer.lister(),
+        told: Arc::clone(&told),
+    };
+    informer.shared.hub.listen(|_, _| Box::new(reader));
+    let on_node = |version: u8| {
+        let mut pod = pod("a", version.into());
+        pod.nodes = vec![version];
+        pod
+    };
+    replace(&informer, vec![on_node(1)]);
+    apply(&informer, vec![on_node(2).put()]);
+    replace(&informer, vec![on_node(3)]);
+    apply(&informer, vec![Delta::Delete(on_node(3))]);
+    apply(&informer, vec![on_node(4).put()]);
+    replace(&informer, Vec::new());
+    assert_eq!(told.load(Ordering::SeqCst), 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn trap_30_what_is_announced_again_is_not_transformed_again() {
+    let script = Script::new(["+a@1 end@5 wait=200 -a@6".to_owned()]);
+    let count = Arc::new(AtomicUsize::new(0));
+    let informer = Informer::builder(script).transform({
+        let count = Arc::clone(&count);
+        move |_| {
+            count.fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        }
+    });
+    let informer = informer.build();
+    let mut subscription = informer.subscribe().resync(Duration::from_secs(60));
+    informer.start();
+    let mut texts = Vec::new();
+    while texts.last().is_none_or(|last| last != "-a@6") {
+        texts.push(text(&subscription.next().await.expect("an event")));
+    }
+    assert_eq!(texts, ["+a@1*", "synced", "=a@1", "=a@1", "=a@1", "-a@6"]);
+    // The states 1 and 6.
+    assert_eq!(count.load(Ordering::SeqCst), 2);
+    assert_eq!(ready(&mut informer.subscribe()), "synced");
+    assert_eq!(count.load(Ordering::SeqCst), 2);
 }
 
 #[tokio::test]
