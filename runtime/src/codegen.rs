@@ -19,6 +19,8 @@ pub use allocator::{ALLOCATOR, Allocator};
 pub use apiloom_server::http::connect_subresource;
 #[cfg(feature = "server")]
 pub use apiloom_server::registry::subresource_verbs;
+#[cfg(feature = "paused-time")]
+pub use apiloom_testing::run_paused as run_paused_test;
 #[cfg(feature = "testing")]
 pub use apiloom_testing::{run as run_test, unwrap_built};
 #[cfg(feature = "server")]

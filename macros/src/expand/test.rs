@@ -158,7 +158,12 @@ fn expand(settings: &Settings, function: ItemFn) -> TokenStream {
         quote!(fixture)
     };
     let install = &settings.install;
-    let is_paused = settings.is_paused;
+    // The feature `paused-time` has the first one, as an error of the compiler says without it.
+    let run = if settings.is_paused {
+        quote!(run_paused_test)
+    } else {
+        quote!(run_test)
+    };
     // An error of the type is shown at the parameter.
     let builder = quote_spanned! {fixture.span()=>
         <#fixture as ::apiloom::testing::Fixture>::builder()
@@ -168,7 +173,7 @@ fn expand(settings: &Settings, function: ItemFn) -> TokenStream {
     quote! {
         #outer {
             #sig #block
-            ::apiloom::codegen::run_test(#is_paused, async {
+            ::apiloom::codegen::#run(async {
                 let builder = #builder #(.install(#install))*;
                 #[allow(unused_variables, reason = "the control keeps the server running")]
                 let (fixture, control) = ::apiloom::codegen::unwrap_built(builder.build().await);

@@ -1,4 +1,4 @@
-//! Wrappers around a store, for tests: calls that a layer does not override go to the inner store.
+//! Wrappers around a store, as tests need them: calls that a layer does not override go to the inner store.
 
 use std::fmt;
 use std::time::Duration;

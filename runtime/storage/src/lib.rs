@@ -4,7 +4,7 @@
 //! acknowledged write is seen by every later read and watch, also after a restart.
 //!
 //! The feature `etcd` adds the etcd backend, for several servers over one store. The feature `testing` adds
-//! `conformance`, the suite that tests any backend, and `Layer`, for wrappers around a store.
+//! `conformance`, the suite that tests any backend. [`Layer`] makes wrappers around a store.
 
 mod storage;
 
@@ -18,20 +18,18 @@ mod memory;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
 #[cfg(any(test, feature = "testing"))]
-mod layer;
-#[cfg(any(test, feature = "testing"))]
 mod paired;
 
 mod beginning;
 mod feed;
 mod keys;
+mod layer;
 mod op;
 mod retention;
 
 pub use embedded::{CheckReport, Embedded, EmbeddedConfig, MoveError, MoveReport, OpenError};
 #[cfg(feature = "etcd")]
 pub use etcd::{ConnectError, Etcd, EtcdConfig, EtcdTls};
-#[cfg(any(test, feature = "testing"))]
 pub use layer::Layer;
 pub use memory::Memory;
 #[cfg(any(test, feature = "testing"))]

@@ -99,7 +99,7 @@ fn tests(threads: usize) -> Outcome<()> {
     let next = AtomicUsize::new(0);
     let work = || -> Outcome<()> {
         while next.fetch_add(1, Ordering::SeqCst) < TESTS {
-            run(false, test())?;
+            run(test())?;
         }
         Ok(())
     };
@@ -120,7 +120,7 @@ fn tests(threads: usize) -> Outcome<()> {
 }
 
 fn main() -> Outcome<()> {
-    run(false, starts())?;
-    run(false, creates())?;
+    run(starts())?;
+    run(creates())?;
     tests(2)
 }

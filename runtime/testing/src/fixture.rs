@@ -1,5 +1,7 @@
 //! What the tests of `#[apiloom::test]` begin with.
 
+use tokio::runtime::Builder;
+
 use super::builder::TestServerBuilder;
 use super::control::Control;
 use super::error::TestError;
@@ -26,16 +28,25 @@ impl Fixture for TestServer {
     }
 }
 
-/// Runs a test in a tokio runtime of one thread. With `is_paused`, time passes only while all tasks wait
-/// (`tokio::time::pause`).
+/// Runs a test in a tokio runtime of one thread.
 ///
 /// # Panics
 /// If the system has no resources for a runtime.
-pub fn run<F: Future>(is_paused: bool, test: F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .start_paused(is_paused)
-        .build();
+pub fn run<F: Future>(test: F) -> F::Output {
+    block_on(&mut Builder::new_current_thread(), test)
+}
+
+/// As [`run`], in paused time: it passes only while all tasks wait (`tokio::time::pause`).
+///
+/// # Panics
+/// If the system has no resources for a runtime.
+#[cfg(feature = "paused-time")]
+pub fn run_paused<F: Future>(test: F) -> F::Output {
+    block_on(Builder::new_current_thread().start_paused(true), test)
+}
+
+fn block_on<F: Future>(builder: &mut Builder, test: F) -> F::Output {
+    let runtime = builder.enable_all().build();
     runtime
         .expect("a runtime of one thread starts")
         .block_on(test)

@@ -29,6 +29,8 @@ pub use clock::TestClock;
 pub use control::{Control, PausedWatchCache, Revisions};
 pub use error::TestError;
 pub use fault::{Fault, FaultBuilder, FaultHandle};
+#[cfg(feature = "paused-time")]
+pub use fixture::run_paused;
 pub use fixture::{Fixture, run, unwrap_built};
 pub use port::TestPort;
 pub use server::TestServer;
