@@ -3,6 +3,7 @@
 use apiloom::client::apply::{Configuration, Part as _};
 use apiloom::client::{Client, HasMetadata as _, Namespaced, ResourceClient};
 use apiloom::meta::{Condition, IntOrString, ManagedFieldsEntry, OwnerReference, Resource};
+use apiloom::testing::TestServer;
 use core_kinds::generated::apply::v1 as node;
 use core_kinds::v1::Node;
 use route_kinds::generated::apply::v1 as route;
@@ -15,22 +16,22 @@ use wardle::generated::clientset::Clientset;
 use wardle::v1alpha1::Flunder;
 use wardle::v1beta1::ReferenceType;
 
-use crate::InMemory;
+use crate::server;
 
-async fn wardle() -> (InMemory, ResourceClient<Flunder, Namespaced>) {
-    let server = InMemory::start().await;
-    let clients = Clientset::new(server.client.clone());
+async fn wardle() -> (TestServer, ResourceClient<Flunder, Namespaced>) {
+    let server = server().await;
+    let clients = Clientset::new(server.client());
     (server, clients.wardle_v1alpha1().flunders("default"))
 }
 
-async fn ports() -> InMemory {
+async fn ports() -> TestServer {
     let add = |builder: apiloom::server::Builder| {
         builder
             .kind::<Blueprint>()
             .kind::<HttpRoute>()
             .kind::<Node>()
     };
-    InMemory::serve(add).await
+    TestServer::builder().install(add).build().await.unwrap()
 }
 
 fn config() -> v1alpha1::Flunder {
@@ -167,7 +168,7 @@ async fn an_entry_of_another_version_is_an_error() {
         .apply(&config().spec(reference("x")), "me")
         .await
         .unwrap();
-    let beta = Clientset::new(server.client.clone()).wardle_v1beta1();
+    let beta = Clientset::new(server.client()).wardle_v1beta1();
     let stored = beta.flunders("default").get("a").await.unwrap();
     let error = v1beta1::Flunder::extract(&stored, "me").unwrap_err();
     assert_eq!(
@@ -265,7 +266,7 @@ fn blueprint() -> shapes::Blueprint {
 #[tokio::test]
 async fn every_shape_is_applied_and_extracted() {
     let server = ports().await;
-    let blueprints = server.client.cluster::<Blueprint>();
+    let blueprints = server.client().cluster::<Blueprint>();
     let extract = |object: &Blueprint| shapes::Blueprint::extract(object, "me").unwrap();
     check_round_trip(&blueprints, &blueprint(), extract).await;
     // Another manager adds items, and takes none.
@@ -333,7 +334,7 @@ async fn every_shape_is_applied_and_extracted() {
 #[tokio::test]
 async fn conditions_of_two_managers_are_one_list() {
     let server = ports().await;
-    let blueprints = server.client.cluster::<Blueprint>();
+    let blueprints = server.client().cluster::<Blueprint>();
     let new = shapes::Blueprint::new("a");
     let spec = shapes::BlueprintSpec::new().interval(apiloom::meta::Duration::from_secs(1));
     blueprints
@@ -358,7 +359,7 @@ async fn conditions_of_two_managers_are_one_list() {
 #[tokio::test]
 async fn items_with_several_keys_are_applied_and_extracted() {
     let server = ports().await;
-    let nodes = server.client.cluster::<Node>();
+    let nodes = server.client().cluster::<Node>();
     let taint = |key: &str, effect: &str| node::Taint::new().key(key).effect(effect);
     let with =
         |taints: Vec<node::Taint>| node::Node::new("a").spec(node::NodeSpec::new().taints(taints));
@@ -392,7 +393,7 @@ async fn items_with_several_keys_are_applied_and_extracted() {
 #[tokio::test]
 async fn nested_structs_and_unions_are_applied_and_extracted() {
     let server = ports().await;
-    let routes = server.client.namespaced::<HttpRoute>("default");
+    let routes = server.client().namespaced::<HttpRoute>("default");
     let backend = route::HttpBackendRef::new().name("svc").port(80);
     let cors = route::CorsFilter::new()
         .allow_origins(["*"])
@@ -442,7 +443,7 @@ async fn nested_structs_and_unions_are_applied_and_extracted() {
 #[tokio::test]
 async fn json_is_applied_too() {
     let (server, _) = wardle().await;
-    let client: &Client = &server.client;
+    let client: &Client = &server.client();
     let flunders = client.namespaced::<Flunder>("default");
     let json =
         json!({"metadata": {"name": "a", "namespace": "default"}, "spec": {"reference": "x"}});

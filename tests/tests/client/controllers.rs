@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use apiloom::client::cache::InformerFactory;
+use apiloom::testing::TestServer;
 use apiloom_client::Error;
 use apiloom_client::controller::{
     Action, Cancel, ClientEvents, ClientLease, Controller, ElectionConfig, Event, Finalized,
@@ -16,7 +17,7 @@ use tokio::time::timeout;
 use wardle::generated::clientset::{Clientset, Informers};
 use wardle::v1alpha1::Flunder;
 
-use crate::{InMemory, flunder};
+use crate::{flunder, server, wardle};
 
 const FINALIZER: &str = "wardle.example.com/clean-up";
 const LIMIT: Duration = Duration::from_secs(60);
@@ -25,8 +26,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 #[tokio::test(flavor = "multi_thread")]
 async fn a_controller_reads_its_own_writes_and_cleans_up() {
     const OBJECTS: usize = 20;
-    let server = InMemory::start().await;
-    let client = server.client.clone();
+    let server = server().await;
+    let client = server.client();
     let informers = Informers::new(InformerFactory::new(
         Clientset::new(client.clone()).client(),
     ));
@@ -100,14 +101,17 @@ async fn a_controller_reads_its_own_writes_and_cleans_up() {
 }
 
 /// A candidate in a task, and the leadership once it has it.
-fn candidate(server: &InMemory, identity: &str) -> (JoinHandle<()>, oneshot::Receiver<Leadership>) {
+fn candidate(
+    server: &TestServer,
+    identity: &str,
+) -> (JoinHandle<()>, oneshot::Receiver<Leadership>) {
     let config = ElectionConfig {
         lease_duration: Duration::from_secs(2),
         renew_deadline: Duration::from_secs(1),
         retry_period: Duration::from_millis(100),
         release: true,
     };
-    let lease = ClientLease::new(&server.client, "default", "test");
+    let lease = ClientLease::new(&server.client(), "default", "test");
     let elector = LeaderElector::new(lease, identity, config).unwrap();
     let (leads, leading) = oneshot::channel();
     let task = tokio::spawn(async move {
@@ -123,12 +127,12 @@ fn candidate(server: &InMemory, identity: &str) -> (JoinHandle<()>, oneshot::Rec
 
 #[tokio::test(flavor = "multi_thread")]
 async fn trap_42_another_leads_after_a_leader_and_the_first_cannot_write() {
-    let server = InMemory::with_built_in().await;
+    let server = wardle().built_in().build().await.unwrap();
     let (first, leading) = candidate(&server, "a");
     let leadership = timeout(LIMIT, leading).await.unwrap().unwrap();
     let guard = leadership.guard().clone();
     let guarded = server
-        .client
+        .client()
         .wrap_transport(|transport| GuardedTransport::new(transport, guard))
         .namespaced::<Flunder>("default");
     guarded.create(&flunder("by-leader")).await.unwrap();
@@ -136,7 +140,7 @@ async fn trap_42_another_leads_after_a_leader_and_the_first_cannot_write() {
     // Longer than a lease.
     assert!(timeout(Duration::from_secs(3), &mut leading).await.is_err());
     guarded.create(&flunder("still")).await.unwrap();
-    let leases = server.client.namespaced::<Lease>("default");
+    let leases = server.client().namespaced::<Lease>("default");
     let lease = leases.get("test").await.unwrap();
     assert_eq!(lease.spec.holder(), Some("a"));
     assert_eq!(lease.spec.lease_duration_seconds, Some(2));
@@ -152,16 +156,16 @@ async fn trap_42_another_leads_after_a_leader_and_the_first_cannot_write() {
 
 #[tokio::test]
 async fn events_are_written_and_counted() {
-    let server = InMemory::with_built_in().await;
-    let flunders = server.client.namespaced::<Flunder>("default");
+    let server = wardle().built_in().build().await.unwrap();
+    let flunders = server.client().namespaced::<Flunder>("default");
     let object = flunders.create(&flunder("a")).await.unwrap();
-    let sink = ClientEvents::new(&server.client);
+    let sink = ClientEvents::new(&server.client());
     let recorder = Recorder::new(sink, "wardle.example.com/test", "pod-1");
     recorder.warning(&object, "Failed", "it does not work");
     recorder.warning(&object, "Failed", "it still does not work");
     recorder.normal(&object, "Synced", "it works");
     recorder.shutdown().await;
-    let events = server.client.namespaced::<Event>("default");
+    let events = server.client().namespaced::<Event>("default");
     let mut events = events.list().await.unwrap().items;
     events.sort_by(|a, b| a.reason.cmp(&b.reason));
     let [failed, synced] = &events[..] else {

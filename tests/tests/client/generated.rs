@@ -7,12 +7,12 @@ use apiloom::client::{HasMetadata as _, ListOptions};
 use apiloom_meta::ObjectMeta;
 use wardle::generated::clientset::{Clientset, Informers};
 
-use crate::{InMemory, flunder};
+use crate::{flunder, server};
 
 #[tokio::test]
 async fn a_clientset_has_each_kind_in_each_version() {
-    let server = InMemory::start().await;
-    let clients = Clientset::new(server.client.clone());
+    let server = server().await;
+    let clients = Clientset::new(server.client());
     let flunders = clients.wardle_v1alpha1().flunders("default");
     let created = flunders.create(&flunder("a")).await.unwrap();
     let beta = clients
@@ -38,8 +38,8 @@ async fn a_clientset_has_each_kind_in_each_version() {
 
 #[tokio::test]
 async fn informers_follow_each_kind() {
-    let server = InMemory::start().await;
-    let clients = Clientset::new(server.client.clone());
+    let server = server().await;
+    let clients = Clientset::new(server.client());
     let informers = Informers::new(InformerFactory::new(clients.client()));
     let flunders = informers.wardle_v1alpha1().flunders();
     let fischers = informers.wardle_v1alpha1().fischers();

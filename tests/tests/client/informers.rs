@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use wardle::v1alpha1::Flunder;
 
 use super::over_tls::{client_at, client_of};
-use super::{InMemory, flunder};
+use super::{flunder, server};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -130,14 +130,14 @@ fn shown(informer: &Informer<Flunder>) -> Objects {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_informer_shows_what_a_server_has() {
-    let server = InMemory::start().await;
+    let server = server().await;
     let sent = Arc::new(Mutex::new(Vec::new()));
     let recorder = |inner| Recorder {
         inner,
         sent: Arc::clone(&sent),
     };
-    let recorded = server.client.wrap_transport(recorder);
-    let flunders = server.client.namespaced::<Flunder>("default");
+    let recorded = server.client().wrap_transport(recorder);
+    let flunders = server.client().namespaced::<Flunder>("default");
     for name in ["a", "b", "c"] {
         flunders.create(&flunder(name)).await.unwrap();
     }
@@ -161,7 +161,7 @@ async fn an_informer_shows_what_a_server_has() {
     let d = flunders.create(&flunder("d")).await.unwrap();
     let version = ResourceVersion::new(d.resource_version()).unwrap();
     informer.lister().wait_for(&version, LIMIT).await.unwrap();
-    assert_eq!(shown(&informer), objects(&server.client).await);
+    assert_eq!(shown(&informer), objects(&server.client()).await);
     let found = informer
         .lister()
         .by_index::<ByReference>(&"special".to_owned());
@@ -200,7 +200,7 @@ async fn an_informer_shows_what_a_server_has() {
     assert_eq!(last.name(), "b");
     assert!(selected.lister().is_empty());
 
-    let expected = objects(&server.client).await;
+    let expected = objects(&server.client()).await;
     Known::default().until(&mut subscription, &expected).await;
     // One request for each informer: the state and all changes came over one watch.
     let sent = sent.lock().unwrap().clone();
@@ -216,15 +216,15 @@ async fn an_informer_shows_what_a_server_has() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_informer_without_streaming_lists_shows_the_same() {
-    let server = InMemory::start().await;
-    let flunders = server.client.namespaced::<Flunder>("default");
+    let server = server().await;
+    let flunders = server.client().namespaced::<Flunder>("default");
     for number in 0..25 {
         flunders
             .create(&flunder(&format!("f{number}")))
             .await
             .unwrap();
     }
-    let factory = InformerFactory::new(&server.client);
+    let factory = InformerFactory::new(&server.client());
     let informer = factory.informer_with::<Flunder>(|builder| {
         let traits = apiloom_client::cache::ServerTraits::new();
         traits.refuse_streaming_lists();
@@ -235,7 +235,7 @@ async fn an_informer_without_streaming_lists_shows_the_same() {
     informer.wait_for_sync(LIMIT).await.unwrap();
     flunders.delete("f7").await.unwrap();
     flunders.create(&flunder("g")).await.unwrap();
-    let expected = objects(&server.client).await;
+    let expected = objects(&server.client()).await;
     Known::default().until(&mut subscription, &expected).await;
     assert_eq!(shown(&informer), expected);
     factory.shutdown().await;

@@ -14,50 +14,21 @@ mod stream_limit;
 mod verbs;
 mod watch_ends;
 
-use apiloom::server::{Backend, Builder, Config, InProcess, Server};
-use apiloom_client::Client;
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use apiloom::testing::{TestServer, TestServerBuilder};
 use wardle::v1alpha1::{Fischer, Flunder, FlunderSpec};
 
-/// A server in process with the kinds of wardle.
-struct InMemory {
-    client: Client,
-    stop: oneshot::Sender<()>,
-    serving: JoinHandle<()>,
+/// A server in memory with the kinds of wardle, without its rules.
+async fn server() -> TestServer {
+    wardle().build().await.unwrap()
 }
 
-impl InMemory {
-    async fn start() -> Self {
-        Self::serve(|builder| builder).await
-    }
-
-    /// With the built-in kinds too.
-    async fn with_built_in() -> Self {
-        Self::serve(Builder::all_built_in).await
-    }
-
-    async fn serve(add: impl FnOnce(Builder) -> Builder) -> Self {
-        // A folder that cannot be made: nothing may be written.
-        let mut config = Config::new("wardle", "/proc/none");
-        config.backend = Backend::Memory;
-        let builder = Server::builder(config)
+fn wardle() -> TestServerBuilder<TestServer> {
+    TestServer::builder().install(|builder| {
+        builder
             .kind::<wardle::v1beta1::Flunder>()
             .kind::<Flunder>()
-            .kind::<Fischer>();
-        let server: InProcess = add(builder).build().await.unwrap().start().await.unwrap();
-        let (stop, stopped) = oneshot::channel();
-        Self {
-            client: Client::new(server.loopback().privileged()),
-            stop,
-            serving: tokio::spawn(server.serve(async { drop(stopped.await) })),
-        }
-    }
-
-    async fn stop(self) {
-        self.stop.send(()).unwrap();
-        self.serving.await.unwrap();
-    }
+            .kind::<Fischer>()
+    })
 }
 
 fn flunder(name: &str) -> Flunder {

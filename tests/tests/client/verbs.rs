@@ -9,7 +9,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _};
 use serde_json::json;
 use wardle::v1alpha1::{Fischer, Flunder};
 
-use super::{InMemory, flunder};
+use super::{flunder, server};
 
 /// A resourceVersion that no server has reached.
 const FUTURE: &str = "9000000000000000000";
@@ -183,15 +183,15 @@ impl Named for Fischer {
 
 #[tokio::test]
 async fn every_verb_works_in_process() {
-    let server = InMemory::start().await;
-    every_verb(&server.client).await;
+    let server = server().await;
+    every_verb(&server.client()).await;
     server.stop().await;
 }
 
 #[tokio::test]
 async fn initial_events_end_with_a_bookmark() {
-    let server = InMemory::start().await;
-    let flunders = server.client.namespaced::<Flunder>("default");
+    let server = server().await;
+    let flunders = server.client().namespaced::<Flunder>("default");
     flunders.create(&flunder("a")).await.unwrap();
     let mut events = flunders.watch().initial_events().await.unwrap();
     let first = events.next().await.unwrap().unwrap();
@@ -206,8 +206,8 @@ async fn initial_events_end_with_a_bookmark() {
 
 #[tokio::test]
 async fn a_watch_ends_when_the_server_stops() {
-    let server = InMemory::start().await;
-    let flunders = server.client.namespaced::<Flunder>("default");
+    let server = server().await;
+    let flunders = server.client().namespaced::<Flunder>("default");
     let mut events = flunders.watch().await.unwrap();
     // The server waits for its clients to read to the end.
     let (end, ()) = tokio::join!(events.next(), server.stop());
@@ -216,8 +216,8 @@ async fn a_watch_ends_when_the_server_stops() {
 
 #[tokio::test]
 async fn an_old_resource_version_expires_in_the_stream() {
-    let server = InMemory::start().await;
-    let flunders = server.client.namespaced::<Flunder>("default");
+    let server = server().await;
+    let flunders = server.client().namespaced::<Flunder>("default");
     // The first revision of the store is before the cache's window.
     let mut events = flunders
         .watch()
@@ -241,9 +241,9 @@ async fn an_old_resource_version_expires_in_the_stream() {
 
 #[tokio::test]
 async fn an_anonymous_client_is_refused() {
-    let server = InMemory::start().await;
+    let server = server().await;
     let other = server
-        .client
+        .client()
         .rebuild()
         .header("authorization", "Bearer wrong");
     let error = other
@@ -259,8 +259,8 @@ async fn an_anonymous_client_is_refused() {
 
 #[tokio::test]
 async fn objects_without_a_rust_type_are_found_read_and_written() {
-    let server = InMemory::start().await;
-    let mapper = Mapper::new(server.client.clone());
+    let server = server().await;
+    let mapper = Mapper::new(server.client());
     let found = mapper.resource("fl").await.unwrap();
     assert!(found.is_namespaced && found.has_verb("watch"));
     assert_eq!(found.subresources, ["status"]);
@@ -268,7 +268,9 @@ async fn objects_without_a_rust_type_are_found_read_and_written() {
     assert!(!fischer.await.unwrap().is_namespaced);
     assert!(mapper.resource("none").await.is_err());
 
-    let flunders = server.client.dynamic_in("default", found.resource.clone());
+    let flunders = server
+        .client()
+        .dynamic_in("default", found.resource.clone());
     let mut object = DynamicObject::new(&found.resource, "a");
     object.data.insert("spec".to_owned(), json!({}));
     let created = flunders.create(&object).await.unwrap();

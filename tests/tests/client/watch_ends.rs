@@ -10,14 +10,14 @@ use tokio::time::timeout;
 use wardle::v1alpha1::Flunder;
 
 use super::over_tls::client_through;
-use super::{InMemory, flunder};
+use super::{flunder, server};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
 #[tokio::test]
 async fn a_watch_ends_in_order_when_its_time_is_over() {
-    let server = InMemory::start().await;
-    let flunders = server.client.namespaced::<Flunder>("default");
+    let server = server().await;
+    let flunders = server.client().namespaced::<Flunder>("default");
     let created = flunders.create(&flunder("a")).await.unwrap();
     let watch = flunders.watch().from(created.resource_version());
     let mut events = watch.timeout(Duration::from_secs(1)).await.unwrap();
