@@ -159,7 +159,7 @@ impl<T> TestServerBuilder<T> {
     /// All problems of what is registered; an object that is refused.
     pub async fn build(self) -> Result<T, TestError> {
         let memory = Memory::with_manual_time();
-        let pauses = watch::Sender::new(0);
+        let (pauses, losses) = (watch::Sender::new(0), watch::Sender::new(0));
         let start_time = self.start_time.unwrap_or_else(MicroTime::now);
         let clock = TestClock::new(start_time, Arc::clone(&memory));
         let token = Arc::new(OnceLock::new());
@@ -172,6 +172,7 @@ impl<T> TestServerBuilder<T> {
         let store = TestStore {
             memory: Arc::clone(&memory),
             pauses: pauses.subscribe(),
+            losses: losses.subscribe(),
         };
         let mut builder = Server::builder(config)
             .storage(Arc::new(store))
@@ -182,7 +183,7 @@ impl<T> TestServerBuilder<T> {
         }
         let server = builder.build().await?.start().await?;
         let loopback = server.loopback();
-        let shared = Shared::new(server.registry(), memory, clock, pauses);
+        let shared = Shared::new(server.registry(), memory, clock, pauses, losses);
         let shared = Arc::new(shared);
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(server.serve(async {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apiloom_meta::{ApiError, Resource};
+use apiloom_server::registry::Registry;
 use apiloom_storage::Storage as _;
 use bytes::Bytes;
 
@@ -113,6 +114,17 @@ impl Control {
     pub fn pause_watch_cache(&self) -> PausedWatchCache {
         self.shared.pauses.send_modify(|pauses| *pauses += 1);
         PausedWatchCache(Arc::clone(&self.shared))
+    }
+
+    /// Lets the watch caches lose the store, as if they were behind for longer than it keeps history: they are filled again, and
+    /// all open watches end with 410. Until then, reads from them are refused with 429 and `Retry-After`.
+    pub fn restart_watch_caches(&self) {
+        self.shared.losses.send_modify(|losses| *losses += 1);
+    }
+
+    /// The registry of the server, whose catalog can be changed: kinds come and go.
+    pub fn registry(&self) -> Arc<Registry> {
+        Arc::clone(&self.shared.registry)
     }
 
     /// The clock of the server.

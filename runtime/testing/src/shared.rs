@@ -22,6 +22,8 @@ pub(crate) struct Shared {
     pub(crate) watches: Watches,
     /// How many pauses there are, during which the watches of the store deliver nothing.
     pub(crate) pauses: watch::Sender<usize>,
+    /// How often the watches of the store have failed.
+    pub(crate) losses: watch::Sender<u64>,
     pub(crate) requests: Mutex<Requests>,
     is_stopped: AtomicBool,
 }
@@ -50,6 +52,7 @@ impl Shared {
         memory: Arc<Memory>,
         clock: TestClock,
         pauses: watch::Sender<usize>,
+        losses: watch::Sender<u64>,
     ) -> Self {
         Self {
             registry,
@@ -57,6 +60,7 @@ impl Shared {
             clock,
             watches: Watches::default(),
             pauses,
+            losses,
             requests: Mutex::default(),
             is_stopped: AtomicBool::new(false),
         }

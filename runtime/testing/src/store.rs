@@ -1,17 +1,19 @@
-//! The store of a test server: in memory, with watches that a test can hold back.
+//! The store of a test server: in memory, with watches that a test can hold back and end.
 
 use std::sync::Arc;
 
 use apiloom_server::async_trait;
 use apiloom_storage::{Layer, Memory, Storage, StorageError, WatchStart, WatchStream};
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, stream};
 use tokio::sync::watch;
 
-/// A store in memory. Its watches deliver nothing while the number of pauses is not zero, so that watch caches are stale.
+/// A store in memory. Its watches deliver nothing while the number of pauses is not zero, so that watch caches are stale. They
+/// fail when the number of losses grows, as if they were behind the history, so that watch caches are filled again.
 #[derive(Debug)]
 pub(crate) struct TestStore {
     pub(crate) memory: Arc<Memory>,
     pub(crate) pauses: watch::Receiver<usize>,
+    pub(crate) losses: watch::Receiver<u64>,
 }
 
 #[async_trait]
@@ -31,6 +33,26 @@ impl Layer for TestStore {
                 item
             }
         });
-        Ok(held.boxed())
+        let mut losses = self.losses.clone();
+        losses.mark_unchanged();
+        let begun = (held.boxed(), losses, Arc::clone(&self.memory));
+        let items = stream::unfold(begun, |(mut held, mut losses, memory)| async {
+            let item = tokio::select! {
+                biased;
+                Ok(()) = losses.changed() => Err(lost(&memory)),
+                item = held.next() => item?,
+            };
+            Some((item, (held, losses, memory)))
+        });
+        Ok(items.boxed())
+    }
+}
+
+/// The error of a watch that was behind for longer than history is kept.
+fn lost(memory: &Memory) -> StorageError {
+    let (_, current) = memory.kept_revisions();
+    StorageError::Compacted {
+        requested: current,
+        compacted: current,
     }
 }

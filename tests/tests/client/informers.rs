@@ -1,18 +1,14 @@
 //! Informers against real servers: one in memory, and one that is stopped and started again.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use apiloom_client::cache::{
     CacheState, Event, Index, Informer, InformerFactory, ResourceVersion, Strip, Subscription,
 };
-use apiloom_client::{Body, Client, HasMetadata as _, Transport, TransportError};
+use apiloom_client::{Client, HasMetadata as _};
 use apiloom_tests::network::Proxy;
 use apiloom_tests::{Backend, Cluster};
-use futures_util::future::BoxFuture;
-use http::{Request, Response};
-
 use tokio::time::timeout;
 use wardle::v1alpha1::Flunder;
 
@@ -31,27 +27,6 @@ impl Index<Flunder> for ByReference {
         let spec = flunder.spec.as_ref();
         let reference = spec.and_then(|spec| spec.reference.clone());
         reference.into_iter().for_each(emit);
-    }
-}
-
-/// A transport that notes what it sends.
-#[derive(Clone)]
-struct Recorder {
-    inner: Arc<dyn Transport>,
-    sent: Arc<Mutex<Vec<String>>>,
-}
-
-impl Transport for Recorder {
-    fn call(
-        &self,
-        request: Request<Body>,
-    ) -> BoxFuture<'static, Result<Response<Body>, TransportError>> {
-        let query = request.uri().query().unwrap_or_default();
-        self.sent
-            .lock()
-            .unwrap()
-            .push(format!("{} {query}", request.method()));
-        self.inner.call(request)
     }
 }
 
@@ -131,18 +106,14 @@ fn shown(informer: &Informer<Flunder>) -> Objects {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_informer_shows_what_a_server_has() {
     let server = server().await;
-    let sent = Arc::new(Mutex::new(Vec::new()));
-    let recorder = |inner| Recorder {
-        inner,
-        sent: Arc::clone(&sent),
-    };
-    let recorded = server.client().wrap_transport(recorder);
+    let reader = server.client_builder().user_agent("informers");
+    let reader = reader.build().unwrap();
     let flunders = server.client().namespaced::<Flunder>("default");
     for name in ["a", "b", "c"] {
         flunders.create(&flunder(name)).await.unwrap();
     }
 
-    let factory = InformerFactory::new(&recorded);
+    let factory = InformerFactory::new(&reader);
     let informer = factory.informer::<Flunder>();
     informer.lister().add_index::<ByReference>();
     let selected = factory
@@ -203,11 +174,13 @@ async fn an_informer_shows_what_a_server_has() {
     let expected = objects(&server.client()).await;
     Known::default().until(&mut subscription, &expected).await;
     // One request for each informer: the state and all changes came over one watch.
-    let sent = sent.lock().unwrap().clone();
+    let mut sent = server.control().actions();
+    sent.retain(|action| action.user_agent == "informers");
     assert_eq!(sent.len(), 2, "{sent:?}");
+    let is_stream = |query: &str| query.contains("sendInitialEvents=true");
     assert!(
         sent.iter()
-            .all(|one| one.contains("sendInitialEvents=true")),
+            .all(|one| one.uri.query().is_some_and(is_stream)),
         "{sent:?}"
     );
     factory.shutdown().await;
