@@ -1,5 +1,6 @@
 //! `apiloom new` as a process: what it writes, and what it refuses.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -75,6 +76,36 @@ fn types_for_kube_rs_are_added() {
     assert!(read("README.md").contains("| `tests/kube.rs` |"));
     let told = "error: `kube` cannot be the name of a package: it is the name of another crate";
     refuses(root.path(), &["kube", "--kube"], 1, told);
+}
+
+/// The dependencies of a package's programs or tests, with their features.
+fn dependencies(package: &Path, edges: &str) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO"))
+        .current_dir(package)
+        .args(["tree", "--offline", "--prefix=none", "--edges", edges])
+        .arg("--format={p} {f}")
+        .output()
+        .expect("cargo");
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines = text.lines().map(|line| line.trim_end_matches(" (*)"));
+    lines.map(str::to_owned).collect()
+}
+
+// With other features of a dependency, cargo would build the server again for the tests.
+#[test]
+fn programs_and_tests_of_a_package_share_the_build_of_the_server() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let output = apiloom(root.path(), &["zoo"]);
+    assert!(output.status.success(), "{output:?}");
+    let package = root.path().join("zoo");
+    let programs = dependencies(&package, "normal,no-proc-macro");
+    let tests = dependencies(&package, "normal,dev,no-proc-macro");
+    let of_tests: Vec<&str> = tests
+        .difference(&programs)
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    assert_eq!(of_tests, ["apiloom", "apiloom-testing", "zoo"]);
 }
 
 // Clients have methods for groups and plurals, which may not be identifiers.
