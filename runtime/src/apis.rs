@@ -3,6 +3,8 @@
 
 #[cfg(feature = "apis-apiextensions")]
 pub use apiloom_apis::apiextensions;
+#[cfg(feature = "apis-apiregistration")]
+pub use apiloom_apis::apiregistration;
 pub use apiloom_apis::autoscaling;
 #[cfg(feature = "apis-coordination")]
 pub use apiloom_apis::coordination;

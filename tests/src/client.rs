@@ -395,6 +395,15 @@ impl Client {
         (code, headers, Some(socket))
     }
 
+    /// Switches to another protocol over HTTP/1.1.
+    pub async fn upgrade(&self, path: &str, protocol: &str) -> TokioIo<Upgraded> {
+        let headers = [("connection", "Upgrade"), ("upgrade", protocol)];
+        let response = self.send(Method::GET, path, &headers, Bytes::new()).await;
+        let mut response = response.unwrap();
+        assert_eq!(response.status(), StatusCode::SWITCHING_PROTOCOLS);
+        TokioIo::new(hyper::upgrade::on(&mut response).await.unwrap())
+    }
+
     /// Sends a CONNECT with this `:protocol` over HTTP/2 (none if empty). Returns the response, and with 200 the connection.
     pub async fn connect_over_http2(
         &self,

@@ -201,6 +201,37 @@ impl Cluster {
     }
 }
 
+/// The store of a server in the process of a test.
+pub struct StoreOfTest {
+    #[cfg(feature = "etcd")]
+    etcd: Option<InEtcd>,
+}
+
+impl StoreOfTest {
+    /// A new store. With etcd, concurrent tests share one, each below its own prefix.
+    pub fn new(backend: Backend) -> Self {
+        match backend {
+            Backend::Embedded => Self {
+                #[cfg(feature = "etcd")]
+                etcd: None,
+            },
+            #[cfg(feature = "etcd")]
+            Backend::Etcd => Self {
+                etcd: Some(InEtcd::shared()),
+            },
+        }
+    }
+
+    /// The URL of the etcd and the prefix of all keys there; `None` for a store in the server's folder.
+    pub fn etcd(&self) -> Option<(&str, &str)> {
+        #[cfg(feature = "etcd")]
+        if let Some(etcd) = &self.etcd {
+            return Some((etcd.url(), etcd.prefix()));
+        }
+        None
+    }
+}
+
 #[cfg(feature = "etcd")]
 mod in_etcd {
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -253,6 +284,10 @@ mod in_etcd {
 
         pub(super) fn prefix(&self) -> &str {
             &self.prefix
+        }
+
+        pub(super) fn url(&self) -> &str {
+            &self.url
         }
 
         pub(super) fn flags(&self) -> Vec<String> {

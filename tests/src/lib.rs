@@ -18,7 +18,7 @@ pub mod wardle;
 
 pub use client::{Access, Answer, Client, NoWatch, Watch, WebSocket, created, revision};
 pub use client_program::{RestartableServer, run_client};
-pub use cluster::{Backend, Cluster};
+pub use cluster::{Backend, Cluster, StoreOfTest};
 pub use kubectl::{Kubectl, Output};
 pub use progress::Progress;
 pub use server::{Server, build, is_cached, repository};

@@ -504,6 +504,9 @@ fn help_shows_every_flag_below_its_group() {
         "API enablement flags:",
         "--runtime-config",
         "--emulation-version",
+        "Aggregation flags:",
+        "--proxy-client-cert-file",
+        "--proxy-client-key-file",
         "Logs flags:",
         "-v",
     ] {

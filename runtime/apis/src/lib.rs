@@ -9,6 +9,8 @@ pub mod generated;
 
 #[cfg(feature = "apiextensions")]
 pub mod apiextensions;
+#[cfg(feature = "apiregistration")]
+pub mod apiregistration;
 pub mod autoscaling;
 #[cfg(feature = "coordination")]
 pub mod coordination;

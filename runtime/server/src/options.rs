@@ -3,6 +3,7 @@
 //! Flags are converted to a plain [`Config`]; the rest of the server depends on that value only.
 
 mod problems;
+mod proxy_client;
 
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr};
@@ -15,6 +16,7 @@ use apiloom_storage::cache::Budget;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser};
 
 use self::problems::Problems;
+use self::proxy_client::ProxyClientFlags;
 use crate::http::timeout::parse_duration;
 use crate::registry::{
     DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_MAX_OBJECT_BYTES, EmulationVersion, StorageMediaType,
@@ -44,6 +46,8 @@ pub struct Options {
     api: ApiEnablementFlags,
     #[command(flatten)]
     controllers: ControllerFlags,
+    #[command(flatten)]
+    proxy_client: ProxyClientFlags,
     #[command(flatten)]
     logs: LogFlags,
 }
@@ -354,6 +358,7 @@ impl Options {
         let backend = self.etcd.backend(storage_backend, problems);
         let tls_files = self.serving.tls_files(problems);
         self.etcd.check(problems);
+        let proxy_client = self.proxy_client.files(problems);
         let media_type = self.storage.storage_media_type.parse();
         let media_type = media_type
             .map_err(|problem: String| problems.add(problem))
@@ -391,6 +396,7 @@ impl Options {
             disabled_admission: self.admission.disable_admission_plugins,
             runtime_config: self.api.runtime_config,
             emulation_versions: self.api.emulation_version,
+            proxy_client,
             controllers: ControllerConfig {
                 names: self.controllers.controllers,
                 gc_workers: self.controllers.concurrent_gc_syncs,

@@ -24,6 +24,7 @@ pub fn main(name: &str, contract: u32, assemble: impl FnOnce(Builder) -> Builder
 pub const HAS_BUILT_IN: bool = cfg!(any(
     feature = "apis-core",
     feature = "apis-apiextensions",
+    feature = "apis-apiregistration",
     feature = "apis-coordination"
 ));
 

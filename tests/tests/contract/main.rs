@@ -25,6 +25,7 @@ macro_rules! on_each_backend {
     };
 }
 
+mod aggregation;
 mod apply;
 mod cache;
 mod connect;

@@ -15,6 +15,8 @@ pub fn definitions() -> ::std::vec::Vec<ResourceDef> {
         <crate::core::v1::ServiceAccount as Resource>::definition(),
         #[cfg(feature = "apiextensions")]
         <crate::apiextensions::v1::CustomResourceDefinition as Resource>::definition(),
+        #[cfg(feature = "apiregistration")]
+        <crate::apiregistration::v1::APIService as Resource>::definition(),
         #[cfg(feature = "coordination")]
         <crate::coordination::v1::Lease as Resource>::definition(),
         #[cfg(feature = "events")]

@@ -10,6 +10,9 @@ use futures_util::future::BoxFuture;
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 
+use super::aggregation::{
+    Aggregation, Forwarded, GROUP as SERVICES, Service, Table, asks_for_upgrade,
+};
 use super::body::{self, RequestBody};
 use super::call::{Arrival, Call, ResourceCall};
 use super::compress::compress;
@@ -42,6 +45,8 @@ use crate::registry::{Catalog, Endpoint, OffThread, Registry, RequestContext};
 #[derive(Clone, Debug)]
 pub(crate) struct Api {
     registry: Arc<Registry>,
+    /// `None` if requests are never forwarded.
+    aggregation: Option<Arc<Aggregation>>,
     /// The API of the latest known catalog; replaced when the catalog changes.
     last: Arc<ArcSwap<Inner>>,
 }
@@ -51,6 +56,9 @@ pub(crate) struct Api {
 struct Inner {
     registry: Arc<Registry>,
     catalog: Arc<Catalog>,
+    aggregation: Option<Arc<Aggregation>>,
+    /// The versions that other servers serve.
+    services: Arc<Table>,
     info: Arc<ServerInfo>,
     discovery: Arc<OnceLock<Discovery>>,
     openapi: Arc<OpenApi>,
@@ -81,6 +89,8 @@ impl Api {
             discovery: Arc::default(),
             openapi: Arc::new(OpenApi::new(&catalog)),
             catalog,
+            aggregation: None,
+            services: Arc::default(),
             version: Arc::new(Version::new(info)),
             info: Arc::new(info.clone()),
             health,
@@ -92,6 +102,7 @@ impl Api {
     fn of(registry: Arc<Registry>, inner: Inner) -> Self {
         Self {
             registry,
+            aggregation: inner.aggregation.clone(),
             last: Arc::new(ArcSwap::from_pointee(inner)),
         }
     }
@@ -99,14 +110,27 @@ impl Api {
     /// The API of the current catalog.
     fn current(&self) -> Arc<Inner> {
         let last = self.last.load();
-        if last.catalog.generation() == self.registry.generation() {
+        let aggregation = self.aggregation.as_ref();
+        let of_services = aggregation.map_or(0, |aggregation| aggregation.generation());
+        let has_catalog = last.catalog.generation() == self.registry.generation();
+        if has_catalog && last.services.generation() == of_services {
             return Arc::clone(&last);
         }
-        let catalog = self.registry.catalog();
+        let services = aggregation.map(|aggregation| aggregation.table());
+        let services = services.unwrap_or_default();
+        let (catalog, openapi) = if has_catalog {
+            let openapi = last.openapi.with_services(Arc::clone(&services));
+            (Arc::clone(&last.catalog), openapi)
+        } else {
+            let catalog = self.registry.catalog();
+            let openapi = OpenApi::new(&catalog).with_services(Arc::clone(&services));
+            (catalog, openapi)
+        };
         let current = Arc::new(Inner {
             discovery: Arc::default(),
-            openapi: Arc::new(OpenApi::new(&catalog)),
+            openapi: Arc::new(openapi),
             catalog,
+            services,
             ..Inner::clone(&last)
         });
         self.last.store(Arc::clone(&current));
@@ -136,7 +160,13 @@ impl Api {
         let catalog = self.registry.catalog();
         let endpoint = catalog.endpoint(&info.api_group, &info.api_version, &info.resource);
         let stream = endpoint.and_then(|endpoint| stream_of(endpoint.def(), &info));
-        info.connects = stream.is_some();
+        let is_forwarded_stream = || {
+            let aggregation = self.aggregation.as_ref();
+            let table = aggregation.map(|aggregation| aggregation.table());
+            asks_for_upgrade(request)
+                && table.is_some_and(|table| table.service_of(&info.path).is_some())
+        };
+        info.connects = stream.is_some() || is_forwarded_stream();
         let takes_input = stream.is_some_and(|stream| stream.verbs.contains(&Verb::Create));
         info.second_verb =
             (takes_input && websocket::is_requested(request)).then_some(Verb::Create);
@@ -172,6 +202,16 @@ impl Api {
         self.current().count_out_of_time(call);
     }
 
+    /// Forwards requests for versions that other servers serve.
+    #[must_use]
+    pub(crate) fn aggregating(self, aggregation: Arc<Aggregation>) -> Self {
+        let inner = Inner {
+            aggregation: Some(aggregation),
+            ..Inner::clone(&self.last.load())
+        };
+        Self::of(self.registry, inner)
+    }
+
     /// Sets the signal that ends watches.
     #[must_use]
     pub(crate) fn stopping(self, stopping: impl Into<ShutdownSignal>) -> Self {
@@ -191,11 +231,24 @@ impl Inner {
                 .paths()
                 .chain(self.openapi.paths())
                 .chain(["/version", "/metrics", MIGRATION_PATH].map(str::to_owned));
-            Discovery::new(&self.catalog, &self.info).with_paths(others)
+            let has_services = self
+                .catalog
+                .groups()
+                .iter()
+                .any(|group| group.name == SERVICES);
+            let discovery = if has_services {
+                Discovery::with_services(&self.catalog, &self.services, &self.info)
+            } else {
+                Discovery::new(&self.catalog, &self.info)
+            };
+            discovery.with_paths(others)
         })
     }
 
     async fn answer(&self, call: &Call<'_>, body: RequestBody) -> Response<Body> {
+        if let Some(service) = self.services.service_of(&call.info.path) {
+            return self.forward(service, call, body).await;
+        }
         let (info, request) = (&call.info, call.request);
         if extended_connect::is_converted(request) && !info.connects {
             return call.respond(&extended_connect::no_websocket());
@@ -264,6 +317,37 @@ impl Inner {
         match socket {
             Some(socket) => observed.upgrade(response, socket),
             None => websocket::upgrade(request, observed.answer(response)),
+        }
+    }
+
+    /// Forwards a request to the server of its version. Admission is left to that.
+    async fn forward(
+        &self,
+        service: &Service,
+        call: &Call<'_>,
+        body: RequestBody,
+    ) -> Response<Body> {
+        let Some(aggregation) = &self.aggregation else {
+            return page_not_found();
+        };
+        let labels = RequestLabels {
+            verb: verb_label(call.info.verb.as_str()),
+            group: SmolStr::new(&service.group),
+            version: SmolStr::new(&service.version),
+            ..RequestLabels::default()
+        };
+        let running = match call.info.verb.as_str() {
+            _ if call.deadline.is_none() => self.metrics.begin_long_running(&labels),
+            "get" | "list" => self.metrics.begin(RequestKind::ReadOnly),
+            _ => self.metrics.begin(RequestKind::Mutating),
+        };
+        let observed = Observation::new(&self.metrics, labels, None, Some(running));
+        let stopping = self.stopping.clone();
+        let Forwarded { response, tunnel } =
+            aggregation.forward(service, call, body, stopping).await;
+        match tunnel {
+            Some(tunnel) => observed.upgrade(response, tunnel.run()),
+            None => observed.answer(response),
         }
     }
 

@@ -203,7 +203,7 @@ impl ConnectResponse {
 
 /// Removes the headers that are about one connection (RFC 9110, section 7.6.1): those that `Connection` names, and those that
 /// it must name.
-fn remove_connection_headers(headers: &mut HeaderMap) {
+pub(super) fn remove_connection_headers(headers: &mut HeaderMap) {
     let values = headers.get_all(CONNECTION).iter();
     let values = values.filter_map(|value| value.to_str().ok());
     let names = values.flat_map(|value| value.split(','));
@@ -331,7 +331,7 @@ pub(super) async fn connect(
         user: Arc::clone(&call.ctx.user),
         method: call.request.method.clone(),
         path,
-        headers: headers_for_handler(&call.request.headers, call.peer),
+        headers: headers_for_other_server(&call.request.headers, call.peer),
         body: call.body,
         raw_query: call.request.uri.query().unwrap_or_default().to_owned(),
         query: call.query.clone(),
@@ -372,8 +372,8 @@ fn shutting_down() -> ApiError {
     error
 }
 
-/// The headers for a handler. The user's own credentials were taken before, but for subprotocols that are no text.
-fn headers_for_handler(headers: &HeaderMap, peer: Option<IpAddr>) -> HeaderMap {
+/// The headers for a handler, or for another server. The user's own credentials were taken before, but for subprotocols that are no text.
+pub(super) fn headers_for_other_server(headers: &HeaderMap, peer: Option<IpAddr>) -> HeaderMap {
     let mut rest = HeaderMap::with_capacity(headers.len());
     for (name, value) in headers {
         let is_token = name == SEC_WEBSOCKET_PROTOCOL
@@ -444,7 +444,7 @@ fn after_slash(path: &str) -> Option<&str> {
 }
 
 /// A body that is broken off when the server stops before its end.
-fn until_stopped(body: Body, stopping: ShutdownSignal) -> Body {
+pub(super) fn until_stopped(body: Body, stopping: ShutdownSignal) -> Body {
     if body.size_hint().exact().is_some() {
         return body;
     }
@@ -502,7 +502,7 @@ mod tests {
             ("x-hop", "2"),
         ]);
         assert_eq!(
-            headers_for_handler(&sent, None),
+            headers_for_other_server(&sent, None),
             headers(&[("accept", "*/*")])
         );
     }
@@ -523,7 +523,7 @@ mod tests {
             // A client cannot have the address removed.
             (vec![("connection", "X-Forwarded-For")], "10.0.0.7"),
         ] {
-            let found = headers_for_handler(&headers(&sent), peer);
+            let found = headers_for_other_server(&headers(&sent), peer);
             assert_eq!(found, headers(&[("x-forwarded-for", expected)]), "{sent:?}");
         }
     }
@@ -634,7 +634,7 @@ mod tests {
         ] {
             headers.append(name, HeaderValue::from_static(value));
         }
-        let rest = headers_for_handler(&headers, None);
+        let rest = headers_for_other_server(&headers, None);
         let left: Vec<_> = rest
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_bytes()))

@@ -17,6 +17,7 @@ use http::request::Parts;
 use http::{HeaderValue, Response};
 
 use super::accept::{Accepts, Clause};
+use super::aggregation::{Table, merge};
 use super::error::only_get;
 use super::format::{Sink, Writer};
 use super::negotiate::{choose, not_acceptable};
@@ -67,6 +68,11 @@ impl Discovery {
     /// The discovery documents of a catalog.
     pub fn new(catalog: &Catalog, info: &ServerInfo) -> Self {
         Self::of(&served(catalog), &info.address)
+    }
+
+    /// The same with the versions that other servers serve.
+    pub(crate) fn with_services(catalog: &Catalog, services: &Table, info: &ServerInfo) -> Self {
+        Self::of(&merge(served(catalog), services), &info.address)
     }
 
     pub(crate) fn of(groups: &[Group<'_>], server_address: &str) -> Self {

@@ -2,6 +2,11 @@
 //!
 //! `api` routes a request to a document or to a verb; each verb is a file, and shared parts are listed below.
 
+#[cfg_attr(
+    not(feature = "apis-apiregistration"),
+    allow(dead_code, unused_imports, reason = "without APIServices it is empty")
+)]
+pub(crate) mod aggregation;
 mod api;
 mod call;
 mod route;

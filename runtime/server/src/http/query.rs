@@ -42,6 +42,12 @@ impl Query {
         pairs.map(|(key, value)| key.len() + value.len() + 2).sum()
     }
 
+    /// All pairs, in order.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        let pairs = self.0.iter();
+        pairs.map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// The first value of a parameter; `Some("")` for `?name` and `?name=`.
     pub fn first(&self, name: &str) -> Option<&str> {
         self.0

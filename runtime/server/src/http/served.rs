@@ -2,10 +2,18 @@
 //!
 //! Documents are pure functions of this data, so they can be tested without a registry.
 
+#[cfg_attr(
+    not(feature = "apis-apiregistration"),
+    allow(dead_code, reason = "without APIServices there are none")
+)]
+mod remote;
+
 use apiloom_meta::ResourceDef;
 use apiloom_meta::kind::Verb;
 
 use crate::registry::Catalog;
+
+pub(crate) use remote::{RemoteResource, of_discovery, of_resource_list};
 
 /// A group with its served versions, preferred first.
 #[derive(Clone, Debug)]
@@ -20,6 +28,17 @@ pub(crate) struct Group<'a> {
 pub(crate) struct Version<'a> {
     pub(crate) name: &'a str,
     pub(crate) kinds: Vec<Kind<'a>>,
+    /// What is known of a version that another server serves; it has no kinds.
+    pub(crate) remote: Option<RemoteVersion<'a>>,
+}
+
+/// A version that another server serves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RemoteVersion<'a> {
+    /// Its resources; `None` if they were never read.
+    pub(crate) resources: Option<&'a [RemoteResource]>,
+    /// Whether they are those of now.
+    pub(crate) is_fresh: bool,
 }
 
 /// One version of a kind.
@@ -90,6 +109,7 @@ pub(crate) fn served(catalog: &Catalog) -> Vec<Group<'_>> {
                 .map(|version| Version {
                     name: version,
                     kinds: kinds_of(&group.name, version),
+                    remote: None,
                 })
                 .collect(),
         })

@@ -249,6 +249,7 @@ pub(crate) fn wardle(defs: &[ResourceDef; 4]) -> Vec<Group<'_>> {
             versions: vec![Version {
                 name: "v1",
                 kinds: vec![kind(namespace)],
+                remote: None,
             }],
         },
         Group {
@@ -257,10 +258,12 @@ pub(crate) fn wardle(defs: &[ResourceDef; 4]) -> Vec<Group<'_>> {
                 Version {
                     name: "v1beta1",
                     kinds: vec![kind(beta)],
+                    remote: None,
                 },
                 Version {
                     name: "v1alpha1",
                     kinds: vec![kind(flunder), kind(fischer)],
+                    remote: None,
                 },
             ],
         },

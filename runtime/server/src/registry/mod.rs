@@ -54,6 +54,8 @@ pub use reads::watch::WatchEvents;
 pub use rules::admission::{
     Admission, AdmissionContext, AdmissionRequest, AdmittedObject, Operation,
 };
+#[cfg(feature = "apis-apiregistration")]
+pub(crate) use rules::built_in::api_service as api_service_rules;
 #[cfg(feature = "apis-apiextensions")]
 pub(crate) use rules::built_in::custom_resource_definition as definition_rules;
 pub use rules::handler::Handler;

@@ -12,6 +12,7 @@ use rustls::ServerConfig;
 use tokio::net::TcpListener;
 
 use super::certificates::{self, Certificates};
+use super::controllers::Services;
 use super::filters::Auth;
 use super::loopback::Loopback;
 use super::running::{InProcess, RunningServer};
@@ -238,12 +239,14 @@ impl Builder {
         check_clock(SystemTime::now())?;
         let stores = Stores::open(&config, storage, own_storage).await?;
         let registry = Arc::new(Self::registry(&config, steps, listers, &stores)?);
+        let aggregated = aggregated(&config, &services);
         Ok(Server {
             config,
             registry,
             stores,
             auth: auth(authenticators, authorizers),
             services,
+            aggregated,
         })
     }
 
@@ -295,6 +298,8 @@ pub struct Server {
     stores: Stores,
     auth: Auth,
     services: Arc<dyn ServiceResolver>,
+    /// The versions that other servers serve.
+    aggregated: Services,
 }
 
 impl Server {
@@ -349,16 +354,18 @@ impl Server {
     /// # Errors
     /// A store that cannot be read.
     pub async fn start(self) -> Result<InProcess, ServerError> {
-        let started = start(&self.registry).await;
+        let started = start(&self.registry, &self.aggregated).await;
         self.stop_after_error(started).await?;
         let Self {
             config,
             registry,
             stores,
             auth,
+            aggregated,
             ..
         } = self;
-        RunningServer::new(&config, registry, stores, auth, String::new()).map(InProcess)
+        let nowhere = (String::new(), aggregated);
+        RunningServer::new(&config, registry, stores, auth, nowhere).map(InProcess)
     }
 
     /// Binds the socket, starts the registry, generates a certificate and the administrator's token if they are
@@ -374,6 +381,7 @@ impl Server {
             registry,
             stores,
             mut auth,
+            aggregated,
             ..
         } = self;
         let BoundParts {
@@ -391,7 +399,7 @@ impl Server {
             url,
             kubeconfig,
             tls: certificates.tls,
-            running: RunningServer::new(&config, registry, stores, auth, address)?,
+            running: RunningServer::new(&config, registry, stores, auth, (address, aggregated))?,
         })
     }
 
@@ -405,7 +413,7 @@ impl Server {
         })?;
         // In parallel: the certificates and the registry both wait for the disk.
         let ((certificates, token), ()) =
-            tokio::try_join!(identity(config), start(&self.registry))?;
+            tokio::try_join!(identity(config), start(&self.registry, &self.aggregated))?;
         let url = kubeconfig::server_url(bound);
         let kubeconfig = kubeconfig::write(config, &url, &certificates.authority_pem, &token)?;
         Ok(BoundParts {
@@ -437,13 +445,45 @@ struct BoundParts {
     token: String,
 }
 
-async fn start(registry: &Arc<Registry>) -> Result<(), ServerError> {
+/// The versions that other servers serve, with the addresses of services.
+#[allow(unused_variables, reason = "without the feature there are none")]
+fn aggregated(config: &Config, services: &Arc<dyn ServiceResolver>) -> Services {
+    #[cfg(feature = "apis-apiregistration")]
+    {
+        use super::controllers::api_services::Resolved;
+        use crate::http::aggregation::{Aggregation, ProxyIdentity};
+        let files = config.proxy_client.clone();
+        let identity = files.map(|files| (files.certificate, files.private_key));
+        let addresses = Arc::new(Resolved(Arc::clone(services)));
+        let (aggregation, unreachable) = Aggregation::new(addresses, ProxyIdentity::new(identity));
+        Some((Arc::new(aggregation), unreachable))
+    }
+    #[cfg(not(feature = "apis-apiregistration"))]
+    None
+}
+
+#[allow(
+    unused_variables,
+    reason = "without features nothing is stored of the kinds"
+)]
+async fn start(registry: &Arc<Registry>, services: &Services) -> Result<(), ServerError> {
     let started = registry.start().await;
     started.map_err(|error| ServerError::Storage(error.to_string()))?;
     #[cfg(feature = "apis-apiextensions")]
     super::controllers::definitions::publish_stored(registry)
         .await
         .map_err(|error| ServerError::Storage(error.message))?;
+    #[cfg(feature = "apis-apiregistration")]
+    if let Some((aggregation, _)) = services {
+        let identity = Arc::clone(aggregation.identity());
+        let read = tokio::task::spawn_blocking(move || identity.read());
+        if let Ok(Err((path, reason))) = read.await {
+            return Err(ServerError::File { path, reason });
+        }
+        super::controllers::api_services::publish_stored(registry, aggregation)
+            .await
+            .map_err(|error| ServerError::Storage(error.message))?;
+    }
     Ok(())
 }
 

@@ -187,7 +187,7 @@ impl FromStr for GoawayChance {
     }
 }
 
-/// A serving certificate in files of the user.
+/// A certificate in files of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
     /// PEM file of the certificate, followed by intermediate certificates.
@@ -253,6 +253,9 @@ pub struct Config {
     /// Releases of groups to emulate, see
     /// [`RegistryBuilder::emulation_versions`](crate::registry::RegistryBuilder::emulation_versions). Default none.
     pub emulation_versions: Vec<EmulationVersion>,
+    /// The client certificate of this server for the servers to which it forwards requests: by it these know that it has
+    /// authenticated the users that it names. Read again when it changes. Default none.
+    pub proxy_client: Option<TlsFiles>,
     /// The server's own controllers.
     pub controllers: ControllerConfig,
     /// Log verbosity, 0 to 10.
@@ -288,6 +291,7 @@ impl Config {
             disabled_admission: Vec::new(),
             runtime_config: Vec::new(),
             emulation_versions: Vec::new(),
+            proxy_client: None,
             controllers: ControllerConfig::default(),
             verbosity: 0,
         }

@@ -7,7 +7,9 @@ use apiloom_client::controller::Cancel;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::controllers::{self, ControllerConfig, ControllerMetrics, Controllers, SharedStore};
+use super::controllers::{
+    self, ControllerConfig, ControllerMetrics, Controllers, Services, SharedStore,
+};
 use super::filters::{Auth, Filters};
 use super::loopback::{Loopback, LoopbackToken};
 use super::stores::Stores;
@@ -35,6 +37,7 @@ pub(super) struct RunningServer {
     controllers: ControllerConfig,
     /// The store, if other servers may have it too.
     shared: Option<SharedStore>,
+    services: Services,
 }
 
 impl RunningServer {
@@ -44,7 +47,7 @@ impl RunningServer {
         registry: Arc<Registry>,
         stores: Stores,
         mut auth: Auth,
-        address: String,
+        (address, services): (String, Services),
     ) -> Result<Self, ServerError> {
         controllers::check_stores(&config.controllers, &registry.catalog())?;
         let info = ServerInfo {
@@ -56,7 +59,10 @@ impl RunningServer {
         let shared = stores.shared();
         let shared = shared.map(|store| SharedStore::new(store, config.storage_prefix.clone()));
         let health = health::checks(&stores, Arc::clone(&registry), left);
-        let api = Api::new(Arc::clone(&registry), &info, health).stopping(stopped);
+        let mut api = Api::new(Arc::clone(&registry), &info, health).stopping(stopped);
+        if let Some((aggregation, _)) = &services {
+            api = api.aggregating(Arc::clone(aggregation));
+        }
         let metrics = api.metrics();
         let (token, authenticator) = LoopbackToken::make()?;
         auth.authenticators.push_first(authenticator);
@@ -73,6 +79,7 @@ impl RunningServer {
             drain: config.request_timeout,
             controllers: config.controllers.clone(),
             shared,
+            services,
         })
     }
 
@@ -103,6 +110,7 @@ impl RunningServer {
             drain,
             controllers,
             shared,
+            services,
             ..
         } = self;
         // Aborted when this function ends or is cancelled.
@@ -115,6 +123,7 @@ impl RunningServer {
             loopback: loopback.clone(),
             shared,
             metrics: ControllerMetrics::new(of_controllers),
+            services,
         };
         let end = Cancel::new();
         let mut own = JoinSet::new();

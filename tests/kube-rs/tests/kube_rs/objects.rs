@@ -34,6 +34,7 @@ async fn discovery_finds_built_in_and_own_kinds() {
         let expected = [
             "",
             "apiextensions.k8s.io",
+            "apiregistration.k8s.io",
             "coordination.k8s.io",
             "events.k8s.io",
             "wardle.example.com",

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::messages::{API_VERSIONS, GROUP, GROUP_LIST, RESOURCE_LIST};
-use crate::http::served::{Group, Kind, Version, listed_verbs};
+use crate::http::served::{Group, Kind, RemoteResource, Version, listed_verbs};
 
 /// A legacy document.
 #[derive(Clone, Debug)]
@@ -129,8 +129,17 @@ struct GroupDiscovery<'a> {
 #[derive(Serialize)]
 struct VersionDiscovery<'a> {
     version: &'a str,
-    resources: Vec<ResourceDiscovery<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resources: Option<ResourcesDiscovery<'a>>,
     freshness: &'static str,
+}
+
+/// The resources of a version: of this server, or of another one.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ResourcesDiscovery<'a> {
+    Own(Vec<ResourceDiscovery<'a>>),
+    Remote(&'a [RemoteResource]),
 }
 
 #[derive(Serialize)]
@@ -175,7 +184,9 @@ pub(super) fn legacy(groups: &[Group<'_>], server_address: &str) -> BTreeMap<Str
         .collect();
     let versions = api_versions(core_versions, server_address);
     documents.insert("/api".to_owned(), Document::new(&versions, &API_VERSIONS));
-    for version in core.iter().flat_map(|group| &group.versions) {
+    let is_own = |version: &&Version<'_>| version.remote.is_none();
+    let of_core = core.iter().flat_map(|group| &group.versions);
+    for version in of_core.filter(is_own) {
         documents.insert(
             format!("/api/{}", version.name),
             Document::new(&resource_list("", version), &RESOURCE_LIST),
@@ -198,7 +209,8 @@ pub(super) fn legacy(groups: &[Group<'_>], server_address: &str) -> BTreeMap<Str
                 Document::new(&document, &GROUP),
             );
         }
-        for version in &group.versions {
+        // Requests for the others are forwarded.
+        for version in group.versions.iter().filter(is_own) {
             documents.insert(
                 format!("/apis/{}/{}", group.name, version.name),
                 Document::new(&resource_list(group.name, version), &RESOURCE_LIST),
@@ -319,8 +331,17 @@ fn api_resources<'a>(kind: &Kind<'a>) -> Vec<ApiResource<'a>> {
 fn group_discovery<'a>(group: &Group<'a>) -> GroupDiscovery<'a> {
     let version = |version: &Version<'a>| VersionDiscovery {
         version: version.name,
-        resources: version.kinds.iter().map(resource_discovery).collect(),
-        freshness: "Current",
+        resources: match version.remote {
+            None => {
+                let kinds = version.kinds.iter().map(resource_discovery);
+                Some(ResourcesDiscovery::Own(kinds.collect()))
+            }
+            Some(remote) => remote.resources.map(ResourcesDiscovery::Remote),
+        },
+        freshness: match version.remote {
+            Some(remote) if !remote.is_fresh => "Stale",
+            _ => "Current",
+        },
     };
     GroupDiscovery {
         metadata: Metadata { name: group.name },

@@ -29,6 +29,7 @@ use http::{HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 
 use super::Body;
+use super::aggregation::{Table, add_v3, merge_v2};
 use super::query::Query;
 use super::response::{ok, status};
 use super::served::served;
@@ -161,9 +162,14 @@ impl Source {
 
 /// The OpenAPI documents of a server.
 pub struct OpenApi {
-    sources: Vec<Source>,
+    sources: Arc<Vec<Source>>,
     since: SystemTime,
-    v3: OnceLock<V3>,
+    /// The versions that other servers serve.
+    services: Arc<Table>,
+    /// The own documents of v3.
+    v3: Arc<OnceLock<V3>>,
+    /// The index of v3 with those of other servers.
+    index: OnceLock<Bytes>,
     v2: OnceLock<PackedDoc>,
     v2_protobuf: OnceLock<PackedDoc>,
 }
@@ -240,9 +246,24 @@ impl OpenApi {
 
     pub(crate) fn of(sources: Vec<Source>) -> Self {
         Self {
-            sources,
+            sources: Arc::new(sources),
             since: SystemTime::now(),
-            v3: OnceLock::new(),
+            services: Arc::default(),
+            v3: Arc::default(),
+            index: OnceLock::new(),
+            v2: OnceLock::new(),
+            v2_protobuf: OnceLock::new(),
+        }
+    }
+
+    /// The same with the versions that these other servers serve.
+    pub(crate) fn with_services(&self, services: Arc<Table>) -> Self {
+        Self {
+            sources: Arc::clone(&self.sources),
+            since: SystemTime::now(),
+            services,
+            v3: Arc::clone(&self.v3),
+            index: OnceLock::new(),
             v2: OnceLock::new(),
             v2_protobuf: OnceLock::new(),
         }
@@ -277,7 +298,7 @@ impl OpenApi {
     ) -> Option<Response<Body>> {
         match request.uri.path().strip_prefix("/openapi/")? {
             "v2" => Some(self.respond_v2(request, chosen)),
-            "v3" | "v3/" => Some(ok(JSON, self.v3().index.clone())),
+            "v3" | "v3/" => Some(ok(JSON, self.index().clone())),
             path => Some(self.respond_v3(request, chosen, path.strip_prefix("v3/")?)),
         }
     }
@@ -306,14 +327,36 @@ impl OpenApi {
     }
 
     fn v2_json(&self) -> &PackedDoc {
-        let document = || Source::v2(self.sources.iter()).to_string();
+        let document = || self.merged_v2().to_string();
         self.v2
             .get_or_init(|| PackedDoc::new(document().as_bytes()))
     }
 
     fn v2_protobuf(&self) -> &PackedDoc {
-        let document = || protobuf::document(&Source::v2(self.sources.iter()));
+        let document = || protobuf::document(&self.merged_v2());
         self.v2_protobuf.get_or_init(|| PackedDoc::new(&document()))
+    }
+
+    /// The document of v2 with those of other servers.
+    fn merged_v2(&self) -> Value {
+        let mut document = Source::v2(self.sources.iter());
+        merge_v2(&mut document, &self.services);
+        document
+    }
+
+    /// The index of v3 with the documents of other servers.
+    fn index(&self) -> &Bytes {
+        self.index.get_or_init(|| {
+            let own = &self.v3().index;
+            let Ok(mut index) = serde_json::from_slice(own) else {
+                return own.clone();
+            };
+            if self.services.services().is_empty() {
+                return own.clone();
+            }
+            add_v3(&mut index, &self.services);
+            index.to_string().into()
+        })
     }
 
     /// Evaluates `If-Modified-Since`, which is ignored if there is an `If-None-Match`.

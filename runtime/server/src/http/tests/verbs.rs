@@ -72,6 +72,7 @@ fn discovery_of(def: &ResourceDef) -> Discovery {
     let version = Version {
         name: "v1alpha1",
         kinds: vec![kind],
+        remote: None,
     };
     let group = Group {
         name: "wardle.example.com",

@@ -45,6 +45,8 @@ pub(super) fn register_all(registry: &mut RegistryBuilder) {
     core::register_all(registry);
     #[cfg(feature = "apis-apiextensions")]
     registry.built_in::<apiloom_apis::apiextensions::v1::CustomResourceDefinition>();
+    #[cfg(feature = "apis-apiregistration")]
+    registry.built_in::<apiloom_apis::apiregistration::v1::APIService>();
     #[cfg(feature = "apis-coordination")]
     registry.built_in::<apiloom_apis::coordination::v1::Lease>();
     #[cfg(feature = "apis-events")]
@@ -99,6 +101,14 @@ impl BuiltIn for apiloom_apis::apiextensions::v1::CustomResourceDefinition {
     fn register(registry: &mut RegistryBuilder) {
         use crate::registry::rules::built_in::custom_resource_definition::DefinitionRules;
         registry.built_in_kind::<Self>(DefinitionRules);
+    }
+}
+
+#[cfg(feature = "apis-apiregistration")]
+impl BuiltIn for apiloom_apis::apiregistration::v1::APIService {
+    fn register(registry: &mut RegistryBuilder) {
+        use crate::registry::rules::built_in::api_service::APIServiceRules;
+        registry.built_in_kind::<Self>(APIServiceRules);
     }
 }
 

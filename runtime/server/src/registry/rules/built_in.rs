@@ -2,6 +2,8 @@
 //!
 //! The kinds are data of `apiloom-apis`; `catalog/built_in.rs` registers both.
 
+#[cfg(feature = "apis-apiregistration")]
+pub(crate) mod api_service;
 #[cfg(feature = "apis-core")]
 pub(in crate::registry) mod config_map;
 #[cfg(feature = "apis-apiextensions")]

@@ -3,6 +3,8 @@
 //! They send requests to the server as its other clients do, through its [`Loopback`], and read metadata from its watch
 //! caches. Of several servers over one store, the one that holds the lease of a controller runs it.
 
+#[cfg(feature = "apis-apiregistration")]
+pub(super) mod api_services;
 pub(super) mod config;
 #[cfg(feature = "apis-apiextensions")]
 pub(super) mod definitions;
@@ -29,6 +31,7 @@ use self::servers::Servers;
 pub(super) use self::servers::SharedStore;
 use super::ServerError;
 use super::loopback::Loopback;
+use crate::http::aggregation::{Aggregation, UnreachableNotices};
 use crate::registry::{Catalog, Endpoint, Registry};
 
 /// The controllers of a server.
@@ -39,7 +42,12 @@ pub(super) struct Controllers {
     /// Other servers may have the same store.
     pub(super) shared: Option<SharedStore>,
     pub(super) metrics: ControllerMetrics,
+    /// The versions that other servers serve.
+    pub(super) services: Services,
 }
+
+/// The versions that other servers serve, and the notices of those that requests did not reach; `None` without APIServices.
+pub(super) type Services = Option<(Arc<Aggregation>, UnreachableNotices)>;
 
 /// Where the controllers count what they do.
 #[derive(Clone)]
@@ -93,14 +101,30 @@ pub(super) fn check_stores(
 impl Controllers {
     /// Runs the controllers until the signal; each of those that only one server over a store may run while no other server
     /// does.
-    pub(super) async fn run(self, stop: Cancel) {
-        let serve_definitions = async {
+    pub(super) async fn run(mut self, stop: Cancel) {
+        let services = self.services.take();
+        let in_every_server = async {
             tokio::select! {
-                () = self.serve_definitions() => {}
+                _ = async { tokio::join!(self.serve_definitions(), self.follow_services(services)) } => {}
                 () = stop.cancelled() => {}
             }
         };
-        tokio::join!(serve_definitions, self.run_alone(stop.clone()));
+        tokio::join!(in_every_server, self.run_alone(stop.clone()));
+    }
+
+    /// Follows APIServices; never returns.
+    async fn follow_services(&self, services: Services) {
+        #[cfg(feature = "apis-apiregistration")]
+        if let Some((aggregation, unreachable)) = services {
+            let registry = Arc::clone(&self.registry);
+            let metrics = &self.metrics.requests;
+            let client = requests::client(&self.loopback, api_services::NAME, None, metrics);
+            let requests = Requests::new(registry, client);
+            api_services::run(requests, aggregation, unreachable).await;
+        }
+        #[cfg(not(feature = "apis-apiregistration"))]
+        drop(services);
+        std::future::pending::<()>().await;
     }
 
     /// Serves the kinds of CustomResourceDefinitions; never returns.

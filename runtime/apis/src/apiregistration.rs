@@ -1,0 +1,5 @@
+//! The group apiregistration.k8s.io.
+
+pub mod v1;
+
+apiloom_macros::group! { name = "apiregistration.k8s.io", versions = [v1], crate = apiloom_meta }

@@ -1,0 +1,82 @@
+//! The present [`Table`], which a controller replaces, and what forwards its requests.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use http::HeaderValue;
+use tokio::sync::mpsc;
+
+use super::remote::{Addresses, ProxyIdentity, RemoteServer, RemoteTarget};
+use super::table::{GROUP, Service, Table};
+
+/// How many notices of unreachable servers may wait for the controller; more are not needed.
+const MAX_NOTICES: usize = 64;
+
+/// The APIServices of a server, for its requests.
+#[derive(Debug)]
+pub(crate) struct Aggregation {
+    table: ArcSwap<Table>,
+    addresses: Arc<dyn Addresses>,
+    identity: Arc<ProxyIdentity>,
+    /// The value of `Via` that this server adds, by which it recognizes its own requests.
+    pub(super) via: HeaderValue,
+    unreachable: mpsc::Sender<String>,
+}
+
+/// The names of APIServices whose servers a request did not reach.
+pub(crate) type UnreachableNotices = mpsc::Receiver<String>;
+
+impl Aggregation {
+    /// Without APIServices. The servers of later ones are found by `addresses`, and know this one by its certificate.
+    pub(crate) fn new(
+        addresses: Arc<dyn Addresses>,
+        identity: ProxyIdentity,
+    ) -> (Self, UnreachableNotices) {
+        let (unreachable, notices) = mpsc::channel(MAX_NOTICES);
+        let id = uuid::Uuid::new_v4().simple().to_string();
+        let via = HeaderValue::try_from(format!("2 apiloom-{id}"));
+        let aggregation = Self {
+            table: ArcSwap::default(),
+            addresses,
+            identity: Arc::new(identity),
+            via: via.unwrap_or(HeaderValue::from_static("2 apiloom")),
+            unreachable,
+        };
+        (aggregation, notices)
+    }
+
+    /// The server of a service.
+    pub(crate) fn server(&self, target: RemoteTarget) -> RemoteServer {
+        let identity = Arc::clone(&self.identity);
+        RemoteServer::new(target, Arc::clone(&self.addresses), identity)
+    }
+
+    /// The client certificate of this server.
+    pub(crate) fn identity(&self) -> &Arc<ProxyIdentity> {
+        &self.identity
+    }
+
+    /// What is known now.
+    pub(crate) fn table(&self) -> Arc<Table> {
+        self.table.load_full()
+    }
+
+    /// The generation of what is known now.
+    pub(crate) fn generation(&self) -> u64 {
+        self.table.load().generation()
+    }
+
+    /// Replaces what is known, unless it is the same.
+    pub(crate) fn publish(&self, mut services: Vec<Service>) {
+        services.retain(|service| service.group != GROUP);
+        if self.table.load().services() != services {
+            self.table.store(Arc::new(Table::new(services)));
+        }
+    }
+
+    /// Asks the controller to look at an APIService soon.
+    pub(super) fn report_unreachable(&self, name: &str) {
+        // Those that wait are enough.
+        let _ = self.unreachable.try_send(name.to_owned());
+    }
+}

@@ -1,0 +1,123 @@
+//! What is known of the versions that other servers serve, as one immutable value.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::remote::RemoteServer;
+use crate::http::served::RemoteResource;
+
+/// Name of the group of APIServices, which this server itself serves in any case: so a wrong APIService can be removed.
+pub(crate) const GROUP: &str = "apiregistration.k8s.io";
+
+/// The APIServices of other servers at one time.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    generation: u64,
+    services: Vec<Service>,
+    /// Their positions by `GROUP/VERSION`; of core by `/v1`.
+    by_version: HashMap<String, usize>,
+}
+
+/// An APIService of another server.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Service {
+    pub(crate) name: String,
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) group_priority: i32,
+    pub(crate) version_priority: i32,
+    pub(crate) server: Arc<RemoteServer>,
+    /// The condition Available.
+    pub(crate) is_available: bool,
+    pub(crate) documents: RemoteDocuments,
+}
+
+/// The documents of another server about a version, as they were last read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct RemoteDocuments {
+    /// The resources; `None` if they were never read.
+    pub(crate) resources: Option<Arc<Vec<RemoteResource>>>,
+    /// The ETag of the document that has them.
+    pub(crate) etag: Option<String>,
+    /// Whether the last attempt to read them failed.
+    pub(crate) is_stale: bool,
+    /// The path of the OpenAPI v3 document, with its hash.
+    pub(crate) openapi_v3: Option<String>,
+    /// The part of the OpenAPI v2 document that is about the version.
+    pub(crate) openapi_v2: Option<Arc<serde_json::Value>>,
+    /// The ETag of that document.
+    pub(crate) v2_etag: Option<String>,
+}
+
+impl Table {
+    pub(super) fn new(services: Vec<Service>) -> Self {
+        static GENERATIONS: AtomicU64 = AtomicU64::new(1);
+        let key = |service: &Service| format!("{}/{}", service.group, service.version);
+        let positions = services.iter().enumerate();
+        Self {
+            generation: GENERATIONS.fetch_add(1, Ordering::Relaxed),
+            by_version: positions.map(|(at, of)| (key(of), at)).collect(),
+            services,
+        }
+    }
+
+    /// Number of the table, unique in the process.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// All APIServices of other servers.
+    pub(crate) fn services(&self) -> &[Service] {
+        &self.services
+    }
+
+    /// The service to which a path is forwarded, if there is one: `/apis/GROUP/VERSION` and below, and the OpenAPI document of
+    /// the version.
+    pub(crate) fn service_of(&self, path: &str) -> Option<&Service> {
+        if self.services.is_empty() {
+            return None;
+        }
+        let key = match path.strip_prefix("/openapi/v3") {
+            Some(document) => key_of(document).filter(|(_, rest)| rest.is_empty())?.0,
+            None => key_of(path)?.0,
+        };
+        self.services.get(*self.by_version.get(key)?)
+    }
+}
+
+/// The group and version of a path, as `GROUP/VERSION`, and the rest of the path.
+fn key_of(path: &str) -> Option<(&str, &str)> {
+    if let Some(rest) = path.strip_prefix("/apis/") {
+        let group = rest.find('/')?;
+        let version = rest[group + 1..].find('/');
+        let end = version.map_or(rest.len(), |at| group + 1 + at);
+        return Some(rest.split_at(end));
+    }
+    let rest = path.strip_prefix("/api")?;
+    let end = rest.strip_prefix('/')?.find('/');
+    Some(rest.split_at(end.map_or(rest.len(), |at| at + 1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_has_one_group_and_version() {
+        for (path, expected) in [
+            ("/apis/g.io/v1", Some(("g.io/v1", ""))),
+            ("/apis/g.io/v1/", Some(("g.io/v1", "/"))),
+            ("/apis/g.io/v1/things/a", Some(("g.io/v1", "/things/a"))),
+            ("/api/v1", Some(("/v1", ""))),
+            ("/api/v1/pods", Some(("/v1", "/pods"))),
+            ("/apis/g.io", None),
+            ("/apis", None),
+            ("/api", None),
+            ("//apis/g.io/v1", None),
+            ("/version", None),
+        ] {
+            assert_eq!(key_of(path), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! One look at the server of an APIService: whether it answers, and its documents. The condition is written if it changed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use apiloom_apis::apiregistration::v1::APIService;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+
+use super::super::requests::{RequestError, Requests};
+use super::ask::request;
+use super::{documents, local};
+use crate::http::aggregation::{
+    Aggregation, Connections, RemoteDocuments, RemoteServer, Unreachable, prefix,
+};
+use crate::registry::api_service_rules::{LOCAL, set_available};
+
+/// How often a server is asked in one look. One answer is enough.
+const ATTEMPTS: u32 = 5;
+
+/// Time between the beginnings of two attempts.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(200);
+
+/// How long one attempt may take.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What to look at.
+pub(super) struct Subject {
+    pub(super) name: String,
+    pub(super) uid: Option<String>,
+    pub(super) group: String,
+    pub(super) version: String,
+    /// `None` for this server.
+    pub(super) server: Option<Arc<RemoteServer>>,
+    pub(super) documents: RemoteDocuments,
+    pub(super) reads_documents: bool,
+}
+
+/// What was found.
+pub(super) struct Outcome {
+    pub(super) name: String,
+    pub(super) uid: Option<String>,
+    pub(super) server: Option<Arc<RemoteServer>>,
+    pub(super) is_available: bool,
+    /// The documents, if they were read, or could not be.
+    pub(super) documents: Option<RemoteDocuments>,
+}
+
+/// Whether an APIService has the condition of those that this server serves.
+pub(super) fn is_local_condition(object: &APIService) -> bool {
+    object.available().is_some_and(|condition| {
+        condition.status == "True" && condition.reason.as_deref() == Some(LOCAL.0)
+    })
+}
+
+/// Looks at a server, and writes the condition.
+pub(super) async fn run(
+    requests: Requests,
+    aggregation: Arc<Aggregation>,
+    subject: Subject,
+) -> Outcome {
+    let found = match &subject.server {
+        None => Ok(None),
+        Some(server) => look(server, &aggregation, &subject).await.map(Some),
+    };
+    let (is_available, reason, message) = match &found {
+        Ok(None) => (true, LOCAL.0, LOCAL.1.to_owned()),
+        Ok(Some(_)) => (true, "Passed", "all checks passed".to_owned()),
+        Err((reason, message)) => (false, *reason, message.clone()),
+    };
+    let written = write(&requests, &subject, (is_available, reason, &message)).await;
+    let is_written = written.is_ok();
+    if let Err(error) = written
+        && !error.is_conflict()
+    {
+        tracing::debug!(%error, service = %subject.name, "the condition of an APIService is not written");
+    }
+    let documents = match found {
+        Ok(Some(connections)) if subject.reads_documents => {
+            let version = (subject.group.as_str(), subject.version.as_str());
+            Some(documents::read(&connections, version, &subject.documents).await)
+        }
+        Ok(_) => None,
+        Err(_) => Some(RemoteDocuments {
+            is_stale: true,
+            ..subject.documents
+        }),
+    };
+    Outcome {
+        name: subject.name,
+        uid: subject.uid,
+        server: subject.server,
+        // One that could not be written is tried again soon.
+        is_available: is_available && is_written,
+        documents,
+    }
+}
+
+/// Asks a server for its version; the error is the reason and the message of the condition.
+async fn look(
+    server: &RemoteServer,
+    aggregation: &Aggregation,
+    subject: &Subject,
+) -> Result<Arc<Connections>, (&'static str, String)> {
+    let identity = Arc::clone(aggregation.identity());
+    let read = tokio::task::spawn_blocking(move || identity.read()).await;
+    if let Ok(Err((path, problem))) = read {
+        tracing::warn!(path = %path.display(), problem, "the client certificate stays as it was");
+    }
+    let connections = server.connections().await.map_err(|error| {
+        let reason = match &error {
+            Unreachable::Address { reason, .. } => reason,
+            Unreachable::Settings(_) => "FailedDiscoveryCheck",
+        };
+        (reason, error.to_string())
+    })?;
+    let path = prefix(&subject.group, &subject.version);
+    let attempts = (0..ATTEMPTS).map(async |number| {
+        tokio::time::sleep(BETWEEN_ATTEMPTS * number).await;
+        attempt(&connections, &path).await
+    });
+    let mut attempts: FuturesUnordered<_> = attempts.collect();
+    let mut last = String::new();
+    while let Some(result) = attempts.next().await {
+        match result {
+            Ok(()) => {
+                drop(attempts);
+                return Ok(connections);
+            }
+            Err(error) => last = error,
+        }
+    }
+    drop(attempts);
+    Err(("FailedDiscoveryCheck", last))
+}
+
+async fn attempt(connections: &Connections, path: &str) -> Result<(), String> {
+    let url = format!("{}{path}", connections.url.trim_end_matches('/'));
+    let failed = |why: String| format!("failing or missing response from {url}: {why}");
+    let request = request(path).map_err(&failed)?;
+    let sent = tokio::time::timeout(ATTEMPT_TIMEOUT, connections.send(request)).await;
+    let response = match sent {
+        Err(_) => return Err(failed(format!("Get \"{url}\": context deadline exceeded"))),
+        Ok(Err(error)) => return Err(failed(format!("Get \"{url}\": {error}"))),
+        Ok(Ok(response)) => response,
+    };
+    let code = response.status();
+    if code.is_success() {
+        return Ok(());
+    }
+    Err(failed(format!("bad status from {url}: {}", code.as_u16())))
+}
+
+/// Writes the condition of an APIService, if it is another one.
+async fn write(
+    requests: &Requests,
+    subject: &Subject,
+    (is_true, reason, message): (bool, &str, &str),
+) -> Result<(), RequestError> {
+    let path = local::path(&subject.name);
+    let Some(mut object) = requests.get::<APIService>(&path).await? else {
+        return Ok(());
+    };
+    let is_local = object.spec.service.is_none();
+    let is_other = object.metadata.uid != subject.uid || is_local == subject.server.is_some();
+    if is_other || !set_available(&mut object, is_true, reason, message) {
+        return Ok(());
+    }
+    requests.put(&format!("{path}/status"), &object).await?;
+    Ok(())
+}

@@ -1,0 +1,211 @@
+//! Reads the documents of another server: discovery and OpenAPI. What cannot be read stays as it was, and is stale.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use http::{HeaderValue, StatusCode};
+use serde_json::Value;
+
+use super::ask::request;
+use crate::http::aggregation::{
+    Connections, RemoteDocuments, RemoteResource, of_discovery, of_resource_list, part_of_v2,
+    prefix,
+};
+
+/// How long one document may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Largest document, in bytes: several times the OpenAPI document of Kubernetes.
+const MAX_BYTES: usize = 32 * 1024 * 1024;
+
+/// Aggregated discovery in both versions, and without it what servers have.
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
+
+const JSON: &str = "application/json";
+
+/// A response.
+struct Answer {
+    code: StatusCode,
+    is_aggregated: bool,
+    etag: Option<String>,
+    body: Bytes,
+}
+
+/// Reads the documents about a version. Servers need not have OpenAPI.
+pub(super) async fn read(
+    connections: &Connections,
+    (group, version): (&str, &str),
+    before: &RemoteDocuments,
+) -> RemoteDocuments {
+    let mut documents = before.clone();
+    match read_resources(connections, (group, version), &mut documents).await {
+        Ok(()) => documents.is_stale = false,
+        Err(error) => {
+            tracing::debug!(
+                error,
+                group,
+                version,
+                "cannot read the discovery of a service"
+            );
+            documents.is_stale = true;
+        }
+    }
+    if let Err(error) = read_v3(connections, (group, version), &mut documents).await {
+        tracing::debug!(
+            error,
+            group,
+            version,
+            "cannot read the OpenAPI v3 of a service"
+        );
+    }
+    if let Err(error) = read_v2(connections, (group, version), &mut documents).await {
+        tracing::debug!(
+            error,
+            group,
+            version,
+            "cannot read the OpenAPI v2 of a service"
+        );
+    }
+    documents
+}
+
+async fn read_resources(
+    connections: &Connections,
+    (group, version): (&str, &str),
+    documents: &mut RemoteDocuments,
+) -> Result<(), String> {
+    let root = if group.is_empty() { "/api" } else { "/apis" };
+    let etag = documents.resources.as_ref().and(documents.etag.as_deref());
+    let answer = get(connections, root, AGGREGATED, etag).await?;
+    if answer.code == StatusCode::NOT_MODIFIED {
+        return Ok(());
+    }
+    let mut found: Option<Vec<RemoteResource>> = None;
+    if answer.code.is_success() && answer.is_aggregated {
+        found = of_discovery(&answer.body, group, version).map_err(|error| error.to_string())?;
+    }
+    let is_legacy = matches!(
+        answer.code,
+        StatusCode::NOT_FOUND | StatusCode::NOT_ACCEPTABLE
+    );
+    if !answer.code.is_success() && !is_legacy {
+        return Err(format!("{root} is answered with {}", answer.code));
+    }
+    let (resources, etag) = match found {
+        Some(resources) => (resources, answer.etag),
+        None => {
+            let list = get(connections, &prefix(group, version), JSON, None).await?;
+            if !list.code.is_success() {
+                return Err(format!(
+                    "the list of resources is answered with {}",
+                    list.code
+                ));
+            }
+            let resources = of_resource_list(&list.body, group, version);
+            (resources.map_err(|error| error.to_string())?, None)
+        }
+    };
+    documents.etag = etag;
+    if documents.resources.as_deref() != Some(&resources) {
+        documents.resources = Some(Arc::new(resources));
+    }
+    Ok(())
+}
+
+async fn read_v3(
+    connections: &Connections,
+    (group, version): (&str, &str),
+    documents: &mut RemoteDocuments,
+) -> Result<(), String> {
+    let answer = get(connections, "/openapi/v3", JSON, None).await?;
+    if answer.code == StatusCode::NOT_FOUND {
+        documents.openapi_v3 = None;
+        return Ok(());
+    }
+    if !answer.code.is_success() {
+        return Err(format!("/openapi/v3 is answered with {}", answer.code));
+    }
+    let index: Value = serde_json::from_slice(&answer.body).map_err(|error| error.to_string())?;
+    let path = prefix(group, version);
+    let url = &index["paths"][path.trim_start_matches('/')]["serverRelativeURL"];
+    // Clients follow it on this server: it can only be the path that is forwarded.
+    let is_own = |url: &&str| {
+        let rest = url.strip_prefix("/openapi/v3");
+        let rest = rest.and_then(|rest| rest.strip_prefix(path.as_str()));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?'))
+    };
+    documents.openapi_v3 = url.as_str().filter(is_own).map(str::to_owned);
+    Ok(())
+}
+
+async fn read_v2(
+    connections: &Connections,
+    (group, version): (&str, &str),
+    documents: &mut RemoteDocuments,
+) -> Result<(), String> {
+    let etag = documents
+        .openapi_v2
+        .as_ref()
+        .and(documents.v2_etag.as_deref());
+    let answer = get(connections, "/openapi/v2", JSON, etag).await?;
+    if answer.code == StatusCode::NOT_MODIFIED {
+        return Ok(());
+    }
+    if answer.code == StatusCode::NOT_FOUND {
+        (documents.openapi_v2, documents.v2_etag) = (None, None);
+        return Ok(());
+    }
+    if !answer.code.is_success() {
+        return Err(format!("/openapi/v2 is answered with {}", answer.code));
+    }
+    // The document has all versions of the server.
+    let path = prefix(group, version);
+    let part = tokio::task::spawn_blocking(move || {
+        let document: Value = serde_json::from_slice(&answer.body)?;
+        Ok::<_, serde_json::Error>((part_of_v2(&document, &path), answer.etag))
+    });
+    let part = part.await.map_err(|error| error.to_string())?;
+    let (part, etag) = part.map_err(|error| error.to_string())?;
+    documents.v2_etag = etag;
+    if documents.openapi_v2.as_deref() != Some(&part) {
+        documents.openapi_v2 = Some(Arc::new(part));
+    }
+    Ok(())
+}
+
+async fn get(
+    connections: &Connections,
+    path: &str,
+    accept: &'static str,
+    etag: Option<&str>,
+) -> Result<Answer, String> {
+    let mut request = request(path)?;
+    let headers = request.headers_mut();
+    headers.insert(ACCEPT, HeaderValue::from_static(accept));
+    if let Some(etag) = etag.and_then(|etag| HeaderValue::from_str(etag).ok()) {
+        headers.insert(IF_NONE_MATCH, etag);
+    }
+    let received = async {
+        let response = connections.send(request).await;
+        let (parts, body) = response.map_err(|error| error.to_string())?.into_parts();
+        let text = |name| {
+            let value = parts
+                .headers
+                .get(name)
+                .and_then(|value| value.to_str().ok());
+            value.map(str::to_owned)
+        };
+        let content_type = text(CONTENT_TYPE).unwrap_or_default();
+        let body = body.collect(MAX_BYTES).await;
+        Ok(Answer {
+            code: parts.status,
+            is_aggregated: content_type.contains("as=APIGroupDiscoveryList"),
+            etag: text(ETAG),
+            body: body.map_err(|error| error.to_string())?,
+        })
+    };
+    let received = tokio::time::timeout(TIMEOUT, received).await;
+    received.unwrap_or_else(|_| Err(format!("{path} is not answered within {TIMEOUT:?}")))
+}

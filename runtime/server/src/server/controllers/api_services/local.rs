@@ -1,0 +1,272 @@
+//! The APIServices of the versions that this server itself serves: made, and made again, and deleted when they are served no more.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::time::Duration;
+
+use apiloom_apis::apiregistration::v1::APIService;
+use futures_util::future::join_all;
+use http::Method;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::super::requests::{RequestError, Requests};
+use crate::http::aggregation::{GROUP, LocalPriority, local_priority};
+use crate::registry::Catalog;
+
+/// The label of APIServices that servers make themselves.
+pub(super) const LABEL: &str = "kube-aggregator.kubernetes.io/automanaged";
+
+/// Its value for versions that are compiled.
+const ON_START: &str = "onstart";
+
+/// Its value for versions that come and go.
+const ALWAYS: &str = "true";
+
+/// How long an APIService of a version that may come and go stays when this server does not serve the version: another server
+/// over the store may have seen the definition earlier.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Time after which a failed write is repeated.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// How long the writes of one step may take together.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The path of an APIService.
+pub(super) fn path(name: &str) -> String {
+    format!("/apis/{GROUP}/v1/apiservices/{name}")
+}
+
+/// An APIService as it should be.
+#[derive(Debug, PartialEq, Eq)]
+struct Wanted {
+    group: String,
+    version: String,
+    priority: LocalPriority,
+    label: &'static str,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Local {
+    /// Those that were there when this server began.
+    at_start: HashSet<String>,
+    /// Those that this server has made, or found as they should be. Later changes of others are left alone.
+    settled: HashSet<String>,
+    /// Since when those with the label are not served.
+    unserved: BTreeMap<String, Instant>,
+    look_at: Option<Instant>,
+}
+
+/// A write.
+enum Step {
+    Create(String),
+    Update(String),
+    Delete(String),
+}
+
+impl Local {
+    /// Begins with the names of the APIServices that there are. A later call has no effect.
+    pub(super) fn begin(&mut self, names: HashSet<String>) {
+        if self.settled.is_empty() && self.at_start.is_empty() {
+            self.at_start = names;
+        }
+        self.look_now();
+    }
+
+    /// Looks at all of them with the next update.
+    pub(super) fn look_now(&mut self) {
+        self.look_at = Some(Instant::now());
+    }
+
+    /// When to look at them again.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        self.look_at
+    }
+
+    /// Writes what is not as it should be.
+    pub(super) async fn update(
+        &mut self,
+        requests: &Requests,
+        present: BTreeMap<&str, &APIService>,
+    ) {
+        let now = Instant::now();
+        if self.look_at.is_none_or(|at| at > now) {
+            return;
+        }
+        self.look_at = None;
+        let wanted = wanted(&requests.registry().catalog());
+        let steps = self.steps(&wanted, &present, now);
+        let (wanted, present) = (&wanted, &present);
+        let writes = steps.iter().map(|step| async move {
+            let written = match step {
+                Step::Create(name) => create(requests, name, &wanted[name]).await,
+                Step::Update(name) => update(requests, present[name.as_str()], &wanted[name]).await,
+                Step::Delete(name) => delete(requests, present[name.as_str()]).await,
+            };
+            (step, written)
+        });
+        let written = tokio::time::timeout(TIMEOUT, join_all(writes)).await;
+        let Ok(written) = written else {
+            self.look_again(now + AGAIN);
+            return;
+        };
+        for (step, written) in written {
+            match (step, written) {
+                (Step::Create(name) | Step::Update(name), Ok(())) => {
+                    self.settled.insert(name.clone());
+                }
+                (Step::Delete(_), Ok(())) => {}
+                (Step::Create(name) | Step::Update(name) | Step::Delete(name), Err(error)) => {
+                    tracing::debug!(%error, service = %name, "an APIService is to be written again");
+                    self.look_again(now + AGAIN);
+                }
+            }
+        }
+    }
+
+    fn look_again(&mut self, at: Instant) {
+        self.look_at = Some(self.look_at.map_or(at, |before| before.min(at)));
+    }
+
+    fn steps(
+        &mut self,
+        wanted: &BTreeMap<String, Wanted>,
+        present: &BTreeMap<&str, &APIService>,
+        now: Instant,
+    ) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for (name, wanted) in wanted {
+            match present.get(name.as_str()) {
+                None => steps.push(Step::Create(name.clone())),
+                Some(object) if !self.settled.contains(name) => {
+                    let Some(label) = label(object) else {
+                        continue;
+                    };
+                    if wanted.fits(object, label) {
+                        self.settled.insert(name.clone());
+                    } else {
+                        steps.push(Step::Update(name.clone()));
+                    }
+                }
+                Some(_) => {}
+            }
+        }
+        let is_unserved = |name: &str| !wanted.contains_key(name);
+        let known: BTreeSet<&str> = present.keys().copied().collect();
+        self.unserved
+            .retain(|name, _| known.contains(name.as_str()) && is_unserved(name));
+        for (name, object) in present {
+            let Some(label) = label(object).filter(|_| is_unserved(name)) else {
+                continue;
+            };
+            let was_own = self.at_start.contains(*name) || self.settled.contains(*name);
+            if label != ALWAYS && !was_own {
+                continue;
+            }
+            let since = *self.unserved.entry((*name).to_owned()).or_insert(now);
+            if now.duration_since(since) >= GRACE {
+                steps.push(Step::Delete((*name).to_owned()));
+                // A newer server that makes it again keeps it.
+                self.at_start.remove(*name);
+                self.settled.remove(*name);
+            } else {
+                self.look_again(since + GRACE);
+            }
+        }
+        steps
+    }
+}
+
+/// The value of the label, if there is one.
+fn label(object: &APIService) -> Option<&str> {
+    let label = object.metadata.labels.get(LABEL)?;
+    [ON_START, ALWAYS].into_iter().find(|known| known == label)
+}
+
+impl Wanted {
+    fn fits(&self, object: &APIService, label: &str) -> bool {
+        let spec = &object.spec;
+        label == self.label
+            && spec.service.is_none()
+            && spec.group_priority_minimum == self.priority.group
+            && spec.version_priority == self.priority.version
+    }
+
+    fn document(&self, metadata: &Value) -> Value {
+        json!({
+            "apiVersion": "apiregistration.k8s.io/v1",
+            "kind": "APIService",
+            "metadata": metadata,
+            "spec": {
+                "group": self.group,
+                "version": self.version,
+                "groupPriorityMinimum": self.priority.group,
+                "versionPriority": self.priority.version,
+            },
+        })
+    }
+}
+
+/// The APIServices of a catalog, by name.
+fn wanted(catalog: &Catalog) -> BTreeMap<String, Wanted> {
+    let groups = catalog.groups().iter().filter(|group| group.name != GROUP);
+    let versions = groups.flat_map(|group| {
+        let count = group.versions.len();
+        let versions = group.versions.iter().enumerate();
+        versions.map(move |(index, version)| (group, version, (index, count)))
+    });
+    let service = |(group, version, place): (&crate::registry::ServedGroup, &String, _)| {
+        let is_of_version =
+            |def: &apiloom_meta::ResourceDef| def.group == *group.name && def.version == **version;
+        let mut kinds = catalog.endpoints().iter().map(|endpoint| endpoint.def());
+        let is_compiled = kinds.any(|def| is_of_version(def) && def.custom.is_none());
+        let wanted = Wanted {
+            group: group.name.clone(),
+            version: version.clone(),
+            priority: local_priority(&group.name, place, !is_compiled),
+            label: if is_compiled { ON_START } else { ALWAYS },
+        };
+        (format!("{version}.{}", group.name), wanted)
+    };
+    versions.map(service).collect()
+}
+
+async fn create(requests: &Requests, name: &str, wanted: &Wanted) -> Result<(), RequestError> {
+    let metadata = json!({"name": name, "labels": {LABEL: wanted.label}});
+    let path = format!("/apis/{GROUP}/v1/apiservices");
+    let request = requests.client().request(Method::POST, path);
+    let request = request.json_body(&wanted.document(&metadata));
+    match request.json::<APIService>().await {
+        // Another server was first.
+        Err(error) if error.is_already_exists() => Ok(()),
+        Err(error) => Err(error.into()),
+        Ok(_) => Ok(()),
+    }
+}
+
+async fn update(
+    requests: &Requests,
+    present: &APIService,
+    wanted: &Wanted,
+) -> Result<(), RequestError> {
+    let name = present.metadata.name.clone().unwrap_or_default();
+    let mut labels = present.metadata.labels.clone();
+    labels.insert(LABEL.to_owned(), wanted.label.to_owned());
+    let mut metadata = json!(present.metadata);
+    metadata["labels"] = json!(labels);
+    let request = requests.client().request(Method::PUT, path(&name));
+    let request = request.json_body(&wanted.document(&metadata));
+    request.json::<APIService>().await?;
+    Ok(())
+}
+
+async fn delete(requests: &Requests, present: &APIService) -> Result<(), RequestError> {
+    let metadata = &present.metadata;
+    let options = json!({"preconditions": {
+        "uid": metadata.uid,
+        "resourceVersion": metadata.resource_version,
+    }});
+    let name = metadata.name.as_deref().unwrap_or_default();
+    requests.delete(&path(name), options).await
+}

@@ -1,0 +1,354 @@
+//! APIServices: makes those of the versions that this server serves, looks at the servers of the others, and publishes all of
+//! them for requests.
+//!
+//! Every server over a store does so by itself. It writes with the resourceVersion that it read, so that of several servers one
+//! succeeds. The labels, conditions and messages are those of kube-aggregator.
+
+mod addresses;
+mod ask;
+mod check;
+mod documents;
+mod local;
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use apiloom_apis::apiregistration::v1::APIService;
+use apiloom_meta::{ApiError, Resource as _};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+pub(in crate::server) use self::addresses::Resolved;
+use self::check::{Outcome, Subject};
+use self::local::Local;
+use super::requests::Requests;
+use crate::http::aggregation::{
+    Aggregation, RemoteDocuments, RemoteServer, RemoteTarget, Service, UnreachableNotices,
+};
+use crate::registry::{
+    Document, Endpoint, ListOptions, Registry, RequestContext, WatchEvent, WatchEventKind,
+};
+
+/// The manager of fields that the controller writes.
+pub(super) const NAME: &str = "apiservice-controller";
+
+/// Time between attempts to watch the APIServices.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Time between two looks at a server that is available.
+const CHECK_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Time between two reads of the documents of a server.
+const DOCUMENTS_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Time before the second look at a server that is not available. Each later one takes twice as long, up to the usual interval.
+const FIRST_RETRY: Duration = Duration::from_millis(500);
+
+/// Lifetime of a watch.
+const LIFETIME_SECONDS: u64 = 24 * 3600;
+
+/// The endpoint of APIServices, if the server has them.
+fn endpoint(registry: &Registry) -> Option<Arc<Endpoint>> {
+    registry.endpoint(APIService::GROUP, APIService::VERSION, APIService::PLURAL)
+}
+
+/// Publishes the stored APIServices before the server is ready, with the conditions that they had.
+///
+/// # Errors
+/// If they cannot be read.
+pub(in crate::server) async fn publish_stored(
+    registry: &Arc<Registry>,
+    aggregation: &Aggregation,
+) -> Result<(), ApiError> {
+    let Some(endpoint) = endpoint(registry) else {
+        return Ok(());
+    };
+    let ctx = RequestContext::default();
+    let listed = endpoint
+        .reads()
+        .list(&ctx, None, &ListOptions::default())
+        .await?;
+    let mut entries = Entries::default();
+    for item in listed.items {
+        entries.set(typed(&endpoint, &item?)?, aggregation);
+    }
+    entries.publish(aggregation);
+    Ok(())
+}
+
+fn typed(endpoint: &Endpoint, document: &Document) -> Result<APIService, ApiError> {
+    let json = document.json(endpoint.schema());
+    serde_json::from_slice(json.whole()).map_err(|error| ApiError::internal(error.to_string()))
+}
+
+/// Runs the controller; never returns while the server has APIServices.
+pub(super) async fn run(
+    requests: Requests,
+    aggregation: Arc<Aggregation>,
+    mut unreachable: UnreachableNotices,
+) {
+    let Some(endpoint) = endpoint(requests.registry()) else {
+        return;
+    };
+    let mut controller = Controller {
+        local: Local::default(),
+        entries: Entries::default(),
+        checks: JoinSet::new(),
+        requests,
+        aggregation,
+    };
+    loop {
+        if let Err(error) = controller.follow(&endpoint, &mut unreachable).await {
+            tracing::warn!(%error, "cannot follow APIServices");
+        }
+        tokio::time::sleep(RETRY).await;
+    }
+}
+
+/// An APIService as it was last seen, and what is known of its server.
+struct Entry {
+    object: APIService,
+    server: Option<Arc<RemoteServer>>,
+    documents: RemoteDocuments,
+    /// When the documents were read.
+    read_at: Option<Instant>,
+    /// When to look at the server again.
+    check_at: Instant,
+    failures: u32,
+    in_check: bool,
+}
+
+/// The APIServices by name.
+#[derive(Default)]
+struct Entries(BTreeMap<String, Entry>);
+
+/// See the module.
+struct Controller {
+    requests: Requests,
+    aggregation: Arc<Aggregation>,
+    entries: Entries,
+    local: Local,
+    checks: JoinSet<Outcome>,
+}
+
+impl Entries {
+    /// Notes the present state of an APIService.
+    fn set(&mut self, object: APIService, aggregation: &Aggregation) {
+        let Some(name) = object.metadata.name.clone() else {
+            return;
+        };
+        let known = self.0.get_mut(&name);
+        if let Some(known) = known
+            && known.object.spec == object.spec
+            && known.object.metadata.uid == object.metadata.uid
+        {
+            known.object = object;
+            return;
+        }
+        let target = target_of(&object);
+        let server = target.map(|target| {
+            let known = self.0.values().filter_map(|entry| entry.server.as_ref());
+            let mut same = known.filter(|server| *server.target() == target);
+            let same = same.next().cloned();
+            same.unwrap_or_else(|| Arc::new(aggregation.server(target)))
+        });
+        let before = self.0.remove(&name);
+        let before = before.filter(|before| before.server == server);
+        let (documents, read_at) = before.map_or_else(Default::default, |before| {
+            (before.documents, before.read_at)
+        });
+        let entry = Entry {
+            object,
+            server,
+            documents,
+            read_at,
+            check_at: Instant::now(),
+            failures: 0,
+            in_check: false,
+        };
+        self.0.insert(name, entry);
+    }
+
+    /// Tells requests what is known.
+    fn publish(&self, aggregation: &Aggregation) {
+        let services = self.0.iter().filter_map(|(name, entry)| {
+            let spec = &entry.object.spec;
+            let is_available = entry.object.available();
+            Some(Service {
+                name: name.clone(),
+                group: spec.group.clone().unwrap_or_default(),
+                version: spec.version.clone().unwrap_or_default(),
+                group_priority: spec.group_priority_minimum,
+                version_priority: spec.version_priority,
+                server: entry.server.clone()?,
+                is_available: is_available.is_some_and(|condition| condition.status == "True"),
+                documents: entry.documents.clone(),
+            })
+        });
+        aggregation.publish(services.collect());
+    }
+}
+
+/// The server of an APIService; `None` for this one.
+fn target_of(object: &APIService) -> Option<RemoteTarget> {
+    let spec = &object.spec;
+    let service = spec.service.as_ref()?;
+    Some(RemoteTarget {
+        namespace: service.namespace.clone().unwrap_or_default(),
+        name: service.name.clone().unwrap_or_default(),
+        port: u16::try_from(service.port).unwrap_or_default(),
+        authorities: spec.ca_bundle.clone().unwrap_or_default(),
+        accepts_any_certificate: spec.insecure_skip_tls_verify == Some(true),
+    })
+}
+
+impl Controller {
+    /// Follows the APIServices until their watch ends.
+    async fn follow(
+        &mut self,
+        endpoint: &Endpoint,
+        unreachable: &mut UnreachableNotices,
+    ) -> Result<(), ApiError> {
+        let options = ListOptions {
+            send_initial_events: Some(true),
+            allow_watch_bookmarks: true,
+            timeout_seconds: Some(LIFETIME_SECONDS),
+            ..ListOptions::default()
+        };
+        let ctx = RequestContext::default();
+        let mut events = endpoint.reads().watch(&ctx, None, &options).await?;
+        let mut generations = self.requests.registry().generations();
+        let mut listed = Some(HashSet::new());
+        loop {
+            let at = self.next_look().filter(|_| listed.is_none());
+            tokio::select! {
+                biased;
+                event = events.next() => {
+                    let Some(event) = event else { return Ok(()) };
+                    self.take(endpoint, event?, &mut listed)?;
+                    if events.is_ready() {
+                        continue;
+                    }
+                }
+                Some(outcome) = self.checks.join_next(), if !self.checks.is_empty() => {
+                    if let Ok(outcome) = outcome {
+                        self.finish(outcome);
+                    }
+                }
+                // An error means that the registry is gone, and this task ends with it.
+                _ = generations.changed() => self.local.look_now(),
+                Some(name) = unreachable.recv() => self.look_soon(&name),
+                () = tokio::time::sleep_until(at.unwrap_or_else(Instant::now)), if at.is_some() => {}
+            }
+            if listed.is_none() {
+                self.entries.publish(&self.aggregation);
+                self.start_checks();
+                let objects = self.entries.0.iter();
+                let objects = objects.map(|(name, entry)| (name.as_str(), &entry.object));
+                self.local.update(&self.requests, objects.collect()).await;
+            }
+        }
+    }
+
+    /// Notes an event; `listed` has the names of the initial ones, until all were read.
+    fn take(
+        &mut self,
+        endpoint: &Endpoint,
+        event: WatchEvent,
+        listed: &mut Option<HashSet<String>>,
+    ) -> Result<(), ApiError> {
+        if event.kind == WatchEventKind::Bookmark {
+            if let Some(listed) = listed.take() {
+                self.entries.0.retain(|name, _| listed.contains(name));
+                let names = self.entries.0.keys().cloned();
+                self.local.begin(names.collect());
+            }
+            return Ok(());
+        }
+        let object = typed(endpoint, &event.object)?;
+        let name = object.metadata.name.clone().unwrap_or_default();
+        self.local.look_now();
+        if event.kind == WatchEventKind::Deleted {
+            self.entries.0.remove(&name);
+            return Ok(());
+        }
+        if let Some(listed) = listed {
+            listed.insert(name);
+        }
+        self.entries.set(object, &self.aggregation);
+        Ok(())
+    }
+
+    /// When something is to be done without an event.
+    fn next_look(&self) -> Option<Instant> {
+        let entries = self.entries.0.values();
+        let checks = entries.filter(|entry| entry.needs_checks() && !entry.in_check);
+        let checks = checks.map(|entry| entry.check_at);
+        checks.chain(self.local.next_look()).min()
+    }
+
+    /// Looks at a server that a request did not reach, unless that is to be done soon.
+    fn look_soon(&mut self, name: &str) {
+        if let Some(entry) = self.entries.0.get_mut(name)
+            && entry.failures == 0
+        {
+            entry.check_at = Instant::now();
+        }
+    }
+
+    fn start_checks(&mut self) {
+        let now = Instant::now();
+        for (name, entry) in &mut self.entries.0 {
+            if entry.in_check || !entry.needs_checks() || entry.check_at > now {
+                continue;
+            }
+            entry.in_check = true;
+            let are_old = |read: Instant| now.duration_since(read) >= DOCUMENTS_INTERVAL;
+            let subject = Subject {
+                name: name.clone(),
+                uid: entry.object.metadata.uid.clone(),
+                group: entry.object.spec.group.clone().unwrap_or_default(),
+                version: entry.object.spec.version.clone().unwrap_or_default(),
+                server: entry.server.clone(),
+                documents: entry.documents.clone(),
+                reads_documents: entry.read_at.is_none_or(are_old) || entry.documents.is_stale,
+            };
+            let aggregation = Arc::clone(&self.aggregation);
+            self.checks
+                .spawn(check::run(self.requests.clone(), aggregation, subject));
+        }
+    }
+
+    /// Notes what a look at a server found.
+    fn finish(&mut self, outcome: Outcome) {
+        let Some(entry) = self.entries.0.get_mut(&outcome.name) else {
+            return;
+        };
+        // It may be another APIService of that name, or with another server.
+        if entry.object.metadata.uid != outcome.uid || entry.server != outcome.server {
+            return;
+        }
+        entry.in_check = false;
+        let now = Instant::now();
+        if outcome.is_available {
+            entry.failures = 0;
+            entry.check_at = now + CHECK_INTERVAL;
+        } else {
+            let wait = FIRST_RETRY.saturating_mul(1 << entry.failures.min(16));
+            entry.failures = entry.failures.saturating_add(1);
+            entry.check_at = now + wait.min(CHECK_INTERVAL);
+        }
+        if let Some(documents) = outcome.documents {
+            entry.documents = documents;
+            entry.read_at = Some(now);
+        }
+    }
+}
+
+impl Entry {
+    /// Whether there is a server to look at, or the condition of a version of this server is not right.
+    fn needs_checks(&self) -> bool {
+        self.server.is_some() || !check::is_local_condition(&self.object)
+    }
+}
