@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use serde::de::Error as _;
 use serde_json::{Error, Value};
 
-use crate::codec::{Format, decode_typed, decode_value};
+use crate::codec::{append_value_bytes, decode_typed};
 use crate::kind::Resource;
 use crate::object::Object;
 use crate::schema::{Schema, merge_difference};
@@ -27,27 +26,27 @@ impl Object {
     /// If the document cannot be decoded as the type, or the changed value cannot be serialized. Then the document is
     /// unchanged.
     pub fn edit<K: Resource>(&mut self, change: impl FnOnce(&mut K)) -> Result<bool, Error> {
-        let mut value = self.typed::<K>()?;
+        let before = self.typed::<K>()?;
         self.clear_typed();
-        let typed = Arc::make_mut(&mut value);
-        let is_changed = match json_before(typed, change)? {
-            Some(before) => self.merge(&before, serde_json::to_value(&*typed)?)?,
-            None => false,
-        };
-        self.set_typed(value);
+        let mut after = K::clone(&before);
+        let is_changed = changes(&mut after, change)?
+            && self.merge(
+                serde_json::to_value(&*before)?,
+                serde_json::to_value(&after)?,
+            );
+        self.set_typed(Arc::new(after));
         Ok(is_changed)
     }
 
-    /// Applies the changes between the JSON of a typed value before and after to the document.
-    fn merge(&mut self, before: &[u8], after: Value) -> Result<bool, Error> {
-        let before = decode_value(before, Format::Json).map_err(Error::custom)?;
-        Ok(match (before, after) {
+    /// Applies the changes between a typed value before and after to the document.
+    fn merge(&mut self, before: Value, after: Value) -> bool {
+        match (before, after) {
             (Value::Object(before), Value::Object(after)) if before != after => {
                 merge_difference(None, self.fields_mut(), &before, after);
                 true
             }
             _ => false,
-        })
+        }
     }
 }
 
@@ -59,18 +58,26 @@ pub fn leaves_unchanged<K: Resource>(
     change: impl FnOnce(&mut K),
 ) -> bool {
     let typed = decode_typed::<K>(stored, schema);
-    typed.is_some_and(|mut typed| matches!(json_before(&mut typed, change), Ok(None)))
+    typed.is_some_and(|mut typed| matches!(changes(&mut typed, change), Ok(false)))
 }
 
-/// Changes a typed value. Returns its JSON of before if that of after differs. Most hooks change nothing, and bytes are
-/// cheaper to compare than documents.
-fn json_before<K: Resource>(
-    typed: &mut K,
-    change: impl FnOnce(&mut K),
-) -> Result<Option<Vec<u8>>, Error> {
-    let before = serde_json::to_vec(typed)?;
+/// Changes a typed value. Returns whether its JSON may be another one then.
+fn changes<K: Resource>(typed: &mut K, change: impl FnOnce(&mut K)) -> Result<bool, Error> {
+    // The fields of managers are text, which is compared without reading it.
+    let entries = typed.metadata().managed_fields.clone();
+    let before = bytes_without_managers(typed)?;
     change(typed);
-    let mut after = Vec::with_capacity(before.len());
-    serde_json::to_writer(&mut after, typed)?;
-    Ok((before != after).then_some(before))
+    Ok(typed.metadata().managed_fields != entries || bytes_without_managers(typed)? != before)
 }
+
+/// Bytes of a typed value that can be compared, without managedFields.
+fn bytes_without_managers<K: Resource>(typed: &mut K) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::with_capacity(2048);
+    let entries = std::mem::take(&mut typed.metadata_mut().managed_fields);
+    let written = append_value_bytes(typed, &mut bytes);
+    typed.metadata_mut().managed_fields = entries;
+    written.map(|()| bytes)
+}
+
+#[cfg(test)]
+mod tests;
