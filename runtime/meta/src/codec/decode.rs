@@ -9,6 +9,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use serde::de::{
     Deserialize as _, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess,
     Visitor,
@@ -48,7 +49,8 @@ const WRAPPED: &str = "$serde_json::private::RawValue";
 
 /// Whether JSON may have an object that begins with that key.
 pub(super) fn has_wrapped(json: &[u8]) -> bool {
-    memchr::memmem::find(json, WRAPPED.as_bytes()).is_some()
+    static FINDER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(WRAPPED));
+    FINDER.find(json).is_some()
 }
 
 /// Maximum number of strict errors, as in Kubernetes.

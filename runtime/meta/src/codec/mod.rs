@@ -1,6 +1,7 @@
 //! JSON and YAML: strict decoding against a schema, and encoding as Kubernetes does.
 
 mod canonical;
+mod compact;
 mod decode;
 mod decoded;
 mod encode;
@@ -86,7 +87,8 @@ pub(crate) fn decode_typed<T: DeserializeOwned>(json: &[u8], schema: &Schema) ->
     if schema.has_singles() || decode::has_wrapped(json) {
         return None;
     }
-    serde_json::from_slice(json).ok()
+    let json = std::str::from_utf8(json).ok()?;
+    compact::decode(json).or_else(|| serde_json::from_str(json).ok())
 }
 
 /// Appends bytes of a typed value: values with equal bytes have equal JSON. They cost a fraction of the JSON, and have no

@@ -15,6 +15,9 @@ use crate::transcode;
 pub struct FieldsV1(Box<str>);
 
 impl FieldsV1 {
+    /// The name under which it is deserialized: a deserializer that has the text of its JSON may give that.
+    pub(crate) const NAME: &'static str = "$apiloom::FieldsV1";
+
     /// The JSON, compact.
     pub fn as_json(&self) -> &str {
         &self.0
@@ -42,7 +45,7 @@ impl Serialize for FieldsV1 {
 /// From an object, or from the text of one, as the documents of [`Object`](crate::Object) have it.
 impl<'de> Deserialize<'de> for FieldsV1 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(FieldsVisitor)
+        deserializer.deserialize_newtype_struct(FieldsV1::NAME, FieldsVisitor)
     }
 }
 
@@ -53,6 +56,13 @@ impl<'de> Visitor<'de> for FieldsVisitor {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON object")
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<FieldsV1, D::Error> {
+        deserializer.deserialize_any(self)
     }
 
     fn visit_str<E: de::Error>(self, json: &str) -> Result<FieldsV1, E> {
