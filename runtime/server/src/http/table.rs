@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use apiloom_meta::codec::Finder;
 use apiloom_meta::kind::{Cell, CellSource, Column, ColumnType};
 use apiloom_meta::{JsonPath, ListMeta, ResourceDef, Time};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::form::MetaVersion;
@@ -25,6 +25,7 @@ pub(super) struct Tables {
     version: MetaVersion,
     include: IncludeObject,
     finder: Finder,
+    last: LastColumn,
 }
 
 /// `TableColumnDefinition`; all keys are always written.
@@ -151,50 +152,62 @@ fn finder(columns: &[Column]) -> Finder {
     Finder::new(known.into_iter().chain(declared))
 }
 
-fn cells(
+/// Writes the cells of a row. What the object has as a cell needs it is written as it is there.
+fn write_cells(
     (columns, last): (&[Column], LastColumn),
     finder: &Finder,
     json: &Json<'_>,
     now: i64,
-) -> Vec<Value> {
+    out: &mut dyn Sink,
+) {
     let found = json.find(finder);
-    let json = json.whole();
-    let value = |json: Option<&[u8]>| json.and_then(|json| serde_json::from_slice(json).ok());
     let mut found = found.into_iter();
-    let name = found.next().and_then(value);
-    let created = found.next().and_then(value);
-    let last = match last {
-        // A missing timestamp is shown as Go's zero time.
-        LastColumn::CreatedAt => {
-            Some(created.unwrap_or_else(|| Value::from("0001-01-01T00:00:00Z")))
-        }
-        LastColumn::Age => Some(age(created.as_ref(), now)),
-        LastColumn::Declared => None,
-    };
+    let name = found.next().flatten();
+    let created = found.next().flatten();
     // Decoded only if a column is computed from the whole object.
-    let object = LazyCell::new(|| serde_json::from_slice::<Value>(json).unwrap_or_default());
-    let declared = columns.iter().map(|column| {
-        let cell = match &column.source {
-            CellSource::Path(_) => found.next().and_then(value),
-            CellSource::Query(query) => found
-                .next()
-                .and_then(value)
-                .and_then(|value| query.first_below(&value).cloned()),
+    let object = LazyCell::new(|| decoded(json.whole()).unwrap_or_default());
+    if !declares_name(columns) {
+        out.json(name.unwrap_or(b"\"\""));
+    }
+    for column in columns {
+        let column_type = column.column_type;
+        match &column.source {
+            CellSource::Path(_) => write_found(column_type, found.next().flatten(), now, out),
+            CellSource::Query(query) => {
+                let start = found.next().flatten().and_then(decoded);
+                let value = start.as_ref().and_then(|start| query.first_below(start));
+                out.value(&typed_cell(column_type, value, now));
+            }
             CellSource::With(compute) => {
                 let cell = computed(column, compute(&object)).filter(|cell| !cell.is_null());
-                if column.column_type == ColumnType::Date {
+                match column_type {
                     // As an age: the function knows all there is to know of the time.
-                    return age(cell.as_ref(), now);
+                    ColumnType::Date => out.text(&age(cell, now)),
+                    _ => out.value(&typed_cell(column_type, cell.as_ref(), now)),
                 }
-                cell
             }
-        };
-        let cell = cell.filter(|cell: &Value| !cell.is_null());
-        typed_cell(column.column_type, cell.as_ref(), now)
-    });
-    let name = name.unwrap_or_else(|| Value::from(""));
-    let name = (!declares_name(columns)).then_some(name);
-    name.into_iter().chain(declared).chain(last).collect()
+        }
+    }
+    match last {
+        // A missing timestamp is shown as Go's zero time.
+        LastColumn::CreatedAt => out.json(created.unwrap_or(b"\"0001-01-01T00:00:00Z\"")),
+        LastColumn::Age => out.text(&age_of(created, now)),
+        LastColumn::Declared => {}
+    }
+}
+
+fn decoded(json: &[u8]) -> Option<Value> {
+    serde_json::from_slice(json).ok()
+}
+
+/// Writes the JSON that was found for a cell.
+fn write_found(column_type: ColumnType, found: Option<&[u8]>, now: i64, out: &mut dyn Sink) {
+    match (column_type, found) {
+        (_, None | Some(b"null")) => out.json(b"null"),
+        (ColumnType::Date, found) => out.text(&age_of(found, now)),
+        (ColumnType::String, Some(json)) if json.starts_with(b"\"") => out.json(json),
+        (_, Some(json)) => out.value(&typed_cell(column_type, decoded(json).as_ref(), now)),
+    }
 }
 
 fn computed(column: &Column, cell: Result<Cell, String>) -> Option<Value> {
@@ -206,11 +219,11 @@ fn computed(column: &Column, cell: Result<Cell, String>) -> Option<Value> {
 
 /// A value as a cell of its column's type; null, which is printed as nothing, if the type does not match.
 fn typed_cell(column_type: ColumnType, value: Option<&Value>, now: i64) -> Value {
-    let Some(value) = value else {
+    let Some(value) = value.filter(|value| !value.is_null()) else {
         return Value::Null;
     };
     match (column_type, value) {
-        (ColumnType::Date, _) => age(Some(value), now),
+        (ColumnType::Date, _) => age(Some(value), now).into(),
         (ColumnType::String, Value::String(_)) => value.clone(),
         (ColumnType::String, _) => Value::from(value.to_string()),
         (ColumnType::Integer, Value::Number(number)) => whole(number),
@@ -233,14 +246,20 @@ fn whole(number: &serde_json::Number) -> Value {
 }
 
 /// The time since a timestamp, for people.
-fn age(timestamp: Option<&Value>, now: i64) -> Value {
+fn age<'de>(timestamp: Option<impl Deserializer<'de>>, now: i64) -> String {
     let Some(timestamp) = timestamp else {
-        return Value::from(UNKNOWN_AGE);
+        return UNKNOWN_AGE.to_owned();
     };
     match Time::deserialize(timestamp) {
-        Ok(time) => Value::from(duration::human(now.saturating_sub(time.unix_seconds()))),
-        Err(_) => Value::from("<invalid>"),
+        Ok(time) => duration::human(now.saturating_sub(time.unix_seconds())),
+        Err(_) => "<invalid>".to_owned(),
     }
+}
+
+/// The same, of a timestamp in JSON.
+fn age_of(timestamp: Option<&[u8]>, now: i64) -> String {
+    let mut json = timestamp.map(serde_json::Deserializer::from_slice);
+    age(json.as_mut(), now)
 }
 
 /// Writes a `PartialObjectMetadata`.
@@ -261,6 +280,7 @@ impl Tables {
     ) -> Self {
         Self {
             finder: finder(&endpoint.def().columns),
+            last: last_column_of(endpoint.def()),
             endpoint: Arc::clone(endpoint),
             version,
             include,
@@ -277,7 +297,7 @@ impl Tables {
         if with_columns {
             out.begin_list();
             let def = self.endpoint.def();
-            for definition in definitions(&def.columns, last_column_of(def)) {
+            for definition in definitions(&def.columns, self.last) {
                 definition.write(out);
             }
             out.end_list();
@@ -289,14 +309,12 @@ impl Tables {
     /// Writes one row.
     pub(super) fn write_row(&self, json: &Json<'_>, out: &mut dyn Sink) {
         let def = self.endpoint.def();
-        let columns = (&def.columns[..], last_column_of(def));
+        let columns = (&def.columns[..], self.last);
         let now = self.endpoint.writes().now().unix_seconds();
         out.begin_map();
         out.key("cells");
         out.begin_list();
-        for cell in cells(columns, &self.finder, json, now) {
-            out.value(&cell);
-        }
+        write_cells(columns, &self.finder, json, now, out);
         out.end_list();
         out.key("object");
         match self.include {
