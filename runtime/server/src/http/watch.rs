@@ -28,7 +28,7 @@ use super::format::{Sink, StreamWriter};
 use super::metrics;
 use super::params::{ListUse, list_options};
 use super::response::{Body, CutOff, IsWatch};
-use super::shutdown_signal::ShutdownSignal;
+use super::shutdown_signal::{AnySignal, ShutdownSignal};
 use super::websocket;
 use crate::registry::{Document, ListOptions, WatchEvent, WatchEventKind, WatchEvents};
 
@@ -83,14 +83,7 @@ pub(super) async fn watch(call: ResourceCall<'_>) -> Result<Response<Body>, ApiE
         FRAME_BYTES
     };
     let ended = ShutdownSignal::from(call.endpoint.ended());
-    let stopping = async move {
-        tokio::select! {
-            // Without a random number for each event.
-            biased;
-            () = call.stopping.wait() => {}
-            () = ended.wait() => {}
-        }
-    };
+    let stopping = AnySignal::of([call.stopping, ended]);
     let frames = frames(events, writer, stopping, frame_bytes);
     Ok(respond(stream, frames))
 }

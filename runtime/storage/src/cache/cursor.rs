@@ -61,7 +61,7 @@ impl<N: Normalize> Cursor<N> {
     pub fn take(
         &mut self,
         most: usize,
-        taken: &mut Vec<Arc<Change<N::Object>>>,
+        taken: &mut impl Extend<Arc<Change<N::Object>>>,
     ) -> Result<Revision, CursorEnd> {
         // Under the lock every change in the ring has been announced, so only pending changes matter.
         let history = self.cache.history.read();
@@ -90,7 +90,7 @@ impl<N: Normalize> Cursor<N> {
             }
             number += 1;
             if change.revision > self.after && self.interest.covers(&change.key) {
-                taken.push(Arc::clone(change));
+                taken.extend([Arc::clone(change)]);
                 count += 1;
                 bytes += change.bytes;
             }
@@ -128,7 +128,8 @@ impl<N: Normalize> Cursor<N> {
         &self.interest
     }
 
-    /// Waits until a change may be available. Returns at once if the last `take` left some.
+    /// Waits until a change may be available, or the watch has ended. Returns at once if the last `take` left some, and the
+    /// first time if there are some.
     pub async fn changed(&self) {
         self.waiter.told().await;
     }

@@ -422,16 +422,12 @@ impl Changes {
                     };
                     return Next::Cached(change, delivered);
                 }
-                let mut batch = Vec::new();
-                match cursor.take(TAKEN_AT_ONCE, &mut batch) {
+                cursor.changed().await;
+                match cursor.take(TAKEN_AT_ONCE, taken) {
                     Ok(upto) => *reached = upto,
                     // The stream of a slow watcher ends without an error; the client resumes from its last event.
                     Err(CursorEnd::Lagged) => return Next::End,
                     Err(CursorEnd::Lost) => return lost(cursor, *reached),
-                }
-                taken.extend(batch);
-                if taken.is_empty() {
-                    cursor.changed().await;
                 }
             },
         }
