@@ -5,6 +5,7 @@
 mod apply;
 mod changing_limits;
 mod controllers;
+mod definitions;
 mod generated;
 mod guarded_socket;
 mod informers;
