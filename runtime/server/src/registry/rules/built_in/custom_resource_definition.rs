@@ -3,15 +3,18 @@
 mod names;
 mod schema;
 mod versions;
+mod webhook;
 
 use apiloom_apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionCondition,
     CustomResourceDefinitionNames, CustomResourceDefinitionSpec, CustomResourceDefinitionStatus,
 };
 use apiloom_meta::{FieldError, FieldPath, ObjectMeta, Time};
+use serde_json::Value;
 
 use self::names::{name_errors, names_errors};
 use self::versions::version_errors;
+use self::webhook::client_errors;
 use crate::registry::options::RequestContext;
 use crate::registry::rules::strategy::Strategy;
 
@@ -99,13 +102,14 @@ impl Strategy<CustomResourceDefinition> for DefinitionRules {
         let mut errors = Vec::new();
         let name = object.metadata.name.as_deref().unwrap_or_default();
         let expected = format!("{}.{}", object.spec.names.plural, object.spec.group);
-        if name != expected {
-            let path = FieldPath::new("metadata").child("name");
-            errors.push(FieldError::invalid(
-                &path,
-                name,
-                "must be spec.names.plural+\".\"+spec.group",
-            ));
+        let prefix = object.metadata.generate_name.as_deref().unwrap_or_default();
+        for (field, text) in [("generateName", prefix), ("name", name)] {
+            // An absent name is an error of the metadata.
+            if !text.is_empty() && text != expected {
+                let path = FieldPath::new("metadata").child(field);
+                let why = "must be spec.names.plural+\".\"+spec.group";
+                errors.push(FieldError::invalid(&path, text, why));
+            }
         }
         errors.extend(spec_errors(&object.spec));
         errors.extend(status_errors(object));
@@ -283,7 +287,7 @@ fn status_errors(object: &CustomResourceDefinition) -> Vec<FieldError> {
     let (stored, path) = (&status.stored_versions, path.child("storedVersions"));
     if stored.is_empty() {
         let why = "must have at least one stored version";
-        errors.push(FieldError::invalid(&path, stored, why));
+        errors.push(FieldError::invalid(&path, Value::Null, why));
         return errors;
     }
     let versions = &object.spec.versions;
@@ -342,11 +346,7 @@ fn conversion_errors(conversion: &CustomResourceConversion, path: &FieldPath) ->
             &config,
             "required when strategy is set to Webhook",
         )),
-        Some(client) if client.url.is_some() == client.service.is_some() => {
-            let why = "exactly one of url or service is required";
-            errors.push(FieldError::required(&config, why));
-        }
-        Some(_) => {}
+        Some(client) => errors.extend(client_errors(client, &config)),
     }
     errors.extend(review_errors(versions, &reviews));
     errors

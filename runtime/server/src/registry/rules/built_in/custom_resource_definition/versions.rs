@@ -7,6 +7,8 @@ use apiloom_apis::apiextensions::v1::{
 use apiloom_meta::field::is_printable;
 use apiloom_meta::names::dns1035_label;
 use apiloom_meta::{FieldError, FieldPath};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::schema::{schema_errors, selectable_errors};
 
@@ -63,7 +65,7 @@ pub(super) fn version_errors(
             .is_some_and(|schema| schema.open_api_v3_schema.is_some());
         if !has_schema {
             let path = versions.index(at).child("schema").child("openAPIV3Schema");
-            errors.push(FieldError::required(&path, "schemas are required"));
+            errors.push(FieldError::required(&path, ""));
         }
     }
     let schemas = place(spec, |version| version.schema.as_ref());
@@ -112,23 +114,133 @@ pub(super) fn version_errors(
             errors.extend(selectable_errors(version, &path));
         }
     }
+    let shown = || -> Vec<Shown<'_>> {
+        let places = [schemas, subresources, columns, fields].map(|place| place == Place::Top);
+        let all = spec.versions.iter().map(|version| shown(version, places));
+        all.collect()
+    };
     let names: Vec<&str> = spec.versions.iter().map(|version| &*version.name).collect();
     let is_repeated = (1..names.len()).any(|at| names[..at].contains(&names[at]));
     if is_repeated {
         let why = "must contain unique version names";
-        errors.push(FieldError::invalid(&versions, &spec.versions, why));
+        errors.push(FieldError::invalid(&versions, shown(), why));
     }
-    if spec
-        .versions
-        .iter()
-        .filter(|version| version.storage)
-        .count()
-        != 1
-    {
+    let stored = spec.versions.iter().filter(|version| version.storage);
+    if stored.count() != 1 {
         let why = "must have exactly one version marked as storage version";
-        errors.push(FieldError::invalid(&versions, &spec.versions, why));
+        errors.push(FieldError::invalid(&versions, shown(), why));
+    }
+    // The first version is that of the kind, too.
+    if let Some(first) = names.first() {
+        let complaints = dns1035_label(first);
+        if !complaints.is_empty() {
+            let path = path.child("version");
+            errors.push(FieldError::invalid(&path, *first, &complaints.join(",")));
+        }
     }
     errors
+}
+
+/// A version in errors, as kube-apiserver shows it. What all versions have in common is not in them.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Shown<'v> {
+    name: &'v str,
+    served: bool,
+    storage: bool,
+    deprecated: bool,
+    deprecation_warning: Option<&'v str>,
+    schema: Option<ShownSchema>,
+    subresources: Option<ShownSubresources<'v>>,
+    additional_printer_columns: Option<Vec<ShownColumn<'v>>>,
+    selectable_fields: Option<Vec<ShownField<'v>>>,
+}
+
+#[derive(Serialize)]
+struct ShownSchema {
+    #[serde(rename = "OpenAPIV3Schema")]
+    schema: Value,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct ShownSubresources<'v> {
+    status: Option<Value>,
+    scale: Option<ShownScale<'v>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct ShownScale<'v> {
+    spec_replicas_path: &'v str,
+    status_replicas_path: &'v str,
+    label_selector_path: Option<&'v str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct ShownColumn<'v> {
+    name: &'v str,
+    r#type: &'v str,
+    format: &'v str,
+    description: &'v str,
+    priority: i32,
+    #[serde(rename = "JSONPath")]
+    json_path: &'v str,
+}
+
+#[derive(Serialize)]
+struct ShownField<'v> {
+    #[serde(rename = "JSONPath")]
+    json_path: &'v str,
+}
+
+fn shown(version: &CustomResourceDefinitionVersion, is_common: [bool; 4]) -> Shown<'_> {
+    let [schema, subresources, columns_are_common, fields] = is_common;
+    let schema = version.schema.as_ref().filter(|_| !schema);
+    let schema = schema.map(|schema| ShownSchema {
+        schema: json!(schema.open_api_v3_schema),
+    });
+    let subresources = version.subresources.as_ref().filter(|_| !subresources);
+    let subresources = subresources.map(|sub| ShownSubresources {
+        status: sub.status.as_ref().map(|_| json!({})),
+        scale: sub.scale.as_ref().map(|scale| ShownScale {
+            spec_replicas_path: &scale.spec_replicas_path,
+            status_replicas_path: &scale.status_replicas_path,
+            label_selector_path: scale.label_selector_path.as_deref(),
+        }),
+    });
+    let columns = version.additional_printer_columns.iter();
+    let columns: Vec<ShownColumn<'_>> = columns
+        .filter(|_| !columns_are_common)
+        .map(|column| ShownColumn {
+            name: &column.name,
+            r#type: &column.column_type,
+            format: column.format.as_deref().unwrap_or_default(),
+            description: column.description.as_deref().unwrap_or_default(),
+            priority: column.priority.unwrap_or_default(),
+            json_path: &column.json_path,
+        })
+        .collect();
+    let fields: Vec<ShownField<'_>> = version
+        .selectable_fields
+        .iter()
+        .filter(|_| !fields)
+        .map(|field| ShownField {
+            json_path: &field.json_path,
+        })
+        .collect();
+    Shown {
+        name: &version.name,
+        served: version.served,
+        storage: version.storage,
+        deprecated: version.deprecated.unwrap_or_default(),
+        deprecation_warning: version.deprecation_warning.as_deref(),
+        schema,
+        subresources,
+        additional_printer_columns: (!columns.is_empty()).then_some(columns),
+        selectable_fields: (!fields.is_empty()).then_some(fields),
+    }
 }
 
 fn warning_errors(version: &CustomResourceDefinitionVersion, path: &FieldPath) -> Vec<FieldError> {
@@ -167,7 +279,10 @@ fn scale_errors(scale: &CustomResourceSubresourceScale, path: &FieldPath) -> Vec
         if parents.iter().any(is_below) {
             return None;
         }
-        let why = format!("should be a json path under {}", parents.join(" or "));
+        let why = match parents {
+            [one] => format!("should be a json path under {one}"),
+            all => format!("should be a json path under either {}", all.join(" or ")),
+        };
         Some(FieldError::invalid(&path, text, &why))
     };
     let required = |field: &str, text: &str, parents: &[&str]| {
