@@ -16,17 +16,26 @@ use crate::shared::SharedBuild;
 /// How often the spinner turns.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Builds the server and returns the path of its binary.
+/// Builds the server of a package and returns the path of its binary.
 pub(crate) fn build(
     package: &Package,
     options: &Options,
     console: &mut Console<'_>,
 ) -> Result<PathBuf, Failure> {
-    let server = package.server()?;
-    let mut command = command(server, options, console.terminal);
     // Held until the build ends.
     let shared = SharedBuild::prepare(package, options, console);
-    match &shared {
+    build_server(package.server()?, shared.as_ref(), options, console)
+}
+
+/// Builds a server and returns the path of its binary.
+pub(crate) fn build_server(
+    server: &Server,
+    shared: Option<&SharedBuild>,
+    options: &Options,
+    console: &mut Console<'_>,
+) -> Result<PathBuf, Failure> {
+    let mut command = command(server, options, console.terminal);
+    match shared {
         Some(shared) => {
             command.args(&shared.arguments);
             let dir = shared.dir.display();

@@ -6,8 +6,8 @@ use std::io::Write;
 use clap::{Parser, Subcommand};
 
 use crate::console::{Console, Failure};
-use crate::flags::{Generate, Model, New, Run};
-use crate::{driver, import, new, run, source_model, store};
+use crate::flags::{Generate, Model, New, Run, Serve};
+use crate::{driver, import, new, run, serve, source_model, store};
 
 /// Turns annotated Rust types into a Kubernetes-style API server.
 #[derive(Debug, Parser)]
@@ -27,6 +27,9 @@ enum Command {
     Generate(Generate),
     /// Generate, build and serve a package
     Run(Run),
+    /// Serve the kinds of CustomResourceDefinitions, without a package; `apiloom serve --help` lists the flags
+    #[command(disable_help_flag = true)]
+    Serve(Serve),
     /// Print what the generator understands of a package, as JSON
     Model(Model),
     /// Check, export or import the folder of an embedded store, or migrate the objects of a running server
@@ -41,7 +44,7 @@ const FAILURE: u8 = 1;
 /// Exit code of an invalid command line.
 const USAGE: u8 = 2;
 
-/// Runs the command line and returns the exit code of the process. On Unix `run` replaces the process instead.
+/// Runs the command line and returns the exit code of the process. On Unix `run` and `serve` replace the process instead.
 pub fn execute(arguments: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) -> u8 {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
@@ -52,6 +55,7 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>, console: &mut Cons
         Command::Import(flags) => import::run(&flags, console),
         Command::Generate(flags) => driver::generate(&flags, console),
         Command::Run(flags) => run::run(&flags, console),
+        Command::Serve(flags) => serve::serve(&flags, console),
         Command::Model(flags) => source_model::print(&flags.target.path, console),
         Command::Store(command) => store::run(&command, console),
     };

@@ -79,6 +79,18 @@ pub(crate) struct Run {
     pub(crate) server: Vec<OsString>,
 }
 
+/// Flags of `serve`.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Flags of the server
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "SERVER FLAGS"
+    )]
+    pub(crate) server: Vec<OsString>,
+}
+
 /// Flags of `model`.
 #[derive(Debug, Args)]
 pub(crate) struct Model {

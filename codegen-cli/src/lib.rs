@@ -26,6 +26,7 @@ mod protoc;
 mod reference;
 mod render;
 mod run;
+mod serve;
 mod settings;
 mod shared;
 mod source;

@@ -64,9 +64,9 @@ fn with_data_dir(flags: &[OsString], default: &Path) -> Vec<OsString> {
     all
 }
 
-/// Replaces this process, so that signals and the exit code are the server's own.
+/// Replaces this process by the server's, so that signals and the exit code are the server's own.
 #[cfg(unix)]
-fn serve(command: &mut Command, server: &Path) -> Result<(), Failure> {
+pub(crate) fn serve(command: &mut Command, server: &Path) -> Result<(), Failure> {
     use std::os::unix::process::CommandExt;
     let error = command.exec();
     Err(format!("cannot start {}: {error}", server.display()).into())
@@ -74,7 +74,7 @@ fn serve(command: &mut Command, server: &Path) -> Result<(), Failure> {
 
 /// Waits for the server. Ctrl-C reaches both processes, and only the server handles it.
 #[cfg(not(unix))]
-fn serve(command: &mut Command, server: &Path) -> Result<(), Failure> {
+pub(crate) fn serve(command: &mut Command, server: &Path) -> Result<(), Failure> {
     let status = command
         .status()
         .map_err(|error| format!("cannot start {}: {error}", server.display()))?;

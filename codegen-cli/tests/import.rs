@@ -142,7 +142,7 @@ fn nothing_is_written_of_what_cannot_be_imported() {
         folder,
         &["house", "-"],
         "apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nmetadata: {name: a.b}\n",
-        "error: standard input: a.b is of apiextensions.k8s.io/v1beta1, which Kubernetes serves no more\n  \
+        "error: standard input: a.b is of apiextensions.k8s.io/v1beta1, which Kubernetes no longer serves\n  \
          help: convert it to apiextensions.k8s.io/v1 first, as `kubectl convert` does\n",
     );
     let twice = [definition("doors", "Door"), definition("doors", "Door")].join("---\n");
@@ -150,7 +150,7 @@ fn nothing_is_written_of_what_cannot_be_imported() {
         folder,
         &["house", "-"],
         &twice,
-        "error: doors.example.com is in standard input and in standard input\n  help: import one of them\n",
+        "error: doors.example.com is in standard input, document 1 and in standard input, document 2\n  help: import one of them\n",
     );
     refuses(
         folder,

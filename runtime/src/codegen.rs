@@ -19,6 +19,8 @@ pub use allocator::{ALLOCATOR, Allocator};
 pub use apiloom_server::http::connect_subresource;
 #[cfg(feature = "server")]
 pub use apiloom_server::registry::subresource_verbs;
+#[cfg(feature = "apis-apiextensions")]
+pub use apiloom_server::server::serve_definitions;
 #[cfg(feature = "paused-time")]
 pub use apiloom_testing::run_paused as run_paused_test;
 #[cfg(feature = "testing")]

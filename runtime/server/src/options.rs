@@ -2,6 +2,7 @@
 //!
 //! Flags are converted to a plain [`Config`]; the rest of the server depends on that value only.
 
+mod definitions;
 mod problems;
 mod proxy_client;
 
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use apiloom_storage::Retention;
 use apiloom_storage::cache::Budget;
-use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser};
+use clap::{ArgAction, ArgMatches, Args, Command, CommandFactory, Error, FromArgMatches, Parser};
 
 use self::problems::Problems;
 use self::proxy_client::ProxyClientFlags;
@@ -331,25 +332,38 @@ impl Options {
         name: &str,
         args: impl IntoIterator<Item = OsString>,
     ) -> Result<CommandLine, Vec<String>> {
-        let args: Vec<OsString> = args.into_iter().map(dashes).collect();
+        let args: Vec<OsString> = args.into_iter().collect();
         if args.get(1).is_some_and(|first| first == "__dump") {
             return Ok(CommandLine::Dump);
         }
-        let command = Self::command()
+        Self::parse_by(name, Self::command(), args, |_, _| Ok(()))
+    }
+
+    /// Parses the arguments by a command; `extend` reads the flags that only it has.
+    fn parse_by(
+        name: &str,
+        command: Command,
+        args: impl IntoIterator<Item = OsString>,
+        extend: impl FnOnce(&mut Config, &ArgMatches) -> Result<(), Error>,
+    ) -> Result<CommandLine, Vec<String>> {
+        let command = command
             .name(name.to_owned())
             .version(env!("CARGO_PKG_VERSION"));
+        let args = args.into_iter().map(dashes).collect();
         let mut problems = Problems::default();
-        let options = match problems.read_arguments(&command, args) {
-            Ok(Some(matches)) => Self::from_arg_matches(&matches),
+        let matches = match problems.read_arguments(&command, args) {
+            Ok(Some(matches)) => matches,
             Ok(None) => return Err(problems.lines),
             Err(text) => return Ok(CommandLine::Print(text)),
         };
-        let options = options.map_err(|error| vec![error.to_string()])?;
+        let told = |error: Error| vec![error.to_string()];
+        let options = Self::from_arg_matches(&matches).map_err(told)?;
         let config = options.into_config(name, &mut problems);
-        config
-            .filter(|_| problems.lines.is_empty())
-            .map(|config| CommandLine::Serve(Box::new(config)))
-            .ok_or(problems.lines)
+        let Some(mut config) = config.filter(|_| problems.lines.is_empty()) else {
+            return Err(problems.lines);
+        };
+        extend(&mut config, &matches).map_err(told)?;
+        Ok(CommandLine::Serve(Box::new(config)))
     }
 
     /// The configuration of a server called `name`; `None` if there are problems.
@@ -382,6 +396,8 @@ impl Options {
             storage_media_type: media_type?,
             etcd: self.etcd.into_options(),
             data_dir,
+            kubeconfig: None,
+            crds: Vec::new(),
             watch_cache_history_bytes: Some(self.watch_cache.watch_cache_history_bytes)
                 .filter(|_| self.watch_cache.watch_cache),
             watch_cache_sizes: self.watch_cache.watch_cache_sizes,

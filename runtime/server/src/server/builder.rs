@@ -14,6 +14,7 @@ use tokio::net::TcpListener;
 use super::certificates::{self, Certificates};
 use super::controllers::Services;
 use super::filters::Auth;
+use super::installation::Installation;
 use super::loopback::Loopback;
 use super::running::{InProcess, RunningServer};
 use super::services::{ClusterDns, ServiceResolver};
@@ -224,7 +225,8 @@ impl Builder {
     /// Opens the store and builds the server. Binds no socket, and creates no files except those of an embedded store.
     ///
     /// # Errors
-    /// All problems of the registered kinds; a store that cannot be opened.
+    /// All problems of the definitions to install, before the store is opened; all problems of the registered kinds; a store
+    /// that cannot be opened.
     pub async fn build(self) -> Result<Server, ServerError> {
         let Self {
             config,
@@ -237,6 +239,8 @@ impl Builder {
             services,
         } = self;
         check_clock(SystemTime::now())?;
+        kubeconfig::check(&config)?;
+        let installation = Installation::read(&config).await?;
         let stores = Stores::open(&config, storage, own_storage).await?;
         let registry = Arc::new(Self::registry(&config, steps, listers, &stores)?);
         let aggregated = aggregated(&config, &services);
@@ -247,6 +251,7 @@ impl Builder {
             auth: auth(authenticators, authorizers),
             services,
             aggregated,
+            installation,
         })
     }
 
@@ -300,6 +305,7 @@ pub struct Server {
     services: Arc<dyn ServiceResolver>,
     /// The versions that other servers serve.
     aggregated: Services,
+    installation: Installation,
 }
 
 impl Server {
@@ -362,10 +368,11 @@ impl Server {
             stores,
             auth,
             aggregated,
+            installation,
             ..
         } = self;
         let nowhere = (String::new(), aggregated);
-        RunningServer::new(&config, registry, stores, auth, nowhere).map(InProcess)
+        RunningServer::new(&config, registry, stores, auth, nowhere, installation).map(InProcess)
     }
 
     /// Binds the socket, starts the registry, generates a certificate and the administrator's token if they are
@@ -382,6 +389,7 @@ impl Server {
             stores,
             mut auth,
             aggregated,
+            installation,
             ..
         } = self;
         let BoundParts {
@@ -399,7 +407,14 @@ impl Server {
             url,
             kubeconfig,
             tls: certificates.tls,
-            running: RunningServer::new(&config, registry, stores, auth, (address, aggregated))?,
+            running: RunningServer::new(
+                &config,
+                registry,
+                stores,
+                auth,
+                (address, aggregated),
+                installation,
+            )?,
         })
     }
 
@@ -515,6 +530,15 @@ impl BoundServer {
     /// A client of this server that needs no connection.
     pub fn loopback(&self) -> Loopback {
         self.running.loopback.clone()
+    }
+
+    /// Installs the definitions of [`Config::crds`], while [`BoundServer::serve`] runs; completes when their kinds are served.
+    /// Until then `/readyz` fails.
+    ///
+    /// # Errors
+    /// What the server refuses, for instance since a stored definition has the names, and what is not served in a minute.
+    pub fn install(&self) -> impl Future<Output = Result<(), ServerError>> + Send + use<> {
+        self.running.install()
     }
 
     /// Serves until `shutdown` completes, then ends watches, waits for other requests in flight and closes the store.

@@ -221,6 +221,12 @@ pub struct Config {
     pub storage_media_type: StorageMediaType,
     /// Directory of the embedded store, the token and `admin.kubeconfig`.
     pub data_dir: PathBuf,
+    /// File for the administrator's kubeconfig, in place of `DATA_DIR/admin.kubeconfig`. Another server's file, or one with
+    /// more in it, is not overwritten. Default none.
+    pub kubeconfig: Option<PathBuf>,
+    /// CustomResourceDefinitions to install when the server starts: files of YAML or JSON, folders of such files, or `-` for
+    /// standard input. Needs the feature `apis-apiextensions`. Default none.
+    pub crds: Vec<PathBuf>,
     /// Memory limit for the history of all watch caches together, in bytes; `None` for no caches, so that all reads go
     /// to the store. Default 64 MiB.
     pub watch_cache_history_bytes: Option<usize>,
@@ -277,6 +283,8 @@ impl Config {
             storage_media_type: StorageMediaType::default(),
             etcd: EtcdOptions::default(),
             data_dir,
+            kubeconfig: None,
+            crds: Vec::new(),
             embedded_history_bytes: Retention::default().max_bytes,
             watch_cache_history_bytes: Some(Budget::DEFAULT_BYTES),
             watch_cache_sizes: Vec::new(),

@@ -6,6 +6,7 @@ use apiloom_storage::{Storage, StorageError};
 use futures_util::future::try_join_all;
 use tokio::sync::watch;
 
+use super::installation::Installation;
 use super::stores::Stores;
 use crate::http::health::{Check, Health, Probe};
 use crate::registry::Registry;
@@ -15,6 +16,7 @@ pub(super) fn checks(
     stores: &Stores,
     registry: Arc<Registry>,
     stopping: watch::Receiver<bool>,
+    installation: &Installation,
 ) -> Health {
     let is_stopping = move || {
         if *stopping.borrow() {
@@ -27,13 +29,24 @@ pub(super) fn checks(
         missing if missing.is_empty() => Ok(()),
         missing => Err(missing.join("; ")),
     };
+    let installed = (!installation.is_finished()).then(|| {
+        let installation = installation.clone();
+        let is_installed = move || {
+            if installation.is_finished() {
+                Ok(())
+            } else {
+                Err("not finished".to_owned())
+            }
+        };
+        Check::new("poststarthook/install-definitions", is_installed).on(&[Probe::Readyz])
+    });
     let own = [
         Check::new("watch-cache", filled).on(&[Probe::Readyz]),
         // The registry is started before the socket is read, so this cannot fail.
         Check::new("poststarthook/start-registry", || Ok(())),
         Check::new("shutdown", is_stopping).on(&[Probe::Readyz]),
     ];
-    Health::new(of_stores(stores).into_iter().chain(own))
+    Health::new(of_stores(stores).into_iter().chain(own).chain(installed))
 }
 
 /// The checks of the stores; for etcd with the name that kube-apiserver uses.
@@ -105,7 +118,8 @@ mod tests {
     fn over(storage: Arc<dyn Storage>) -> Health {
         let stores = Stores::one(storage);
         let registry = Arc::new(stores.registry().build().unwrap());
-        checks(&stores, registry, watch::Sender::new(false).subscribe())
+        let stopping = watch::Sender::new(false).subscribe();
+        checks(&stores, registry, stopping, &Installation::default())
     }
 
     #[tokio::test]

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use apiloom_meta::codec;
+use apiloom_meta::codec::{self, Format};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 
@@ -72,17 +72,71 @@ pub(super) fn reachable(bound: IpAddr) -> IpAddr {
     }
 }
 
-/// Writes `DATA_DIR/admin.kubeconfig` (mode 0600) and returns its absolute path.
+/// Checks that the file that the configuration names for the kubeconfig can be written: it is new, empty or this server's.
+///
+/// # Errors
+/// A file that has something else, or whose folder does not exist.
+pub(super) fn check(config: &Config) -> Result<(), ServerError> {
+    let Some(path) = &config.kubeconfig else {
+        return Ok(());
+    };
+    let refuse = |reason: &str| {
+        let (path, reason) = (path.clone(), reason.to_owned());
+        Err(ServerError::File { path, reason })
+    };
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    if folder.is_some_and(|folder| !folder.is_dir()) {
+        return refuse("its folder does not exist; make it, or choose another one");
+    }
+    match std::fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() => return refuse("is not a file; choose another one"),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Ok(_) | Err(_) => {}
+    }
+    let text = private_file::read(path)?.unwrap_or_default();
+    if is_own(&text, &config.name) {
+        return Ok(());
+    }
+    refuse(
+        "is no kubeconfig of this server alone, so it is not overwritten; remove it, or choose another file",
+    )
+}
+
+/// Whether a file is empty, or a kubeconfig with the entries of a server of this name and no others.
+fn is_own(text: &str, name: &str) -> bool {
+    if text.trim().is_empty() {
+        return true;
+    }
+    let document = codec::decode_value(text.as_bytes(), Format::Yaml).unwrap_or_default();
+    let has_one = |list: &str, name: &str| {
+        let entries = document[list].as_array();
+        entries.is_some_and(|entries| entries.len() == 1 && entries[0]["name"] == name)
+    };
+    let user = user_name(name);
+    has_one("clusters", name) && has_one("contexts", name) && has_one("users", &user)
+}
+
+/// The name of the administrator in the kubeconfig.
+fn user_name(name: &str) -> String {
+    format!("{name}-admin")
+}
+
+/// Writes the file that the configuration names, or `DATA_DIR/admin.kubeconfig` (mode 0600), and returns its absolute path.
 pub(super) fn write(
     config: &Config,
     url: &str,
     authority_pem: &str,
     token: &str,
 ) -> Result<PathBuf, ServerError> {
-    let path = config.data_dir.join("admin.kubeconfig");
+    check(config)?;
+    let path = match &config.kubeconfig {
+        // The file that a symbolic link leads to is written, and the link stays.
+        Some(path) => path.canonicalize().unwrap_or_else(|_| path.clone()),
+        None => config.data_dir.join("admin.kubeconfig"),
+    };
     let name = &config.name;
     let authority = STANDARD.encode(authority_pem);
-    let user = format!("{name}-admin");
+    let user = user_name(name);
     let document = json!({
         "apiVersion": "v1",
         "kind": "Config",
@@ -179,6 +233,65 @@ mod tests {
         put(dir.path(), b"\xff\xfe");
         let error = load_or_make_token(&config).unwrap_err().to_string();
         assert!(error.contains("admin.token: cannot be read"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_kubeconfig_is_written_where_asked_but_not_over_others() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = Config::new("srv", dir.path().join("data"));
+        let given = dir.path().join("given");
+        config.kubeconfig = Some(given.clone());
+        let write = |config: &Config| write(config, "https://[::1]:1", "PEM", "t0ken");
+        let read = || std::fs::read_to_string(&given).unwrap();
+        // New, then its own, then an empty one such as `mktemp` makes.
+        for content in [None, Some(String::new()), Some("\n".to_owned())] {
+            if let Some(content) = content {
+                std::fs::write(&given, content).unwrap();
+                std::fs::set_permissions(&given, std::fs::Permissions::from_mode(0o644)).unwrap();
+            }
+            let path = write(&config).unwrap();
+            assert_eq!(path, given.canonicalize().unwrap());
+            let mode = std::fs::metadata(&given).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+            assert!(read().contains("t0ken"));
+            write(&config).unwrap();
+        }
+        assert!(!config.data_dir.exists());
+        // Through a link, which stays.
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&given, &link).unwrap();
+        config.kubeconfig = Some(link.clone());
+        std::fs::write(&given, "").unwrap();
+        write(&config).unwrap();
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert!(read().contains("t0ken"));
+
+        config.kubeconfig = Some(given.clone());
+        let own = read();
+        let of_another = own.replace("srv", "other");
+        let two = own.replacen("clusters:\n", "clusters:\n- name: second\n", 1);
+        assert_ne!(two, own);
+        for other in ["a note", "{}", &of_another, &two] {
+            std::fs::write(&given, other).unwrap();
+            let error = write(&config).unwrap_err().to_string();
+            assert!(
+                error.contains("is no kubeconfig of this server alone"),
+                "{error}"
+            );
+            assert_eq!(read(), other);
+        }
+        let refused = |path: std::path::PathBuf, expected: &str| {
+            let config = Config {
+                kubeconfig: Some(path),
+                ..config.clone()
+            };
+            let error = check(&config).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        };
+        refused(dir.path().to_owned(), "is not a file");
+        refused(dir.path().join("none/file"), "its folder does not exist");
     }
 
     /// The kubeconfig contains the token.

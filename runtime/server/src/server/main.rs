@@ -16,7 +16,26 @@ use crate::options::{CommandLine, Options};
 /// line on stderr, with exit code 1.
 pub fn main(name: &str, configure: impl FnOnce(Builder) -> Builder) -> ExitCode {
     let started = Instant::now();
-    match Options::parse(name, std::env::args_os()) {
+    let command_line = Options::parse(name, std::env::args_os());
+    run_command(name, command_line, configure, started)
+}
+
+/// As [`main`], for a server without a package: it serves the built-in kinds and those of CustomResourceDefinitions, which it
+/// installs from the files that `--crds` names.
+#[cfg(feature = "apis-apiextensions")]
+pub fn serve_definitions(name: &str) -> ExitCode {
+    let started = Instant::now();
+    let command_line = Options::parse_with_definitions(name, std::env::args_os());
+    run_command(name, command_line, Builder::all_built_in, started)
+}
+
+fn run_command(
+    name: &str,
+    command_line: Result<CommandLine, Vec<String>>,
+    configure: impl FnOnce(Builder) -> Builder,
+    started: Instant,
+) -> ExitCode {
+    match command_line {
         Ok(CommandLine::Serve(config)) => {
             start_logs(config.verbosity);
             open_files::raise_limit();
@@ -75,24 +94,36 @@ async fn serve(
         .await
         .map_err(MainError::Failed)?;
     let ready = server.bind().await.map_err(MainError::Failed)?;
-    announce(&name, &ready, started);
-    tracing::info!(url = ready.url(), "serving");
+    let line = ready_line(&name, &ready);
+    let url = ready.url().to_owned();
+    let installed = ready.install();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = ready.serve(async {
         // An error means that the sender is dropped; the server stops then, too.
         let _ = stopped.await;
     });
     tokio::pin!(serving);
-    tokio::select! {
+    let announced = async {
+        installed.await?;
+        print(&line(started));
+        tracing::info!(url, "serving");
+        std::future::pending::<Result<(), ServerError>>().await
+    };
+    let outcome = tokio::select! {
+        biased;
+        failed = announced => failed.map_err(MainError::Failed),
         () = &mut serving => return Ok(()),
-        signal = signals.next() => tracing::info!(signal, "stopping"),
-    }
+        signal = signals.next() => {
+            tracing::info!(signal, "stopping");
+            Ok(())
+        }
+    };
     // An error means that serving has ended already.
     let _ = stop.send(());
     tokio::select! {
         () = serving => {
             tracing::info!("stopped");
-            Ok(())
+            outcome
         }
         _ = signals.next() => Err(MainError::Interrupted),
     }
@@ -108,13 +139,14 @@ async fn dump(name: &str, configure: impl FnOnce(Builder) -> Builder) -> Result<
     Ok(())
 }
 
-fn announce(name: &str, ready: &BoundServer, started: Instant) {
-    let (url, kubeconfig) = (ready.url(), ready.kubeconfig().display());
-    let text = format!(
-        "{name} ready at {url} in {} ms; kubeconfig: {kubeconfig}\n",
-        started.elapsed().as_millis()
+/// The line that says that a server is ready, by the time of its start.
+fn ready_line(name: &str, server: &BoundServer) -> impl Fn(Instant) -> String + use<> {
+    let (url, kubeconfig) = (server.url(), server.kubeconfig().display());
+    let (ready, paths) = (
+        format!("{name} ready at {url}"),
+        format!("kubeconfig: {kubeconfig}"),
     );
-    print(&text);
+    move |started| format!("{ready} in {} ms; {paths}\n", started.elapsed().as_millis())
 }
 
 /// Streams of SIGTERM and SIGINT.

@@ -16,6 +16,7 @@ mod filters;
 mod guarded_body;
 mod health;
 mod in_flight;
+mod installation;
 mod kubeconfig;
 mod listener;
 mod loopback;
@@ -37,4 +38,6 @@ pub use config::{
 pub use controllers::{ControllerConfig, ControllerNames};
 pub use loopback::Loopback;
 pub use main::main;
+#[cfg(feature = "apis-apiextensions")]
+pub use main::serve_definitions;
 pub use running::InProcess;

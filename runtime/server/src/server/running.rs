@@ -11,6 +11,7 @@ use super::controllers::{
     self, ControllerConfig, ControllerMetrics, Controllers, Services, SharedStore,
 };
 use super::filters::{Auth, Filters};
+use super::installation::Installation;
 use super::loopback::{Loopback, LoopbackToken};
 use super::stores::Stores;
 use super::{Config, ServerError, health, object_counts};
@@ -38,6 +39,7 @@ pub(super) struct RunningServer {
     /// The store, if other servers may have it too.
     shared: Option<SharedStore>,
     services: Services,
+    installation: Installation,
 }
 
 impl RunningServer {
@@ -48,6 +50,7 @@ impl RunningServer {
         stores: Stores,
         mut auth: Auth,
         (address, services): (String, Services),
+        installation: Installation,
     ) -> Result<Self, ServerError> {
         controllers::check_stores(&config.controllers, &registry.catalog())?;
         let info = ServerInfo {
@@ -58,7 +61,7 @@ impl RunningServer {
         let (stop, stopped) = watch::channel(false);
         let shared = stores.shared();
         let shared = shared.map(|store| SharedStore::new(store, config.storage_prefix.clone()));
-        let health = health::checks(&stores, Arc::clone(&registry), left);
+        let health = health::checks(&stores, Arc::clone(&registry), left, &installation);
         let mut api = Api::new(Arc::clone(&registry), &info, health).stopping(stopped);
         if let Some((aggregation, _)) = &services {
             api = api.aggregating(Arc::clone(aggregation));
@@ -80,7 +83,14 @@ impl RunningServer {
             controllers: config.controllers.clone(),
             shared,
             services,
+            installation,
         })
+    }
+
+    /// Installs what the configuration names, while [`RunningServer::serve`] runs.
+    pub(super) fn install(&self) -> impl Future<Output = Result<(), ServerError>> + Send + use<> {
+        let (installation, registry) = (self.installation.clone(), self.registry());
+        async move { installation.run(&registry).await }
     }
 
     /// How long requests in flight are waited for.
@@ -170,6 +180,14 @@ impl InProcess {
     /// The registry, whose catalog can be changed; see [`Registry::change`].
     pub fn registry(&self) -> Arc<Registry> {
         self.0.registry()
+    }
+
+    /// Installs the definitions of [`Config::crds`], while [`InProcess::serve`] runs; completes when their kinds are served.
+    ///
+    /// # Errors
+    /// As [`BoundServer::install`](super::BoundServer::install).
+    pub fn install(&self) -> impl Future<Output = Result<(), ServerError>> + Send + use<> {
+        self.0.install()
     }
 
     /// A client of this server.

@@ -6,6 +6,7 @@
 mod cleanup;
 mod known;
 mod names;
+mod progress;
 mod publish;
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -27,6 +28,8 @@ use crate::registry::definition_rules::{Approval, has_condition, is_protected, s
 use crate::registry::{
     Document, Endpoint, ListOptions, Registry, RequestContext, WatchEvent, WatchEventKind,
 };
+
+pub(in crate::server) use self::progress::{NameCheck, Progress};
 
 /// The manager of fields that the controller writes.
 pub(super) const NAME: &str = "definition-controller";

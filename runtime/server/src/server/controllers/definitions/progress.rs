@@ -1,0 +1,98 @@
+//! What a program that installs definitions knows of them: whether their names are free, and whether their kinds are served.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use apiloom_apis::apiextensions::v1::CustomResourceDefinition;
+use apiloom_meta::ApiError;
+
+use super::known::Known;
+use super::{definition_of, names};
+use crate::registry::{Catalog, Document, Endpoint, Registry};
+
+/// Checks the names of definitions before they are stored, as the controller will.
+pub(in crate::server) struct NameCheck {
+    catalog: Arc<Catalog>,
+    known: HashMap<String, Known>,
+}
+
+impl NameCheck {
+    /// A check beside the kinds of this catalog.
+    pub(in crate::server) fn new(catalog: Arc<Catalog>) -> Self {
+        Self {
+            catalog,
+            known: HashMap::new(),
+        }
+    }
+
+    /// Adds a definition. Returns why its names cannot be accepted beside those that were added before.
+    pub(in crate::server) fn add(
+        &mut self,
+        mut object: CustomResourceDefinition,
+    ) -> Option<String> {
+        names::accept(&mut object, &self.known, &self.catalog);
+        let known = Known::of_object(&object);
+        self.known.insert(known.name.clone(), known);
+        let conditions = object.status.conditions.iter().flatten();
+        let mut refused = conditions.filter(|one| one.condition_type == "NamesAccepted");
+        let refused = refused.find(|one| one.status != "True")?;
+        Some(text_of(
+            refused.reason.as_deref(),
+            refused.message.as_deref(),
+        ))
+    }
+}
+
+/// The state of a stored definition.
+pub(in crate::server) struct Progress {
+    known: Known,
+    /// Why its kind is not served.
+    pub(in crate::server) refusal: Option<String>,
+}
+
+impl Progress {
+    /// Of a stored document.
+    ///
+    /// # Errors
+    /// A document that is no definition.
+    pub(in crate::server) fn of(
+        endpoint: &Endpoint,
+        document: &Document,
+    ) -> Result<Self, ApiError> {
+        let definition = definition_of(endpoint, document)?;
+        let conditions = definition.document()["status"]["conditions"].as_array();
+        let mut conditions = conditions.into_iter().flatten();
+        let refused = conditions.find(|one| {
+            let expected = match one["type"].as_str() {
+                Some("NamesAccepted") => "True",
+                Some("NonStructuralSchema") => "False",
+                _ => return false,
+            };
+            one["status"] != expected
+        });
+        Ok(Self {
+            known: Known::of(&definition),
+            refusal: refused.map(|one| text_of(one["reason"].as_str(), one["message"].as_str())),
+        })
+    }
+
+    /// The name of the definition.
+    pub(in crate::server) fn name(&self) -> &str {
+        &self.known.name
+    }
+
+    /// Whether the kind is established, and served as the definition says.
+    pub(in crate::server) fn is_served(&self, registry: &Registry) -> bool {
+        let (catalog, resource) = (registry.catalog(), self.known.resource());
+        let is_published = || catalog.document_state(&resource) == Some(&self.known.state());
+        self.known.is_established && (catalog.is_compiled(&resource) || is_published())
+    }
+}
+
+fn text_of(reason: Option<&str>, message: Option<&str>) -> String {
+    format!(
+        "{}: {}",
+        reason.unwrap_or_default(),
+        message.unwrap_or_default()
+    )
+}

@@ -1,0 +1,172 @@
+//! Definitions of files: read, checked as a new server checks them, applied.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use apiloom_apis::apiextensions::v1::CustomResourceDefinition;
+use apiloom_apis::definition_files::{DefinitionFile, DefinitionFiles};
+use apiloom_meta::{Object, Resource as _};
+use apiloom_storage::Memory;
+use futures_util::StreamExt as _;
+use serde_json::Value;
+
+use super::step::{Step, problem};
+use super::waiting::Waiting;
+use crate::registry::{Endpoint, Registry, RegistryBuilder};
+use crate::server::controllers::definitions::NameCheck;
+use crate::server::{Config, ServerError};
+
+/// Number of definitions that are checked or applied at the same time.
+const CONCURRENCY: usize = 8;
+
+/// Metadata that servers set. `kubectl get -o yaml` prints it too, but it cannot be applied.
+const OF_SERVERS: [&str; 7] = [
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "uid",
+];
+
+/// The definitions to install.
+#[derive(Clone, Debug, Default)]
+pub(in crate::server) struct Definitions {
+    files: Arc<Vec<DefinitionFile>>,
+}
+
+impl Definitions {
+    /// Reads the definitions that the configuration names, and checks them as a server does that gets them. Nothing else is
+    /// opened.
+    ///
+    /// # Errors
+    /// All problems, with file, document and field.
+    pub(super) async fn read(config: &Config) -> Result<Self, ServerError> {
+        if config.crds.is_empty() {
+            return Ok(Self::default());
+        }
+        let paths = config.crds.clone();
+        let read = tokio::task::spawn_blocking(move || DefinitionFiles::read(&paths)).await;
+        let read = read.unwrap_or_else(|error| Err(error.to_string()));
+        let mut read = read.map_err(|problem| ServerError::Invalid(vec![problem]))?;
+        if read.definitions.is_empty() {
+            return Err(refuse(
+                "there is no CustomResourceDefinition in what --crds names",
+            ));
+        }
+        if read.others > 0 {
+            tracing::info!(
+                count = read.others,
+                "documents that are no CustomResourceDefinitions are skipped"
+            );
+        }
+        let files = read.definitions.iter_mut();
+        files.for_each(|file| forget_of_servers(&mut file.document));
+        let definitions = Self {
+            files: Arc::new(read.definitions),
+        };
+        let problems = definitions.problems(config).await?;
+        if problems.is_empty() {
+            Ok(definitions)
+        } else {
+            Err(ServerError::Invalid(problems))
+        }
+    }
+
+    /// The problems that a new server finds in the definitions, in each and in all together.
+    async fn problems(&self, config: &Config) -> Result<Vec<String>, ServerError> {
+        let mut builder = RegistryBuilder::new(Memory::new());
+        builder.all_built_in();
+        builder.watch_cache(None);
+        builder.max_object_bytes(config.max_object_bytes);
+        let registry = builder.build().map_err(ServerError::Invalid)?;
+        let found = self.each(&endpoint(&registry)?, Step::Check).await;
+        let mut names = NameCheck::new(registry.catalog());
+        let mut places: HashMap<&str, &str> = HashMap::new();
+        let mut problems = Vec::new();
+        for (file, found) in self.files.iter().zip(found) {
+            let found = found.and_then(|object| {
+                let typed = object.to_typed::<CustomResourceDefinition>();
+                typed.map_err(|error| vec![error.to_string()])
+            });
+            match found {
+                Err(lines) => problems.extend(lines.iter().map(|line| problem(file, line))),
+                Ok(definition) => match places.insert(&file.name, &file.place) {
+                    Some(first) => {
+                        problems.push(format!("{} is in {first} and in {}", file.name, file.place));
+                    }
+                    None => problems.extend(names.add(definition).map(|why| problem(file, &why))),
+                },
+            }
+        }
+        Ok(problems)
+    }
+
+    /// Applies the definitions in a server whose controllers run, and waits until their kinds are served.
+    ///
+    /// # Errors
+    /// What the server refuses, for instance since a stored definition has the names, and what is not served in time.
+    pub(super) async fn run(&self, registry: &Registry) -> Result<(), ServerError> {
+        if self.files.is_empty() {
+            return Ok(());
+        }
+        let endpoint = endpoint(registry)?;
+        let applied = self.each(&endpoint, Step::Apply).await;
+        let files = self.files.iter().zip(applied);
+        let mut problems: Vec<String> = files
+            .filter_map(|(file, applied)| Some((file, applied.err()?)))
+            .flat_map(|(file, lines)| lines.into_iter().map(|line| problem(file, &line)))
+            .collect();
+        if problems.is_empty() {
+            problems = Waiting::new(registry, &self.files).run(&endpoint).await;
+        }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(ServerError::Invalid(problems))
+        }
+    }
+
+    /// Runs a step for all definitions, some at the same time. The results are in the order of the definitions.
+    async fn each(&self, endpoint: &Arc<Endpoint>, step: Step) -> Vec<Result<Object, Vec<String>>> {
+        let steps = (0..self.files.len()).map(|at| {
+            let (files, endpoint) = (Arc::clone(&self.files), Arc::clone(endpoint));
+            async move {
+                let ended =
+                    tokio::spawn(async move { step.run(&endpoint, &files[at]).await }).await;
+                ended.unwrap_or_else(|error| Err(vec![error.to_string()]))
+            }
+        });
+        let steps = futures_util::stream::iter(steps);
+        steps.buffered(CONCURRENCY).collect().await
+    }
+}
+
+/// The endpoint of definitions.
+fn endpoint(registry: &Registry) -> Result<Arc<Endpoint>, ServerError> {
+    let (group, version) = (
+        CustomResourceDefinition::GROUP,
+        CustomResourceDefinition::VERSION,
+    );
+    let endpoint = registry.endpoint(group, version, CustomResourceDefinition::PLURAL);
+    endpoint.ok_or_else(|| {
+        refuse(
+            "definitions cannot be installed: this server does not serve CustomResourceDefinition",
+        )
+    })
+}
+
+fn refuse(problem: &str) -> ServerError {
+    ServerError::Invalid(vec![problem.to_owned()])
+}
+
+/// Forgets what only servers write.
+fn forget_of_servers(document: &mut Value) {
+    if let Some(fields) = document.as_object_mut() {
+        fields.remove("status");
+    }
+    if let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|name, _| !OF_SERVERS.contains(&name.as_str()));
+    }
+}
