@@ -277,7 +277,7 @@ fn files_that_cannot_be_installed_are_named_before_anything_starts() {
     let crds = folder.join("crds");
     fs::create_dir(&crds).unwrap();
     let refuses = |arguments: &[&str], stdin: &str, expected: &[&str]| {
-        refuses(folder, arguments, stdin, expected)
+        refuses(folder, arguments, stdin, expected);
     };
     let none = "error: there is no CustomResourceDefinition in what --crds names";
     refuses(&["--crds", "crds"], "", &[none]);
