@@ -170,7 +170,7 @@ pub(super) fn parse_version(text: &str) -> Result<u64, String> {
 /// Parses the resourceVersion of a get or a watch. The error has no reason (it is a 500), as in kube-apiserver.
 pub(super) fn version_option(text: &str) -> Result<u64, ApiError> {
     parse_version(text).map_err(|why| {
-        let quoted = apiloom_meta::field::go_quote(text);
+        let quoted = go_quote(&echoed(text));
         ApiError::internal_text(format!(
             "{}: Invalid value: {quoted}: {why}",
             FieldPath::new("resourceVersion")
