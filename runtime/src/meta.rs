@@ -72,6 +72,8 @@ pub mod kind {
     pub use apiloom_meta::kind::ColumnType;
     pub use apiloom_meta::kind::Conversion;
     pub use apiloom_meta::kind::ConversionMethod;
+    pub use apiloom_meta::kind::ConversionReport;
+    pub use apiloom_meta::kind::ConversionResult;
     pub use apiloom_meta::kind::ConvertJson;
     pub use apiloom_meta::kind::Converter;
     pub use apiloom_meta::kind::DefaultFn;

@@ -35,11 +35,11 @@ pub use crate::protobuf;
 pub use crate::protobuf::{ProtobufField, ProtobufMessage, ProtobufPresence, ProtobufType};
 use crate::query::JsonQuery;
 use crate::types::{ObjectMeta, OwnerReference};
-#[cfg(feature = "schema")]
-pub use conversion::Converter;
 pub use conversion::{
     Conversion, ConversionMethod, ConvertJson, InMemoryConversion, JsonConversion,
 };
+#[cfg(feature = "schema")]
+pub use conversion::{ConversionReport, ConversionResult, Converter};
 pub use custom::CustomKind;
 #[cfg(feature = "schema")]
 pub use custom::{StoredDefinition, custom_definitions};

@@ -172,7 +172,8 @@ fn common_errors(
     let names = object.finalizers();
     let path = root.child("finalizers");
     let mut errors = label_errors(strings(object, "labels"), &root.child("labels"));
-    errors.extend(annotation_errors(object, &root.child("annotations")));
+    let annotations: Vec<_> = strings(object, "annotations").collect();
+    errors.extend(annotation_errors(&annotations, &root.child("annotations")));
     errors.extend(owner_errors(
         &owners(object),
         &root.child("ownerReferences"),
@@ -219,12 +220,15 @@ fn is_unqualified(finalizer: &str) -> bool {
     !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer)
 }
 
-fn annotation_errors(object: &Object, path: &FieldPath) -> Vec<FieldError> {
+/// Validates annotations: their keys, and the size of all together. Returns at most the first hundred errors of keys.
+pub fn annotation_errors(annotations: &[(&str, &str)], path: &FieldPath) -> Vec<FieldError> {
     // The case of an annotation's key does not matter, even in its domain.
-    let keys = strings(object, "annotations")
+    let keys = annotations
+        .iter()
         .flat_map(|(key, _)| complaints(path, key, &names::label_key(&key.to_lowercase())));
     let mut errors: Vec<FieldError> = keys.take(MAX_ERRORS).collect();
-    let bytes: usize = strings(object, "annotations")
+    let bytes: usize = annotations
+        .iter()
         .map(|(key, value)| key.len() + value.len())
         .sum();
     if bytes > ANNOTATIONS_MAX_BYTES {

@@ -85,6 +85,10 @@ struct GenericFlags {
     /// balanced over several servers: 0 (off) to 0.02. Their other requests in flight are not affected.
     #[arg(long, value_name = "FRACTION", default_value = "0")]
     goaway_chance: GoawayChance,
+    /// File with the addresses of services, such as conversion webhooks, for servers outside of a cluster: in YAML, a map of
+    /// NAMESPACE/NAME:PORT to https://HOST:PORT [default: the DNS names of a cluster, NAME.NAMESPACE.svc].
+    #[arg(long, value_name = "FILE")]
+    service_resolver: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -413,6 +417,7 @@ impl Options {
             runtime_config: self.api.runtime_config,
             emulation_versions: self.api.emulation_version,
             proxy_client,
+            service_resolver: self.generic.service_resolver,
             controllers: ControllerConfig {
                 names: self.controllers.controllers,
                 gc_workers: self.controllers.concurrent_gc_syncs,

@@ -29,6 +29,7 @@ mod aggregation;
 mod apply;
 mod cache;
 mod connect;
+mod conversion;
 mod create;
 mod custom;
 mod damage;
@@ -51,6 +52,7 @@ mod storage;
 mod subresources;
 mod update;
 mod watch;
+mod webhook;
 
 use std::time::{Duration, Instant};
 

@@ -428,24 +428,24 @@ async fn what_a_converter_does_wrong_is_told_as_kubernetes_tells_it() {
         ("count", "returned 0 objects, expected 1"),
         (
             "name",
-            "returned invalid converted object at index 0: must have the same name: a != other",
+            "returned invalid object: must have the same name: a != other",
         ),
         (
             "uid",
-            "returned invalid converted object at index 0: must have the same UID: UID != other",
+            "returned invalid object: must have the same UID: UID != other",
         ),
         (
             "kind",
-            "returned invalid converted object at index 0: must have the same kind: Spoon != Fork",
+            "returned invalid object at index 0: invalid kind (expected Spoon, received Fork)",
         ),
         (
             "version",
-            "returned invalid converted object at index 0: invalid groupVersion (expected kitchen.example.com/v2, received \
+            "returned invalid object at index 0: invalid groupVersion (expected kitchen.example.com/v2, received \
              kitchen.example.com/v3)",
         ),
         (
             "labels",
-            "returned invalid metadata in object at index 0: metadata.labels must be a map of strings",
+            "returned invalid metadata: metadata.labels[painted] must be a string, but is int64 in converted object",
         ),
     ] {
         let method = ConversionMethod::Asynchronous(Painter::new(mistake));

@@ -4,6 +4,8 @@
 use std::fmt;
 #[cfg(feature = "schema")]
 use std::sync::Arc;
+#[cfg(feature = "schema")]
+use std::time::Duration;
 
 #[cfg(feature = "schema")]
 use async_trait::async_trait;
@@ -84,6 +86,40 @@ pub trait Converter: fmt::Debug + Send + Sync + 'static {
     /// The reason, which clients get after `conversion webhook for GROUP/VERSION, Kind=KIND failed: `.
     async fn convert(&self, documents: Vec<Bytes>, to: &GroupVersion)
     -> Result<Vec<Bytes>, String>;
+
+    /// Called when a call has failed, or all of its results were checked, for metrics. Not called if the request ended before.
+    /// Does nothing by default.
+    fn finished(&self, report: &ConversionReport<'_>) {
+        let _ = report;
+    }
+}
+
+/// What became of a call of a [`Converter`].
+#[cfg(feature = "schema")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConversionReport<'a> {
+    /// The version in which the first of the documents was.
+    pub from: &'a str,
+    /// The version in which they were wanted.
+    pub to: &'a GroupVersion,
+    /// The time since the call began.
+    pub elapsed: Duration,
+    /// The result.
+    pub result: ConversionResult,
+}
+
+/// The result of a call of a [`Converter`].
+#[cfg(feature = "schema")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConversionResult {
+    /// All documents were converted.
+    Accepted,
+    /// The converter failed.
+    Failed,
+    /// There are more or fewer results than documents.
+    WrongNumber,
+    /// A result is another object, in another version, or malformed.
+    InvalidObject,
 }
 
 impl Conversion {

@@ -3,6 +3,7 @@
 //! Counting a request allocates nothing once its series exists: series are looked up by borrowed strings. Their number
 //! is limited.
 
+mod conversions;
 mod exposition;
 mod process;
 mod resources;
@@ -19,6 +20,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::Registry;
 
+#[cfg(feature = "apis-apiextensions")]
+pub(crate) use self::conversions::ConversionFailure;
+pub(crate) use self::conversions::ConversionMetrics;
 use self::series::Requests;
 pub(super) use self::series::verb_label;
 pub use self::series::{RequestLabels, RequestOutcome};
@@ -37,6 +41,7 @@ pub struct Metrics {
     objects: Family<ObjectLabels, Gauge>,
     objects_by_old_name: Family<StoredObjectLabels, Gauge>,
     store_sizes: Family<Store, Gauge>,
+    conversions: ConversionMetrics,
     /// Those of the server's own controllers, with the names of client-go.
     of_controllers: apiloom_client::metrics::Registry,
 }
@@ -172,6 +177,7 @@ impl Metrics {
             "Bytes that a store took when it was last asked, by store",
             store_sizes.clone(),
         );
+        let conversions = ConversionMetrics::register(&mut registry);
         registry.register_collector(Box::new(process::Process));
         for kind in [RequestKind::ReadOnly, RequestKind::Mutating] {
             drop(inflight.get_or_create(&kind.labels()));
@@ -185,6 +191,7 @@ impl Metrics {
             objects,
             objects_by_old_name,
             store_sizes,
+            conversions,
             of_controllers: apiloom_client::metrics::Registry::new(),
         }
     }
@@ -223,6 +230,11 @@ impl Metrics {
     /// Where the server's own controllers add their metrics.
     pub(crate) fn of_controllers(&self) -> &apiloom_client::metrics::Registry {
         &self.of_controllers
+    }
+
+    /// Where conversions by webhooks are counted.
+    pub(crate) fn conversions(&self) -> &ConversionMetrics {
+        &self.conversions
     }
 
     /// Counts a finished request. `labels.resource` must be a served resource, not a name from the client.

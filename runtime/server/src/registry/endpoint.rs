@@ -128,11 +128,12 @@ impl Endpoint {
         deprecation_warning: Option<String>,
     ) -> Self {
         let (cache, task) = cache.map(|of| (of.cache, of.task)).unzip();
+        let large = kind.large_documents(&shared.large);
         let resource = Arc::new(VersionedResource {
             kind,
             version,
             cache,
-            large: shared.large.clone(),
+            large,
         });
         let bodies: Vec<Bodies> = resource
             .def()

@@ -19,7 +19,7 @@ use crate::registry::options::RequestContext;
 
 /// Minimum size of a large document, in bytes. Below it the work takes one or two milliseconds at most, and moving it
 /// to another thread would cost more than it saves.
-const LARGE_BYTES: usize = 64 * 1024;
+pub(crate) const LARGE_BYTES: usize = 64 * 1024;
 
 /// Capacity for each core, in KiB of documents: one document of the maximum body size.
 const KIB_PER_CORE: usize = 4 * 1024;
@@ -43,7 +43,7 @@ pub(crate) struct LargeDocuments {
 
 impl LargeDocuments {
     /// Capacity in proportion to the cores of this machine.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self::with_room(cores.saturating_mul(KIB_PER_CORE))
     }
@@ -57,7 +57,7 @@ impl LargeDocuments {
     }
 
     /// Waits for capacity, first come, first served. A document that is larger than the whole capacity gets all of it.
-    pub(super) async fn reserve(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+    pub(crate) async fn reserve(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let least = KIB_PER_CORE / DOCUMENTS_PER_CORE;
         let kib = u32::try_from((bytes / 1024).max(least)).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.room);
@@ -127,7 +127,7 @@ impl<F: Future + Unpin> Future for OffThread<'_, F> {
 }
 
 /// Runs blocking work, while the other tasks of this thread move to another one.
-fn off_thread<T>(work: impl FnOnce() -> T) -> T {
+pub(crate) fn off_thread<T>(work: impl FnOnce() -> T) -> T {
     if has_other_threads() {
         tokio::task::block_in_place(work)
     } else {

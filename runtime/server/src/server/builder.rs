@@ -17,8 +17,9 @@ use super::filters::Auth;
 use super::installation::Installation;
 use super::loopback::Loopback;
 use super::running::{InProcess, RunningServer};
-use super::services::{ClusterDns, ServiceResolver};
+use super::services::{ClusterDns, ServiceMap, ServiceResolver};
 use super::stores::{OwnStore, Stores};
+use super::webhooks::Webhooks;
 use super::{Config, ServerError, kubeconfig, listener, private_file};
 use crate::auth::{
     Authenticator, Authenticators, Authorizer, Authorizers, PrivilegedGroup, PublicInfo,
@@ -44,7 +45,7 @@ pub struct Builder {
     authenticators: Authenticators,
     authorizers: Authorizers,
     listers: Listers,
-    services: Arc<dyn ServiceResolver>,
+    services: Option<Arc<dyn ServiceResolver>>,
 }
 
 impl Builder {
@@ -189,10 +190,11 @@ impl Builder {
         self
     }
 
-    /// Finds the addresses of services by this resolver; see [`services`](super::services). Default: the DNS of a cluster.
+    /// Finds the addresses of services by this resolver; see [`services`](super::services). Default: by the file of the
+    /// configuration, without one by the DNS of a cluster.
     #[must_use]
     pub fn service_resolver(mut self, resolver: impl ServiceResolver) -> Self {
-        self.services = Arc::new(resolver);
+        self.services = Some(Arc::new(resolver));
         self
     }
 
@@ -241,6 +243,11 @@ impl Builder {
         check_clock(SystemTime::now())?;
         kubeconfig::check(&config)?;
         let installation = Installation::read(&config).await?;
+        let services = match (services, &config.service_resolver) {
+            (Some(services), _) => services,
+            (None, Some(file)) => Arc::new(ServiceMap::read(file)?),
+            (None, None) => Arc::new(ClusterDns),
+        };
         let stores = Stores::open(&config, storage, own_storage).await?;
         let registry = Arc::new(Self::registry(&config, steps, listers, &stores)?);
         let aggregated = aggregated(&config, &services);
@@ -249,6 +256,7 @@ impl Builder {
             registry,
             stores,
             auth: auth(authenticators, authorizers),
+            webhooks: Webhooks::new(Arc::clone(&services)),
             services,
             aggregated,
             installation,
@@ -306,6 +314,7 @@ pub struct Server {
     /// The versions that other servers serve.
     aggregated: Services,
     installation: Installation,
+    webhooks: Webhooks,
 }
 
 impl Server {
@@ -319,7 +328,7 @@ impl Server {
             authenticators: Authenticators::default(),
             authorizers: Authorizers::default(),
             listers: Listers::default(),
-            services: Arc::new(ClusterDns),
+            services: None,
         }
     }
 
@@ -360,7 +369,7 @@ impl Server {
     /// # Errors
     /// A store that cannot be read.
     pub async fn start(self) -> Result<InProcess, ServerError> {
-        let started = start(&self.registry, &self.aggregated).await;
+        let started = start(&self.registry, &self.aggregated, &self.webhooks).await;
         self.stop_after_error(started).await?;
         let Self {
             config,
@@ -369,10 +378,12 @@ impl Server {
             auth,
             aggregated,
             installation,
+            webhooks,
             ..
         } = self;
         let nowhere = (String::new(), aggregated);
-        RunningServer::new(&config, registry, stores, auth, nowhere, installation).map(InProcess)
+        let running = RunningServer::new(&config, registry, stores, auth, nowhere, installation)?;
+        Ok(InProcess(running.with_webhooks(webhooks)))
     }
 
     /// Binds the socket, starts the registry, generates a certificate and the administrator's token if they are
@@ -390,6 +401,7 @@ impl Server {
             mut auth,
             aggregated,
             installation,
+            webhooks,
             ..
         } = self;
         let BoundParts {
@@ -414,7 +426,8 @@ impl Server {
                 auth,
                 (address, aggregated),
                 installation,
-            )?,
+            )?
+            .with_webhooks(webhooks),
         })
     }
 
@@ -427,8 +440,10 @@ impl Server {
             reason: error.to_string(),
         })?;
         // In parallel: the certificates and the registry both wait for the disk.
-        let ((certificates, token), ()) =
-            tokio::try_join!(identity(config), start(&self.registry, &self.aggregated))?;
+        let ((certificates, token), ()) = tokio::try_join!(
+            identity(config),
+            start(&self.registry, &self.aggregated, &self.webhooks)
+        )?;
         let url = kubeconfig::server_url(bound);
         let kubeconfig = kubeconfig::write(config, &url, &certificates.authority_pem, &token)?;
         Ok(BoundParts {
@@ -481,11 +496,15 @@ fn aggregated(config: &Config, services: &Arc<dyn ServiceResolver>) -> Services 
     unused_variables,
     reason = "without features nothing is stored of the kinds"
 )]
-async fn start(registry: &Arc<Registry>, services: &Services) -> Result<(), ServerError> {
+async fn start(
+    registry: &Arc<Registry>,
+    services: &Services,
+    webhooks: &Webhooks,
+) -> Result<(), ServerError> {
     let started = registry.start().await;
     started.map_err(|error| ServerError::Storage(error.to_string()))?;
     #[cfg(feature = "apis-apiextensions")]
-    super::controllers::definitions::publish_stored(registry)
+    super::controllers::definitions::publish_stored(registry, webhooks)
         .await
         .map_err(|error| ServerError::Storage(error.message))?;
     #[cfg(feature = "apis-apiregistration")]

@@ -262,6 +262,9 @@ pub struct Config {
     /// The client certificate of this server for the servers to which it forwards requests: by it these know that it has
     /// authenticated the users that it names. Read again when it changes. Default none.
     pub proxy_client: Option<TlsFiles>,
+    /// File with the addresses of services, a [`ServiceMap`](super::services::ServiceMap), for instance of conversion webhooks.
+    /// Default none: services are found by the DNS of a cluster.
+    pub service_resolver: Option<PathBuf>,
     /// The server's own controllers.
     pub controllers: ControllerConfig,
     /// Log verbosity, 0 to 10.
@@ -300,6 +303,7 @@ impl Config {
             runtime_config: Vec::new(),
             emulation_versions: Vec::new(),
             proxy_client: None,
+            service_resolver: None,
             controllers: ControllerConfig::default(),
             verbosity: 0,
         }

@@ -30,6 +30,7 @@ mod stall;
 mod stores;
 mod streams;
 mod unread;
+mod webhooks;
 
 pub use builder::{BoundServer, Builder, Server};
 pub use config::{

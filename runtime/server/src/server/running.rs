@@ -13,7 +13,9 @@ use super::controllers::{
 use super::filters::{Auth, Filters};
 use super::installation::Installation;
 use super::loopback::{Loopback, LoopbackToken};
+use super::services::ClusterDns;
 use super::stores::Stores;
+use super::webhooks::Webhooks;
 use super::{Config, ServerError, health, object_counts};
 use crate::http::metrics::Metrics;
 use crate::http::{Api, ServerInfo};
@@ -40,6 +42,7 @@ pub(super) struct RunningServer {
     shared: Option<SharedStore>,
     services: Services,
     installation: Installation,
+    webhooks: Webhooks,
 }
 
 impl RunningServer {
@@ -84,7 +87,15 @@ impl RunningServer {
             shared,
             services,
             installation,
+            webhooks: Webhooks::new(Arc::new(ClusterDns)),
         })
+    }
+
+    /// Calls these webhooks, and counts their calls.
+    pub(super) fn with_webhooks(mut self, webhooks: Webhooks) -> Self {
+        webhooks.count_in(self.metrics.conversions().clone());
+        self.webhooks = webhooks;
+        self
     }
 
     /// Installs what the configuration names, while [`RunningServer::serve`] runs.
@@ -121,6 +132,7 @@ impl RunningServer {
             controllers,
             shared,
             services,
+            webhooks,
             ..
         } = self;
         // Aborted when this function ends or is cancelled.
@@ -134,6 +146,7 @@ impl RunningServer {
             shared,
             metrics: ControllerMetrics::new(of_controllers),
             services,
+            webhooks,
         };
         let end = Cancel::new();
         let mut own = JoinSet::new();

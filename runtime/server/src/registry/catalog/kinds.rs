@@ -15,7 +15,7 @@ use apiloom_storage::Storage;
 use super::groups::{Group, group_label};
 use crate::registry::endpoint::body_definitions;
 use crate::registry::objects::hooks::{ErasedHandler, ErasedStrategy};
-use crate::registry::objects::kind::{Kind, KindConversion};
+use crate::registry::objects::kind::{AsynchronousConversion, Kind, KindConversion};
 use crate::registry::objects::kind_version::{KindVersion, VersionIndex};
 use crate::registry::objects::prepared_object::PendingWrites;
 use crate::registry::objects::read_counts::ReadCounts;
@@ -341,7 +341,7 @@ impl Kinds<'_> {
             ConversionMethod::InMemory(_) => KindConversion::InMemory,
             ConversionMethod::Rename => KindConversion::Rename,
             ConversionMethod::Asynchronous(converter) => {
-                KindConversion::Asynchronous(Arc::clone(converter))
+                KindConversion::Asynchronous(AsynchronousConversion::new(Arc::clone(converter)))
             }
         })
     }

@@ -173,7 +173,7 @@ impl Registry {
             kind: Arc::clone(kind),
             version: kind.storage_version,
             cache: cache.as_ref().map(|of| Arc::clone(&of.cache)),
-            large: self.settings.shared.large.clone(),
+            large: kind.large_documents(&self.settings.shared.large),
         };
         let writes = Writes::new(
             Arc::new(versioned),

@@ -1,39 +1,25 @@
 //! Conversion of objects that may be asynchronous. For kinds that convert in memory nothing here awaits.
 //!
-//! The results of a converter are checked as kube-apiserver checks the response of a conversion webhook, with the same
-//! error texts.
+//! Objects that are asked for together are one call of the converter, those in the target version left out.
 
 use std::sync::Arc;
 
-use apiloom_meta::codec::{Format, decode_value};
-use apiloom_meta::kind::Converter;
-use apiloom_meta::{ApiError, FieldPath, Object, validation};
+use apiloom_meta::{ApiError, Object};
 use apiloom_storage::cache::Item;
 use apiloom_storage::{Entry, Revision};
-use bytes::Bytes;
-use serde_json::{Map, Value};
 
 use super::cached_object::{CachedObject, object};
+use super::converter_call::ConverterCall;
 use super::document::EncodedObject;
 use super::json::Json;
-use super::kind::{Kind, KindConversion};
+use super::kind::{AsynchronousConversion, Kind, KindConversion};
 use super::kind_version::VersionIndex;
 use super::present_object::PresentObject;
 
-/// The parts of the metadata that a converter may change.
-const CHANGEABLE: [&str; 2] = ["labels", "annotations"];
-
-/// An object to convert, with its current version.
-struct ConversionInput {
-    document: Bytes,
-    object: Object,
-    from: VersionIndex,
-}
-
 impl Kind {
-    fn converter(&self) -> Option<&dyn Converter> {
+    fn converter(&self) -> Option<&AsynchronousConversion> {
         match &self.conversion {
-            KindConversion::Asynchronous(converter) => Some(&**converter),
+            KindConversion::Asynchronous(conversion) => Some(conversion),
             KindConversion::InMemory | KindConversion::Rename => None,
         }
     }
@@ -57,15 +43,11 @@ impl Kind {
             return self.convert(object, from, to);
         };
         let document = Json::of(&object, self.versions[from].schema()).into_whole();
-        let source = ConversionInput {
-            document: document.into(),
-            object,
-            from,
-        };
-        let mut converted = self.convert_all(converter, vec![source], to).await?;
-        converted
-            .pop()
-            .ok_or_else(|| ApiError::internal("a conversion without a result"))
+        let mut call =
+            ConverterCall::begin(self, converter, [from, to], vec![document.into()]).await?;
+        let converted = call.next(object).await?;
+        call.accept();
+        Ok(converted)
     }
 
     /// Decodes stored bytes in a version, as [`Kind::read`] does.
@@ -115,28 +97,31 @@ impl Kind {
                 .collect();
         };
         let mut objects = Vec::with_capacity(entries.len());
-        let mut sources = Vec::new();
+        let (mut first, mut documents) = (None, Vec::new());
         for entry in entries {
             tokio::task::coop::consume_budget().await;
             let (object, from) = self.decode(&entry.key, &entry.value, entry.revision)?;
-            if from == version {
-                objects.push(Some(object));
-                continue;
+            if from != version {
+                first.get_or_insert(from);
+                let document = Json::of(&object, self.versions[from].schema()).into_whole();
+                documents.push(document.into());
             }
-            let document = Json::of(&object, self.versions[from].schema()).into_whole();
-            sources.push(ConversionInput {
-                document: document.into(),
-                object,
-                from,
-            });
-            objects.push(None);
+            objects.push((object, from));
         }
-        let converted = self.convert_all(converter, sources, version).await?;
-        let mut converted = converted.into_iter();
-        let objects = objects.into_iter();
-        Ok(objects
-            .filter_map(|object| object.or_else(|| converted.next()))
-            .collect())
+        let Some(first) = first else {
+            return Ok(objects.into_iter().map(|(object, _)| object).collect());
+        };
+        let mut call = ConverterCall::begin(self, converter, [first, version], documents).await?;
+        let mut found = Vec::with_capacity(objects.len());
+        for (object, from) in objects {
+            found.push(if from == version {
+                object
+            } else {
+                call.next(object).await?
+            });
+        }
+        call.accept();
+        Ok(found)
     }
 
     /// Decodes the current object of a write in a version.
@@ -176,38 +161,38 @@ impl Kind {
                 .map(|item| self.converted(item, version))
                 .collect();
         };
-        let mut sources = Vec::new();
+        let (mut first, mut documents) = (None, Vec::new());
         for item in items {
             let held = object(item)?.version_index();
             if held != version {
                 tokio::task::coop::consume_budget().await;
-                let cached = EncodedObject::new(item, None)?;
-                sources.push(ConversionInput {
-                    document: cached.shared(),
-                    object: cached.json().object()?,
-                    from: held,
-                });
+                first.get_or_insert(held);
+                documents.push(EncodedObject::new(item, None)?.shared());
             }
         }
-        let mut converted = self
-            .convert_all(converter, sources, version)
-            .await?
-            .into_iter();
+        let Some(first) = first else {
+            return Ok(items.to_vec());
+        };
+        let mut call = ConverterCall::begin(self, converter, [first, version], documents).await?;
         let target = &self.versions[version];
         let mut found = Vec::with_capacity(items.len());
         for item in items {
             if object(item)?.version_index() == version {
                 found.push(Arc::clone(item));
-            } else if let Some(converted) = converted.next() {
-                let json = Json::of(&converted, target.schema());
-                let object = CachedObject::new(&json, target).map_err(ApiError::internal)?;
-                found.push(Arc::new(Item {
-                    key: Arc::clone(&item.key),
-                    revision: item.revision,
-                    object: Ok(object),
-                }));
+                continue;
             }
+            // One after the other: documents in memory are many times as large as their text.
+            let original = EncodedObject::new(item, None)?.json().object()?;
+            let converted = call.next(original).await?;
+            let json = Json::of(&converted, target.schema());
+            let object = CachedObject::new(&json, target).map_err(ApiError::internal)?;
+            found.push(Arc::new(Item {
+                key: Arc::clone(&item.key),
+                revision: item.revision,
+                object: Ok(object),
+            }));
         }
+        call.accept();
         Ok(found)
     }
 
@@ -233,115 +218,4 @@ impl Kind {
             None => convert.await,
         }
     }
-
-    /// Converts objects in one call of the converter; none of them may be in the target version already.
-    async fn convert_all(
-        &self,
-        converter: &dyn Converter,
-        sources: Vec<ConversionInput>,
-        to: VersionIndex,
-    ) -> Result<Vec<Object>, ApiError> {
-        let Some(first) = sources.first() else {
-            return Ok(Vec::new());
-        };
-        let kind = &self.group_kind.kind;
-        let source = &self.versions[first.from].api_version;
-        let error = |why: String| {
-            ApiError::internal_text(format!(
-                "conversion webhook for {source}, Kind={kind} {why}"
-            ))
-        };
-        let target = self.versions[to].def.group_version();
-        let documents: Vec<Bytes> = sources.iter().map(|from| from.document.clone()).collect();
-        let converted = converter.convert(documents, &target).await;
-        let converted = converted.map_err(|why| error(format!("failed: {why}")))?;
-        if converted.len() != sources.len() {
-            return Err(error(format!(
-                "returned {} objects, expected {}",
-                converted.len(),
-                sources.len()
-            )));
-        }
-        let mut objects = Vec::with_capacity(sources.len());
-        for (index, (source, document)) in sources.into_iter().zip(converted).enumerate() {
-            tokio::task::coop::consume_budget().await;
-            let object = self.check_converted(source.object, &document, to);
-            objects.push(object.map_err(|(what, why)| {
-                error(format!("returned invalid {what} at index {index}: {why}"))
-            })?);
-        }
-        Ok(objects)
-    }
-
-    /// Decodes a converted document and checks that it is the same object in the target version. Its metadata is that
-    /// of the original, except for labels and annotations, which a converter may change.
-    fn check_converted(
-        &self,
-        original: Object,
-        document: &[u8],
-        to: VersionIndex,
-    ) -> Result<Object, (&'static str, String)> {
-        let of_object = |why: String| ("converted object", why);
-        let value = decode_value(document, Format::Json).map_err(|e| of_object(e.to_string()))?;
-        let mut object = Object::from_value(value)
-            .ok_or_else(|| of_object("it is not a JSON object".to_owned()))?;
-        let target = &self.versions[to];
-        if object.api_version() != target.api_version {
-            return Err(of_object(format!(
-                "invalid groupVersion (expected {}, received {})",
-                target.api_version,
-                object.api_version()
-            )));
-        }
-        let [old, new] = [&original, &object];
-        for (what, old, new) in [
-            ("kind", old.kind(), new.kind()),
-            ("name", old.name(), new.name()),
-            ("namespace", old.namespace(), new.namespace()),
-            ("UID", old.uid(), new.uid()),
-        ] {
-            if old != new {
-                return Err(of_object(format!(
-                    "must have the same {what}: {old} != {new}"
-                )));
-            }
-        }
-        let metadata =
-            merge_metadata(original, &object).map_err(|why| ("metadata in object", why))?;
-        *object.meta_mut() = metadata;
-        self.complete(&mut object, to);
-        Ok(object)
-    }
-}
-
-/// The metadata of the original object, with the labels and annotations of the converted one.
-fn merge_metadata(mut original: Object, converted: &Object) -> Result<Map<String, Value>, String> {
-    let mut metadata = std::mem::take(original.meta_mut());
-    let given = converted
-        .fields()
-        .get("metadata")
-        .and_then(Value::as_object);
-    for field in CHANGEABLE {
-        let values = match given.and_then(|given| given.get(field)) {
-            None | Some(Value::Null) => {
-                metadata.remove(field);
-                continue;
-            }
-            Some(Value::Object(values)) => values,
-            Some(_) => return Err(format!("invalid metadata.{field} in converted object")),
-        };
-        if values.values().any(|value| !value.is_string()) {
-            return Err(format!("metadata.{field} must be a map of strings"));
-        }
-        if field == "labels" {
-            let labels = values.iter();
-            let labels = labels.filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)));
-            let errors = validation::label_errors(labels, &FieldPath::new("metadata.labels"));
-            if let Some(error) = errors.first() {
-                return Err(error.to_string());
-            }
-        }
-        metadata.insert(field.to_owned(), Value::Object(values.clone()));
-    }
-    Ok(metadata)
 }

@@ -27,6 +27,7 @@ use super::readers::Readers;
 use super::recent_conversions::RecentConversions;
 use super::stored_value::{self, StorageMediaType};
 use crate::registry::error::from_storage;
+use crate::registry::large::LargeDocuments;
 
 /// A kind in all its versions, with its store.
 #[derive(Debug)]
@@ -78,7 +79,28 @@ pub(crate) enum KindConversion {
     /// By another `apiVersion` only (strategy `None` of a CRD).
     Rename,
     /// By an asynchronous converter (strategy `Webhook` of a CRD).
-    Asynchronous(Arc<dyn Converter>),
+    Asynchronous(AsynchronousConversion),
+}
+
+/// An asynchronous converter, and capacity for the large documents of its kind alone: a converter that does not answer holds up
+/// no other kinds.
+#[derive(Debug)]
+pub(crate) struct AsynchronousConversion {
+    pub(crate) converter: Arc<dyn Converter>,
+    /// For writes, which keep it while they wait for the converter.
+    pub(crate) writes: LargeDocuments,
+    /// For results, while they are decoded.
+    pub(crate) results: LargeDocuments,
+}
+
+impl AsynchronousConversion {
+    pub(crate) fn new(converter: Arc<dyn Converter>) -> Self {
+        Self {
+            converter,
+            writes: LargeDocuments::new(),
+            results: LargeDocuments::new(),
+        }
+    }
 }
 
 /// Initial capacity for a key, in bytes; enough for most.
@@ -176,6 +198,14 @@ impl Kind {
         self.versions
             .iter()
             .position(|v| v.def.version == name && v.resource == *resource)
+    }
+
+    /// The capacity for large documents of writes: that of all kinds, or its own.
+    pub(crate) fn large_documents(&self, of_all: &LargeDocuments) -> LargeDocuments {
+        match &self.conversion {
+            KindConversion::Asynchronous(own) => own.writes.clone(),
+            KindConversion::InMemory | KindConversion::Rename => of_all.clone(),
+        }
     }
 
     /// Whether writes in all versions are validated and merged in the hub version.

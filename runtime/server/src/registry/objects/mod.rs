@@ -5,6 +5,7 @@ pub(super) mod asynchronous;
 pub(super) mod body_kind;
 pub(super) mod cached_object;
 pub(super) mod converted;
+mod converter_call;
 pub(super) mod document;
 pub(super) mod field_finder;
 pub(super) mod hooks;

@@ -31,6 +31,7 @@ use self::servers::Servers;
 pub(super) use self::servers::SharedStore;
 use super::ServerError;
 use super::loopback::Loopback;
+use super::webhooks::Webhooks;
 use crate::http::aggregation::{Aggregation, UnreachableNotices};
 use crate::registry::{Catalog, Endpoint, Registry};
 
@@ -44,6 +45,11 @@ pub(super) struct Controllers {
     pub(super) metrics: ControllerMetrics,
     /// The versions that other servers serve.
     pub(super) services: Services,
+    #[cfg_attr(
+        not(feature = "apis-apiextensions"),
+        allow(dead_code, reason = "only definitions have webhooks")
+    )]
+    pub(super) webhooks: Webhooks,
 }
 
 /// The versions that other servers serve, and the notices of those that requests did not reach; `None` without APIServices.
@@ -135,7 +141,7 @@ impl Controllers {
             let metrics = &self.metrics.requests;
             let client = requests::client(&self.loopback, definitions::NAME, None, metrics);
             let requests = Requests::new(registry, client);
-            definitions::run(requests, self.shared.as_ref()).await;
+            definitions::run(requests, self.shared.as_ref(), &self.webhooks).await;
         }
         std::future::pending::<()>().await;
     }

@@ -1,5 +1,6 @@
 //! The strategy of apiextensions.k8s.io/v1 CustomResourceDefinition. The texts of errors are those of kube-apiserver.
 
+mod conversion;
 mod names;
 mod schema;
 mod versions;
@@ -12,6 +13,7 @@ use apiloom_apis::apiextensions::v1::{
 use apiloom_meta::{FieldError, FieldPath, ObjectMeta, Time};
 use serde_json::Value;
 
+use self::conversion::authorities_error;
 use self::names::{name_errors, names_errors};
 use self::versions::version_errors;
 use self::webhook::client_errors;
@@ -147,6 +149,10 @@ impl Strategy<CustomResourceDefinition> for DefinitionRules {
         }
         let changed = fixed.into_iter().filter(|(new, old, _)| new != old);
         errors.extend(changed.map(|(new, _, path)| FieldError::invalid(&path, new, IMMUTABLE)));
+        // What was stored before this rule may stay, and what was not used yet may be mended step by step.
+        if is_established(old) && authorities_error(old).is_none() {
+            errors.extend(authorities_error(new));
+        }
         errors.extend(status_errors(new));
         let approval = |of: &CustomResourceDefinition| {
             let annotations = of.metadata.annotations.get(APPROVAL);
@@ -195,6 +201,11 @@ fn is_established(object: &CustomResourceDefinition) -> bool {
 pub(crate) fn has_condition(conditions: &Conditions, condition_type: &str) -> bool {
     let mut conditions = conditions.iter().flatten();
     conditions.any(|one| one.condition_type == condition_type && one.status == "True")
+}
+
+/// Whether the authorities of its conversion webhook are malformed, so that its kind is not established.
+pub(crate) fn has_invalid_authorities(object: &CustomResourceDefinition) -> bool {
+    authorities_error(object).is_some()
 }
 
 /// Sets a condition. The time changes with the status alone.

@@ -24,10 +24,13 @@ use self::known::Known;
 use self::publish::{Publisher, Schemas};
 use super::requests::{RequestError, Requests};
 use super::servers::{OtherServers, SharedStore};
-use crate::registry::definition_rules::{Approval, has_condition, is_protected, set_condition};
+use crate::registry::definition_rules::{
+    Approval, has_condition, has_invalid_authorities, is_protected, set_condition,
+};
 use crate::registry::{
     Document, Endpoint, ListOptions, Registry, RequestContext, WatchEvent, WatchEventKind,
 };
+use crate::server::webhooks::Webhooks;
 
 pub(in crate::server) use self::progress::{NameCheck, Progress};
 
@@ -60,7 +63,10 @@ fn endpoint(registry: &Registry) -> Option<Arc<Endpoint>> {
 ///
 /// # Errors
 /// If the definitions cannot be read.
-pub(in crate::server) async fn publish_stored(registry: &Arc<Registry>) -> Result<(), ApiError> {
+pub(in crate::server) async fn publish_stored(
+    registry: &Arc<Registry>,
+    webhooks: &Webhooks,
+) -> Result<(), ApiError> {
     let Some(endpoint) = endpoint(registry) else {
         return Ok(());
     };
@@ -69,7 +75,7 @@ pub(in crate::server) async fn publish_stored(registry: &Arc<Registry>) -> Resul
         .reads()
         .list(&ctx, None, &ListOptions::default())
         .await?;
-    let mut publisher = Publisher::new(Arc::clone(registry));
+    let mut publisher = Publisher::new(Arc::clone(registry), webhooks.clone());
     for item in listed.items {
         let definition = definition_of(&endpoint, &item?)?;
         let known = Known::of(&definition);
@@ -97,12 +103,12 @@ fn definition_of(endpoint: &Endpoint, document: &Document) -> Result<StoredDefin
 }
 
 /// Runs the controller; never returns while the server has definitions.
-pub(super) async fn run(requests: Requests, shared: Option<&SharedStore>) {
+pub(super) async fn run(requests: Requests, shared: Option<&SharedStore>, webhooks: &Webhooks) {
     let Some(endpoint) = endpoint(requests.registry()) else {
         return;
     };
     let mut controller = Controller {
-        publisher: Publisher::new(Arc::clone(requests.registry())),
+        publisher: Publisher::new(Arc::clone(requests.registry()), webhooks.clone()),
         requests,
         shared,
         known: HashMap::new(),
@@ -390,6 +396,15 @@ impl Controller<'_> {
             if !rest.is_zero() {
                 return Some(rest);
             }
+        }
+        if has_invalid_authorities(object) {
+            set_condition(
+                &mut object.status.conditions,
+                ("Established", false),
+                "InvalidCABundle",
+                "The conversion webhook CABundle is invalid",
+            );
+            return None;
         }
         set_condition(
             &mut object.status.conditions,

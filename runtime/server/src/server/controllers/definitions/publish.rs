@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use apiloom_meta::GroupResource;
 use apiloom_meta::kind::{Converter, CustomKind, ResourceDef, SmolStr, StoredDefinition};
-use apiloom_meta::{GroupResource, GroupVersion};
-use async_trait::async_trait;
-use bytes::Bytes;
 
 use super::known::Known;
 use crate::registry::{CatalogChange, Registry};
+use crate::server::webhooks::{ConversionWebhook, Webhooks};
 
 /// What is known of the schemas of a definition.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,6 +22,7 @@ pub(super) enum Schemas {
 /// See the module.
 pub(super) struct Publisher {
     registry: Arc<Registry>,
+    webhooks: Webhooks,
     /// Kinds to publish, with the names of their definitions.
     pending: BTreeMap<GroupResource, (String, Vec<ResourceDef>)>,
     removed: BTreeSet<GroupResource>,
@@ -33,9 +33,10 @@ pub(super) struct Publisher {
 }
 
 impl Publisher {
-    pub(super) fn new(registry: Arc<Registry>) -> Self {
+    pub(super) fn new(registry: Arc<Registry>, webhooks: Webhooks) -> Self {
         Self {
             registry,
+            webhooks,
             pending: BTreeMap::new(),
             removed: BTreeSet::new(),
             terminating: BTreeSet::new(),
@@ -84,7 +85,10 @@ impl Publisher {
         }
         let document = definition.document();
         let is_webhook = document["spec"]["conversion"]["strategy"] == "Webhook";
-        let converter = is_webhook.then(|| Arc::new(NoWebhook) as Arc<dyn Converter>);
+        let converter = is_webhook.then(|| {
+            let webhook = ConversionWebhook::of_definition(document, &self.webhooks);
+            Arc::new(webhook) as Arc<dyn Converter>
+        });
         match definition.definitions(converter) {
             Ok(mut defs) => {
                 for def in &mut defs {
@@ -194,20 +198,4 @@ fn change<'a>(
         .flatten()
         .cloned()
         .fold(change, CatalogChange::definition)
-}
-
-/// The converter of definitions with the strategy Webhook: this server calls no webhooks, so only the storage version can be
-/// used.
-#[derive(Debug)]
-struct NoWebhook;
-
-#[async_trait]
-impl Converter for NoWebhook {
-    async fn convert(
-        &self,
-        _documents: Vec<Bytes>,
-        _to: &GroupVersion,
-    ) -> Result<Vec<Bytes>, String> {
-        Err("this server calls no conversion webhooks".to_owned())
-    }
 }

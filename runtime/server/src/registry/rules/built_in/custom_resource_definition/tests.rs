@@ -210,6 +210,54 @@ fn conversion_has_rules() {
     );
 }
 
+/// A definition with this configuration of its webhook.
+fn with_webhook(config: &Value) -> impl FnOnce(&mut Value) {
+    let webhook = json!({"clientConfig": config, "conversionReviewVersions": ["v1"]});
+    move |document| {
+        document["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": webhook});
+    }
+}
+
+#[test]
+fn authorities_that_cannot_be_read_are_refused_once_a_kind_is_established() {
+    let definition = |bundle: &str| {
+        created(with_webhook(
+            &json!({"url": "https://a", "caBundle": bundle}),
+        ))
+    };
+    // "nonsense", white space, a block that is no certificate.
+    let (nonsense, white) = ("bm9uc2Vuc2U=", "IAo=");
+    let block = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCmFHaz0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=";
+    let errors = |new: &CustomResourceDefinition, old: &CustomResourceDefinition| {
+        let errors = DefinitionRules.validate_update(&RequestContext::default(), new, old);
+        errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let mut old = definition(white);
+    for bundle in [nonsense, block, "?", white] {
+        let new = definition(bundle);
+        let ctx = RequestContext::default();
+        assert!(DefinitionRules.validate(&ctx, &new).is_empty(), "{bundle}");
+        assert!(errors(&new, &old).is_empty(), "{bundle}");
+        assert_eq!(has_invalid_authorities(&new), bundle != white, "{bundle}");
+    }
+    old.status.conditions =
+        serde_json::from_value(json!([{"type": "Established", "status": "True"}])).unwrap();
+    let text = |bundle: &str, why: &str| {
+        format!(
+            "spec.conversion.webhookClientConfig.caBundle: Invalid value: \"{bundle}\": unable to load root certificates: {why}"
+        )
+    };
+    let why = "unable to parse bytes as PEM block";
+    assert_eq!(errors(&definition(nonsense), &old), [text(nonsense, why)]);
+    let why = "failed to parse certificate";
+    assert_eq!(errors(&definition(block), &old), [text(block, why)]);
+    assert!(errors(&definition(white), &old).is_empty());
+    // What was stored before the rule can be changed elsewhere.
+    let mut malformed = definition(nonsense);
+    malformed.status = old.status;
+    assert!(errors(&definition(block), &malformed).is_empty());
+}
+
 #[test]
 fn what_is_stored_and_established_stays() {
     let mut old = created(|_| {});

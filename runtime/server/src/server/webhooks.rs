@@ -1,0 +1,45 @@
+//! Webhooks that the server calls: HTTPS, JSON, one POST for each question.
+//!
+//! A webhook is another program, possibly one of a tenant: each has connections, a number of calls at a time and memory of its
+//! own, so that a slow one holds up no other, and each call ends in time.
+#![cfg_attr(
+    not(feature = "apis-apiextensions"),
+    allow(dead_code, reason = "only definitions have webhooks")
+)]
+
+#[cfg(feature = "apis-apiextensions")]
+mod client;
+#[cfg(feature = "apis-apiextensions")]
+mod conversion;
+#[cfg(feature = "apis-apiextensions")]
+mod refusal;
+
+use std::sync::{Arc, OnceLock};
+
+use super::services::ServiceResolver;
+use crate::http::metrics::ConversionMetrics;
+
+#[cfg(feature = "apis-apiextensions")]
+pub(super) use self::conversion::ConversionWebhook;
+
+/// What all webhooks of a server share.
+#[derive(Clone, Debug)]
+pub(super) struct Webhooks {
+    services: Arc<dyn ServiceResolver>,
+    /// Set once the server has metrics, before it serves requests.
+    metrics: Arc<OnceLock<ConversionMetrics>>,
+}
+
+impl Webhooks {
+    pub(super) fn new(services: Arc<dyn ServiceResolver>) -> Self {
+        Self {
+            services,
+            metrics: Arc::default(),
+        }
+    }
+
+    /// Counts calls in these metrics from now on.
+    pub(super) fn count_in(&self, metrics: ConversionMetrics) {
+        let _ = self.metrics.set(metrics);
+    }
+}

@@ -1,0 +1,303 @@
+//! The client of one webhook.
+//!
+//! Connections are kept and made anew when the address of the service changes. A call waits for its turn, and its time counts
+//! from the beginning: 30 seconds. No call is repeated, and redirects are not followed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use apiloom_apis::apiextensions::v1::WebhookClientConfig;
+use apiloom_client::transport::{Body, CollectError, HttpTransport, TlsOptions, Transport as _};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{Request, Uri, header};
+use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
+
+use super::refusal;
+use crate::server::services::{DEFAULT_SERVICE_PORT, ServiceAddress, ServicePort, ServiceResolver};
+
+/// How long a call may take, with its wait for a turn, as in kube-apiserver.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long a new connection may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The parameter with which a webhook is told the time, as kube-apiserver does.
+const QUERY: &str = "?timeout=30s";
+
+/// Most calls of a webhook at a time.
+const MAX_CALLS: usize = 64;
+
+/// Most calls that wait for a turn; further ones fail at once, so that a webhook that does not answer holds up a part of the
+/// requests in flight only.
+const MAX_WAITING: usize = 128;
+
+/// Most bytes of the requests of a webhook at a time, in KiB. A larger request is alone.
+const ROOM_KIB: usize = 64 * 1024;
+
+/// Most bytes of a response besides those that its request allows.
+const RESPONSE_BYTES: usize = 4 << 20;
+
+/// How many bytes a response may have for each byte of its request: conversions add defaults.
+const RESPONSE_FACTOR: usize = 4;
+
+/// Most bytes that are read of a response without success.
+const REFUSAL_BYTES: usize = 64 << 10;
+
+/// Where a webhook is.
+#[derive(Clone, Debug)]
+enum Target {
+    /// Scheme, host and port of a URL; whether it is this machine.
+    Url {
+        origin: String,
+        is_local: bool,
+    },
+    Service(ServicePort),
+}
+
+/// The client of one webhook.
+#[derive(Debug)]
+pub(super) struct WebhookClient {
+    target: Target,
+    /// Begins with a slash; without a query.
+    path: String,
+    /// Certificates of authorities in PEM; those of the system without them.
+    authorities: Option<Vec<u8>>,
+    services: Arc<dyn ServiceResolver>,
+    connections: Mutex<Option<Connections>>,
+    calls: Semaphore,
+    room: Semaphore,
+    waiting: AtomicUsize,
+}
+
+/// The connections to the present address.
+#[derive(Debug)]
+struct Connections {
+    /// `None` for a URL.
+    address: Option<ServiceAddress>,
+    transport: HttpTransport,
+}
+
+impl WebhookClient {
+    /// Makes no connection yet.
+    ///
+    /// # Errors
+    /// If the configuration does not say where the webhook is, or has malformed certificates.
+    pub(super) fn new(
+        config: &WebhookClientConfig,
+        services: Arc<dyn ServiceResolver>,
+    ) -> Result<Self, String> {
+        let (target, path) = match (&config.service, &config.url) {
+            (Some(service), _) => {
+                let port = service.port.unwrap_or(i32::from(DEFAULT_SERVICE_PORT));
+                let port = u16::try_from(port).map_err(|_| format!("port {port} is not valid"))?;
+                let target = Target::Service(ServicePort {
+                    namespace: service.namespace.clone(),
+                    name: service.name.clone(),
+                    port,
+                });
+                (target, service.path.clone().unwrap_or_default())
+            }
+            (None, Some(url)) => of_url(url)?,
+            (None, None) => {
+                return Err("webhook configuration must have either service or URL".to_owned());
+            }
+        };
+        Ok(Self {
+            target,
+            path: format!("/{}", path.trim_matches('/')),
+            authorities: authorities(config.ca_bundle.as_deref().unwrap_or_default())?,
+            services,
+            connections: Mutex::new(None),
+            calls: Semaphore::new(MAX_CALLS),
+            room: Semaphore::new(ROOM_KIB),
+            waiting: AtomicUsize::new(0),
+        })
+    }
+
+    /// Sends a document; returns that of the response.
+    ///
+    /// # Errors
+    /// Why there is none, as a text for clients.
+    pub(super) async fn post(&self, body: Bytes) -> Result<Bytes, String> {
+        let call = tokio::time::timeout(TIMEOUT, self.call(body));
+        match call.await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(CallError::Refused(text))) => Err(text),
+            Ok(Err(CallError::Failed(text))) => Err(format!("Post \"{}\": {text}", self.url())),
+            Err(_) => Err(format!(
+                "Post \"{}\": context deadline exceeded",
+                self.url()
+            )),
+        }
+    }
+
+    /// The URL, as kube-apiserver names it in errors.
+    fn url(&self) -> String {
+        let origin = match &self.target {
+            Target::Url { origin, .. } => origin.clone(),
+            Target::Service(service) => service.url(),
+        };
+        format!("{origin}{}{QUERY}", self.path)
+    }
+
+    async fn call(&self, body: Bytes) -> Result<Bytes, CallError> {
+        let failed = |error: &dyn std::fmt::Display| CallError::Failed(error.to_string());
+        let _turn = self.turn(body.len()).await?;
+        let transport = self.transport().await.map_err(CallError::Failed)?;
+        let most = body.len().saturating_mul(RESPONSE_FACTOR);
+        let most = most.saturating_add(RESPONSE_BYTES);
+        let request = Request::post(format!("{}{QUERY}", self.path))
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::ACCEPT, "application/json, */*")
+            .header(
+                header::USER_AGENT,
+                concat!("apiloom/", env!("CARGO_PKG_VERSION")),
+            )
+            .body(Body::from(body))
+            .map_err(|error| failed(&error))?;
+        let response = transport
+            .call(request)
+            .await
+            .map_err(|error| failed(&error))?;
+        let code = response.status();
+        if !code.is_success() {
+            let body = response.into_body().collect(REFUSAL_BYTES).await;
+            return Err(CallError::Refused(refusal::text(
+                code,
+                &body.unwrap_or_default(),
+            )));
+        }
+        let body = response.into_body().collect(most).await;
+        body.map_err(|error| match error {
+            CollectError::TooLong(bytes) => CallError::Failed(format!(
+                "the response is longer than {bytes} bytes, the most for this request"
+            )),
+            error => failed(&error),
+        })
+    }
+
+    /// Waits until the webhook has room for a call.
+    async fn turn(&self, bytes: usize) -> Result<[SemaphorePermit<'_>; 2], CallError> {
+        let kib = u32::try_from((bytes / 1024).clamp(1, ROOM_KIB)).unwrap_or(u32::MAX);
+        let _waiting = Waiting::begin(&self.waiting)
+            .ok_or_else(|| CallError::Failed("too many calls wait for this webhook".to_owned()))?;
+        // Always in this order. The semaphores are never closed.
+        let closed = |error: tokio::sync::AcquireError| CallError::Failed(error.to_string());
+        let room = self.room.acquire_many(kib).await.map_err(closed)?;
+        let call = self.calls.acquire().await.map_err(closed)?;
+        Ok([room, call])
+    }
+
+    /// Connections to the present address.
+    async fn transport(&self) -> Result<HttpTransport, String> {
+        let address = match &self.target {
+            Target::Url { .. } => None,
+            Target::Service(service) => {
+                let address = self.services.resolve(service).await;
+                Some(address.map_err(|error| error.to_string())?)
+            }
+        };
+        let mut connections = self.connections.lock().await;
+        if let Some(present) = &*connections
+            && present.address == address
+        {
+            return Ok(present.transport.clone());
+        }
+        let (target, tls) = (self.target.clone(), self.tls());
+        let to = address.clone();
+        // The certificates of the system are files.
+        let made = tokio::task::spawn_blocking(move || connect(&target, to.as_ref(), tls)).await;
+        let transport = made.map_err(|error| error.to_string())??;
+        *connections = Some(Connections {
+            address,
+            transport: transport.clone(),
+        });
+        Ok(transport)
+    }
+
+    fn tls(&self) -> TlsOptions {
+        TlsOptions {
+            authorities: self.authorities.clone(),
+            ..TlsOptions::default()
+        }
+    }
+}
+
+fn connect(
+    target: &Target,
+    address: Option<&ServiceAddress>,
+    tls: TlsOptions,
+) -> Result<HttpTransport, String> {
+    let (origin, is_local) = match target {
+        Target::Url { origin, is_local } => (origin.clone(), *is_local),
+        Target::Service(service) => (service.url(), false),
+    };
+    let mut builder = HttpTransport::builder(&origin)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .tls(tls);
+    if !is_local {
+        // One connection of HTTP/2 would send all calls to one of the servers behind a name.
+        builder = builder.http1_only();
+    }
+    if let Some(ServiceAddress { host, port }) = address {
+        builder = builder.connect_to(host, *port);
+    }
+    builder.build().map_err(|error| error.to_string())
+}
+
+/// The origin and the path of a URL.
+fn of_url(url: &str) -> Result<(Target, String), String> {
+    let malformed = || format!("{url:?} is not of the form https://host[/path]");
+    let uri: Uri = url.parse().map_err(|_| malformed())?;
+    let authority = uri.authority().ok_or_else(malformed)?;
+    if uri.scheme_str() != Some("https") || authority.as_str().contains('@') {
+        return Err(malformed());
+    }
+    let host = authority.host().trim_matches(['[', ']']);
+    let address = host.parse::<std::net::IpAddr>();
+    let target = Target::Url {
+        origin: format!("https://{authority}"),
+        is_local: host.eq_ignore_ascii_case("localhost")
+            || address.is_ok_and(|address| address.is_loopback()),
+    };
+    Ok((target, uri.path().to_owned()))
+}
+
+/// The certificates of a `caBundle`, in PEM.
+fn authorities(bundle: &str) -> Result<Option<Vec<u8>>, String> {
+    let pem = STANDARD
+        .decode(bundle)
+        .map_err(|error| format!("caBundle: {error}"))?;
+    Ok(Some(pem).filter(|pem| !pem.trim_ascii().is_empty()))
+}
+
+/// Why a call has no document.
+enum CallError {
+    /// The response had no success.
+    Refused(String),
+    /// There was no response.
+    Failed(String),
+}
+
+/// A call that waits for a turn.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn begin(waiting: &'a AtomicUsize) -> Option<Self> {
+        let begun = Self(waiting);
+        let before = waiting.fetch_add(1, Ordering::AcqRel);
+        (before < MAX_WAITING).then_some(begun)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests;
