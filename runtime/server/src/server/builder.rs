@@ -509,11 +509,8 @@ async fn start(
         .map_err(|error| ServerError::Storage(error.message))?;
     #[cfg(feature = "apis-apiregistration")]
     if let Some((aggregation, _)) = services {
-        let identity = Arc::clone(aggregation.identity());
-        let read = tokio::task::spawn_blocking(move || identity.read());
-        if let Ok(Err((path, reason))) = read.await {
-            return Err(ServerError::File { path, reason });
-        }
+        let read = aggregation.identity().read().await;
+        read.map_err(|(path, reason)| ServerError::File { path, reason })?;
         super::controllers::api_services::publish_stored(registry, aggregation)
             .await
             .map_err(|error| ServerError::Storage(error.message))?;

@@ -1,7 +1,7 @@
 //! The server behind a service: its address, its transports, and who this server is there.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -128,19 +128,26 @@ impl ProxyIdentity {
         }
     }
 
-    /// Reads the files. Blocks.
+    /// Reads the files, in a thread of the runtime's pool. Without files no thread is started.
     ///
     /// # Errors
     /// A file that cannot be read, and why.
-    pub(crate) fn read(&self) -> Result<(), (PathBuf, String)> {
-        let Some((certificate, key)) = &self.files else {
+    pub(crate) async fn read(self: &Arc<Self>) -> Result<(), (PathBuf, String)> {
+        let Some((certificate, key)) = self.files.clone() else {
             return Ok(());
         };
-        let read = |path: &PathBuf| {
+        let identity = Arc::clone(self);
+        let read = tokio::task::spawn_blocking(move || identity.read_now(&certificate, &key));
+        // No error of a file: the runtime stops, or the thread panicked, which the runtime reports.
+        read.await.unwrap_or(Ok(()))
+    }
+
+    fn read_now(&self, certificate: &Path, key: &Path) -> Result<(), (PathBuf, String)> {
+        let read = |path: &Path| {
             std::fs::read(path).map_err(|error| {
                 let reason =
                     format!("cannot read the client certificate for other servers: {error}");
-                (path.clone(), reason)
+                (path.to_owned(), reason)
             })
         };
         let pem = Pem {

@@ -102,9 +102,7 @@ async fn look(
     aggregation: &Aggregation,
     subject: &Subject,
 ) -> Result<Arc<Connections>, (&'static str, String)> {
-    let identity = Arc::clone(aggregation.identity());
-    let read = tokio::task::spawn_blocking(move || identity.read()).await;
-    if let Ok(Err((path, problem))) = read {
+    if let Err((path, problem)) = aggregation.identity().read().await {
         tracing::warn!(path = %path.display(), problem, "the client certificate stays as it was");
     }
     let connections = server.connections().await.map_err(|error| {
