@@ -85,7 +85,7 @@ pub fn generate(model: &Model, settings: &Settings) -> Result<Files, RenderError
 /// The files of clients, in `src/generated`.
 fn clients(model: &Model, renderer: &Renderer) -> Result<Files, RenderError> {
     let path = |name: &str| format!("src/generated/{name}.rs");
-    let clientset = renderer.rust("clientset.rs.tera", &ClientsetView::new(model))?;
+    let clientset = renderer.rust_as_written("clientset.rs.tera", &ClientsetView::new(model))?;
     let apply = renderer.rust_as_written("apply.rs.tera", &ApplyView::new(model))?;
     let mut files = Files::from([(path("clientset"), clientset), (path("apply"), apply)]);
     if let Some(view) = MethodsView::new(model) {

@@ -118,8 +118,11 @@ fn groups_and_kinds_may_have_names_that_are_no_identifiers() {
     let read = |file: &str| fs::read_to_string(root.path().join("zoo").join(file)).expect(file);
     let clients = read("src/generated/clientset.rs");
     for (method, call) in [
-        ("fn group_3d_print_v1alpha1(", ".group_3d_print_v1alpha1()"),
-        ("fn us(", ".us()"),
+        (
+            "version group_3d_print_v1alpha1 ",
+            ".group_3d_print_v1alpha1()",
+        ),
+        (" us \"us\" ", ".us()"),
     ] {
         assert!(clients.contains(method), "{clients}");
         assert!(read("src/controller.rs").contains(call));

@@ -38,6 +38,7 @@ pub use apiloom_client::client::SocketMessage;
 pub use apiloom_client::client::SocketReceiver;
 #[cfg(feature = "websocket")]
 pub use apiloom_client::client::SocketSender;
+pub use apiloom_client::clientset;
 pub use apiloom_client::config;
 pub use apiloom_client::configurations;
 pub use apiloom_client::controller;

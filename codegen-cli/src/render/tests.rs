@@ -256,7 +256,7 @@ fn check(input: &(Model, Settings)) {
                 "the view of {name} is what the template names"
             );
         }
-        let rendered = if *name == "apply.rs.tera" {
+        let rendered = if ["apply.rs.tera", "clientset.rs.tera"].contains(name) {
             renderer.rust_as_written(name, view)
         } else if name.ends_with(".rs.tera") {
             renderer.rust(name, view)

@@ -24,32 +24,18 @@ pub(crate) struct VersionClients {
     pub(crate) clients: String,
     /// `WardleV1alpha1Informers`.
     pub(crate) informers: String,
-    pub(crate) client_methods: Vec<ClientMethod>,
-    pub(crate) informer_methods: Vec<InformerMethod>,
+    pub(crate) kinds: Vec<KindClients>,
 }
 
-/// A method that makes the client of a kind.
+/// The clients and the informer of a kind.
 #[derive(Debug, Serialize)]
-pub(crate) struct ClientMethod {
-    pub(crate) doc: String,
-    pub(crate) name: String,
-    /// Parameters after `&self`.
-    pub(crate) parameters: &'static str,
+pub(crate) struct KindClients {
+    /// The method of the client in a namespace or in the cluster, and of the informer.
+    pub(crate) method: String,
+    pub(crate) plural: String,
+    /// What there is, in the words of `clientset!`: `namespaced, all(all_flunders), informer`.
+    pub(crate) forms: String,
     pub(crate) rust_type: String,
-    /// The type of the scope.
-    pub(crate) scope: &'static str,
-    /// The call of the client.
-    pub(crate) call: &'static str,
-}
-
-/// A method that makes the informer of a kind.
-#[derive(Debug, Serialize)]
-pub(crate) struct InformerMethod {
-    pub(crate) doc: String,
-    pub(crate) name: String,
-    pub(crate) rust_type: String,
-    /// The call of the factory.
-    pub(crate) call: &'static str,
 }
 
 impl ClientsetView {
@@ -98,22 +84,12 @@ impl VersionClients {
     fn new(model: &Model, group: &Group, version: &str, kinds: &[&Kind]) -> VersionClients {
         let method = version_method(model, group, version);
         let clients = camel_case(&method);
-        let follows = |kind: &&&Kind| {
-            ["list", "watch"]
-                .iter()
-                .all(|verb| kind.verbs.iter().any(|own| own == verb))
-        };
         VersionClients {
             api_version: api_version(group, version),
             informers: format!("{clients}Informers"),
             clients,
             method,
-            client_methods: kinds.iter().flat_map(|kind| client_methods(kind)).collect(),
-            informer_methods: kinds
-                .iter()
-                .filter(follows)
-                .map(|kind| informer_method(kind))
-                .collect(),
+            kinds: kinds.iter().map(|kind| KindClients::new(kind)).collect(),
         }
     }
 }
@@ -161,59 +137,27 @@ pub(crate) fn method_of_resource(plural: &str) -> String {
     names::identifier(&plural.replace('-', "_"))
 }
 
-fn client_methods(kind: &Kind) -> Vec<ClientMethod> {
-    let plural = &kind.plural;
-    let of = |doc: String, name: String, parameters, scope, call| ClientMethod {
-        doc,
-        name,
-        parameters,
-        rust_type: kind.rust_type.clone(),
-        scope,
-        call,
-    };
-    if !kind.namespaced {
-        let doc = format!("The client of `{plural}`.");
-        return vec![of(
-            doc,
-            method_of_resource(plural),
-            "",
-            "Cluster",
-            "cluster()",
-        )];
-    }
-    let mut methods = vec![of(
-        format!("The client of `{plural}` in a namespace."),
-        method_of_resource(plural),
-        ", namespace: &str",
-        "Namespaced",
-        "namespaced(namespace)",
-    )];
-    if kind
-        .verbs
-        .iter()
-        .any(|verb| verb == "list" || verb == "watch")
-    {
-        methods.push(of(
-            format!("Lists and watches `{plural}` in all namespaces."),
-            format!("all_{}", plural.replace('-', "_")),
-            "",
-            "AllNamespaces",
-            "all_namespaces()",
-        ));
-    }
-    methods
-}
-
-fn informer_method(kind: &Kind) -> InformerMethod {
-    InformerMethod {
-        doc: format!("The informer of `{}`.", kind.plural),
-        name: method_of_resource(&kind.plural),
-        rust_type: kind.rust_type.clone(),
-        call: if kind.namespaced {
-            "informer()"
+impl KindClients {
+    fn new(kind: &Kind) -> KindClients {
+        let has = |verb: &str| kind.verbs.iter().any(|own| own == verb);
+        let scope = if kind.namespaced {
+            "namespaced"
         } else {
-            "cluster_informer()"
-        },
+            "cluster"
+        };
+        let mut forms = vec![scope.to_owned()];
+        if kind.namespaced && (has("list") || has("watch")) {
+            forms.push(format!("all(all_{})", kind.plural.replace('-', "_")));
+        }
+        if has("list") && has("watch") {
+            forms.push("informer".to_owned());
+        }
+        KindClients {
+            method: method_of_resource(&kind.plural),
+            plural: kind.plural.clone(),
+            forms: forms.join(", "),
+            rust_type: kind.rust_type.clone(),
+        }
     }
 }
 
@@ -302,21 +246,17 @@ mod tests {
         let [version] = &view.versions[..] else {
             panic!("{view:?}");
         };
-        let clients: Vec<&str> = version
-            .client_methods
-            .iter()
-            .map(|method| &*method.name)
-            .collect();
+        let kinds = version.kinds.iter();
+        let kinds: Vec<(&str, &str)> = kinds.map(|kind| (&*kind.method, &*kind.forms)).collect();
         assert_eq!(
-            clients,
-            ["things", "all_things", "reviews", "r#use", "odd_ones"]
+            kinds,
+            [
+                ("things", "namespaced, all(all_things), informer"),
+                ("reviews", "namespaced"),
+                ("r#use", "cluster"),
+                ("odd_ones", "cluster, informer"),
+            ]
         );
-        let informers: Vec<&str> = version
-            .informer_methods
-            .iter()
-            .map(|method| &*method.name)
-            .collect();
-        assert_eq!(informers, ["things", "odd_ones"]);
         let empty = ClientsetView::new(&model(&[("x.com", vec![kind("things", true, &[])])]));
         assert!(empty.versions.is_empty());
     }

@@ -35,6 +35,7 @@ macro_rules! all_verbs {
 pub mod apply;
 pub mod cache;
 pub mod client;
+mod clientset;
 #[cfg(feature = "tls")]
 pub mod config;
 pub mod controller;
