@@ -22,6 +22,7 @@ on_each_backend![
     local_apiservices_are_made_again,
     streams_and_upgrades_are_forwarded,
     errors_of_services_are_those_of_the_aggregator,
+    a_service_is_found_by_the_file_of_the_flag,
     kubectl_sees_two_servers_and_watches_resume,
 ];
 
@@ -467,6 +468,29 @@ async fn streams_and_upgrades_are_forwarded(on: Backend) {
         .unwrap();
     assert_eq!(&echoed, b"ping");
     front.stop().await;
+}
+
+async fn a_service_is_found_by_the_file_of_the_flag(on: Backend) {
+    let authority = Authority::new();
+    let recorder = Recorder::start(&authority).await;
+    let dir = tempfile::tempdir().unwrap();
+    let map = dir.path().join("services.yaml");
+    let entry = format!("default/recorder: https://{}\n", recorder.address);
+    std::fs::write(&map, entry).unwrap();
+    let tls = authority.files("proxy");
+    let flags = [
+        format!("--service-resolver={}", map.display()),
+        format!("--proxy-client-cert-file={}", tls.certificate.display()),
+        format!("--proxy-client-key-file={}", tls.private_key.display()),
+    ];
+    let cluster = Cluster::start_with(on, &flags.each_ref().map(String::as_str));
+    let client = cluster.client();
+    register(&client, "rec.example.com", "recorder", &authority).await;
+    recorder.forget();
+    let answer = client.get("/apis/rec.example.com/v1/things").await;
+    assert_eq!((answer.code, answer.header("x-recorded")), (200, "1"));
+    let requests = recorder.requests("/things");
+    assert_eq!(requests[0].certificate, Some(authority.proxy_der.clone()));
 }
 
 async fn errors_of_services_are_those_of_the_aggregator(on: Backend) {

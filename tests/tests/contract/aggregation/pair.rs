@@ -77,7 +77,8 @@ impl Authority {
         certificate.der().to_vec()
     }
 
-    fn files(&self, name: &str) -> TlsFiles {
+    /// The files of a certificate that was issued for this name.
+    pub(super) fn files(&self, name: &str) -> TlsFiles {
         TlsFiles {
             certificate: self.dir.path().join(format!("{name}.crt")),
             private_key: self.dir.path().join(format!("{name}.key")),
