@@ -75,9 +75,17 @@ fn charge_text<'a>(run: &mut Run<'a>, args: &[Value<'a>], passes: u64) -> Result
 
 fn ip_error(text: &str) -> Stop {
     let shown = apiloom_meta::field::go_quote(&apiloom_meta::field::echoed(text));
-    Stop::error(format!(
-        "IP Address {shown} parse error during conversion from string"
-    ))
+    let is_address = |text: &str| text.parse::<IpAddr>().is_ok();
+    let has_zone = text
+        .split_once('%')
+        .is_some_and(|(address, _)| is_address(address));
+    Stop::error(if is_address(text) {
+        format!("IPv4-mapped IPv6 address {shown} is not allowed")
+    } else if has_zone {
+        format!("IP address {shown} with zone value is not allowed")
+    } else {
+        format!("IP Address {shown} parse error during conversion from string")
+    })
 }
 
 fn cidr_error() -> Stop {

@@ -157,12 +157,30 @@ pub(crate) fn to_double<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a
         Value::Double(number) => Ok(Value::Double(*number)),
         Value::Int(number) => Ok(Value::Double(*number as f64)),
         Value::Uint(number) => Ok(Value::Double(*number as f64)),
-        Value::Text(text) => match text.as_str().trim_start_matches('+').parse() {
-            Ok(number) => Ok(Value::Double(number)),
-            Err(_) => not_converted(value, "double"),
+        Value::Text(text) => match parse_double(text.as_str()) {
+            Some(number) => Ok(Value::Double(number)),
+            None => not_converted(value, "double"),
         },
         _ => Err(Stop::overload()),
     }
+}
+
+/// Reads a decimal number, an infinity or `nan`. A number that is too large for a double is none, and one underscore may
+/// stand between two digits, as in Go.
+fn parse_double(text: &str) -> Option<f64> {
+    let bytes = text.as_bytes();
+    let is_digit = |at: Option<usize>| {
+        let byte = at.and_then(|at| bytes.get(at));
+        byte.is_some_and(u8::is_ascii_digit)
+    };
+    let mut underscores = text.match_indices('_');
+    if !underscores.all(|(at, _)| is_digit(at.checked_sub(1)) && is_digit(Some(at + 1))) {
+        return None;
+    }
+    let digits = text.replace('_', "");
+    let number: f64 = digits.parse().ok()?;
+    let has_digits = digits.bytes().any(|byte| byte.is_ascii_digit());
+    (number.is_finite() || !has_digits).then_some(number)
 }
 
 pub(crate) fn to_text<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {

@@ -128,14 +128,22 @@ pub(crate) fn position<'a>(run: &mut Run<'a>, args: &[Value<'a>], is_last: bool)
         None if is_last => length,
         None => 0,
     };
-    let outside = || Stop::error(format!("index out of range: {from}"));
     if wanted.is_empty() && args.len() == 2 {
         return Ok(Value::Int(if is_last { length } else { 0 }));
     }
-    if args.len() == 3 && (from < 0 || from >= length) && !(wanted.is_empty() && from == length) {
-        return Err(outside());
+    if from < 0 {
+        return Err(Stop::error(format!("index out of range: {from}")));
     }
-    let start = offset(target, from).ok_or_else(outside)?;
+    // Nothing begins after the end but the empty text, which is found at it.
+    if from >= length {
+        if wanted.is_empty() {
+            return Ok(Value::Int(length));
+        }
+        if args.len() == 3 {
+            return Ok(Value::Int(-1));
+        }
+    }
+    let start = offset(target, from).unwrap_or(target.len());
     let found = if is_last {
         let end = (start + wanted.len()).min(target.len());
         let end = (end..=target.len()).find(|end| target.is_char_boundary(*end));
@@ -206,14 +214,17 @@ pub(crate) fn substring<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a
     let start = int(arg(args, 1)?)?;
     let outside = |at: i64| Stop::error(format!("index out of range: {at}"));
     let end = match args.get(2) {
-        Some(end) => int(end)?,
+        Some(end) => {
+            let end = int(end)?;
+            if start > end {
+                return Err(Stop::error(format!(
+                    "invalid substring range. start: {start}, end: {end}"
+                )));
+            }
+            end
+        }
         None => whole.chars().count() as i64,
     };
-    if start > end {
-        return Err(Stop::error(format!(
-            "invalid substring range. start: {start}, end: {end}"
-        )));
-    }
     let from = offset(whole, start).ok_or_else(|| outside(start))?;
     let to = offset(whole, end).ok_or_else(|| outside(end))?;
     Ok(part(target, from, to))

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use apiloom_meta::field::{echoed, go_quote};
 use jiff::tz::TimeZone;
 
 use super::{arg, text};
@@ -158,9 +159,10 @@ pub(crate) fn timestamp<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a
             .ok_or_else(|| Stop::error("timestamp overflow")),
         Value::Text(text) => match parse_timestamp(text.as_str()) {
             Some(time) => Ok(Value::Timestamp(time)),
-            None => Err(Stop::error(
-                "type conversion error from 'string' to 'google.protobuf.Timestamp'",
-            )),
+            None => {
+                let shown = go_quote(&echoed(text.as_str()));
+                Err(Stop::error(format!("invalid RFC 3339 timestamp {shown}")))
+            }
         },
         _ => Err(Stop::overload()),
     }
@@ -173,7 +175,7 @@ fn zone(args: &[Value<'_>]) -> Result<TimeZone, Stop> {
     };
     let name = text(name)?;
     let unknown = || {
-        let name = apiloom_meta::field::echoed(name);
+        let name = echoed(name);
         Stop::error(format!("unknown time zone {name}"))
     };
     if matches!(name, "" | "UTC") {

@@ -126,6 +126,7 @@ fn conversions() {
         "int('12') == 12 && int(3.9) == 3 && int(-3.9) == -3 && int(7u) == 7",
         "int(timestamp('1970-01-01T00:01:00Z')) == 60",
         "uint('12') == 12u && uint(3) == 3u && uint(3.9) == 3u",
+        "double('1_000.5') == 1000.5 && double('inf') > 1.0 && double('-Infinity') < 1.0 && double('1e-400') == 0.0",
         "double('1.5') == 1.5 && double(2) == 2.0 && double(2u) == 2.0",
         "string(1) == '1' && string(2u) == '2' && string(true) == 'true' && string(b'ab') == 'ab'",
         "string(1.5) == '1.5' && string(1e21) == '1e+21' && string(100000.0) == '100000' && string(1e6) == '1e+06'",
@@ -148,6 +149,14 @@ fn conversions() {
             "type conversion error from 'string' to 'bool'",
         ),
         ("string(b'\\xff') == ''", "invalid UTF-8"),
+        (
+            "double('1e400') == 1.0",
+            "type conversion error from 'string' to 'double'",
+        ),
+        (
+            "double('1__0') == 1.0 || double('_1') == 1.0",
+            "type conversion error from 'string' to 'double'",
+        ),
     ]);
 }
 
@@ -177,7 +186,10 @@ fn times() {
             "duration('2562047h') + duration('2562047h') == self.wait",
             "duration overflow",
         ),
-        ("timestamp(self.name) == self.time", "type conversion error"),
+        (
+            "timestamp(self.name) == self.time",
+            "invalid RFC 3339 timestamp \"grün\"",
+        ),
         (
             "self.time.getHours('Middle/Earth') == 1",
             "unknown time zone Middle/Earth",
