@@ -416,7 +416,7 @@ impl<'s> Declared<'s> {
             errors.push(FieldError::invalid(
                 &path,
                 self.field_path,
-                "fieldPath must be a valid path",
+                "must be a valid path",
             ));
         }
     }

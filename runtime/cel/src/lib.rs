@@ -62,7 +62,9 @@ mod value;
 mod walk;
 
 pub use self::declare::{Compiled, compile};
-pub use self::rules::{MAX_CALL_COST, MAX_OBJECT_COST, Rules, blocks_rules, not_checked};
+pub use self::rules::{
+    MAX_CALL_COST, MAX_OBJECT_COST, Rules, Violations, blocks_rules, not_checked,
+};
 
 #[cfg(test)]
 mod tests;

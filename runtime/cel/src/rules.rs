@@ -20,6 +20,9 @@ pub const MAX_OBJECT_COST: u64 = 10_000_000;
 /// Maximum length of a message that an expression made, in bytes.
 const MAX_MESSAGE: usize = 5 * 1024;
 
+/// Maximum number of violations that are tolerated and told; a response has no room for more warnings.
+const MAX_TOLERATED: usize = 100;
+
 const OUT_OF_BUDGET: &str = "validation failed due to running out of cost budget, no further \
                              validation rules will be run";
 
@@ -84,15 +87,33 @@ impl Rules {
     ///
     /// The document must be valid by its schema, except for patterns and the like: see [`blocks_rules`].
     pub fn validate(&self, new: &Json, old: Option<&Json>) -> Vec<FieldError> {
+        self.check(new, old).errors
+    }
+
+    /// As [`Rules::validate`]; also returns the violations that are tolerated.
+    pub fn check(&self, new: &Json, old: Option<&Json>) -> Violations {
         let mut walk = Walk {
             errors: Vec::new(),
+            tolerated: Vec::new(),
             budget: MAX_OBJECT_COST,
             is_over: false,
         };
         let nearest = old.map(|old| (new, old));
         walk.node(&self.root, new, old, nearest, &Place::Root);
-        walk.errors
+        Violations {
+            errors: walk.errors,
+            tolerated: walk.tolerated,
+        }
     }
+}
+
+/// The violations of rules by a document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Violations {
+    /// Those for which the document is refused.
+    pub errors: Vec<FieldError>,
+    /// Those of values that have not changed, at most 100, of which kube-apiserver warns.
+    pub tolerated: Vec<FieldError>,
 }
 
 /// Whether errors of a schema are such that rules are not evaluated: absent fields, wrong types, values that are not in
@@ -144,6 +165,8 @@ type Nearest<'d> = Option<(&'d Json, &'d Json)>;
 
 struct Walk {
     errors: Vec<FieldError>,
+    /// Violations by unchanged values.
+    tolerated: Vec<FieldError>,
     /// The cost that is left for the object.
     budget: u64,
     is_over: bool,
@@ -270,22 +293,27 @@ impl Walk {
                 continue;
             }
             let is_unchanged = || nearest.is_some_and(|(new, old)| new == old);
-            if !program.uses_old && is_unchanged() {
-                continue;
+            let is_tolerated = !program.uses_old && is_unchanged();
+            let Some(violation) = self.violation(node, rule, new, old, place) else {
+                return;
+            };
+            if !is_tolerated {
+                self.errors.push(violation);
+            } else if self.tolerated.len() < MAX_TOLERATED {
+                self.tolerated.push(violation);
             }
-            self.fail(node, rule, new, old, place);
         }
     }
 
-    /// Reports a rule that is violated.
-    fn fail(
+    /// The error for a rule that is violated; `None` if its message costs too much, which ends the evaluation.
+    fn violation(
         &mut self,
         node: &Node,
         rule: &Rule,
         new: &Json,
         old: Option<&Json>,
         place: &Place<'_>,
-    ) {
+    ) -> Option<FieldError> {
         let path = match &rule.field_path {
             Some(relative) => place.path().child(relative),
             None => place.path(),
@@ -300,14 +328,16 @@ impl Walk {
             if cost > self.budget {
                 let text = "messageExpression evaluation failed due to running out of cost budget, no further \
                             validation rules will be run";
-                return self.end(FieldError::invalid(&path, source, text));
+                self.end(FieldError::invalid(&path, source, text));
+                return None;
             }
             self.budget -= cost;
             match found {
                 Err(Stop::Cost) => {
                     let text = "no further validation rules will be run due to call cost exceeds limit for \
                                 messageExpression";
-                    return self.end(FieldError::invalid(&path, source, text));
+                    self.end(FieldError::invalid(&path, source, text));
+                    return None;
                 }
                 Ok(Value::Text(text)) => {
                     let text = text.as_str().trim();
@@ -321,7 +351,7 @@ impl Walk {
         }
         let detail = message.unwrap_or_else(|| rule.default_message());
         let is_shown = !new.is_object() && !new.is_array();
-        self.errors.push(match rule.reason {
+        Some(match rule.reason {
             FieldErrorKind::Forbidden => FieldError::forbidden(&path, &detail),
             FieldErrorKind::Required => FieldError::required(&path, &detail),
             FieldErrorKind::Duplicate if is_shown => FieldError::duplicate(&path, new),
@@ -336,7 +366,7 @@ impl Walk {
                 path,
                 body: format!("Invalid value: {detail}"),
             },
-        });
+        })
     }
 }
 

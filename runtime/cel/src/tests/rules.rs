@@ -149,6 +149,17 @@ fn unchanged_values_are_not_refused() {
         errors(&schema, &object(spec.clone(), "new"), Some(&old)),
         []
     );
+    let rules = compile(&schema, &FieldPath::root()).rules.unwrap();
+    let found = rules.check(&object(spec.clone(), "new"), Some(&old));
+    let tolerated: Vec<String> = found.tolerated.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        tolerated,
+        [
+            "spec: Invalid value: a is too big",
+            "spec.keyed[0]: Invalid value: too big",
+            "spec.list[1]: Invalid value: 11: too big"
+        ]
+    );
     let mut changed = spec;
     changed["keyed"][1]["v"] = json!(2);
     changed["list"][0] = json!(2);
@@ -266,11 +277,11 @@ fn rules_that_are_refused() {
         ),
         (
             json!({"rule": "true", "fieldPath": ".b"}),
-            format!("{at}.fieldPath: Invalid value: \".b\": fieldPath must be a valid path"),
+            format!("{at}.fieldPath: Invalid value: \".b\": must be a valid path"),
         ),
         (
             json!({"rule": "true", "fieldPath": "a"}),
-            format!("{at}.fieldPath: Invalid value: \"a\": fieldPath must be a valid path"),
+            format!("{at}.fieldPath: Invalid value: \"a\": must be a valid path"),
         ),
         (
             json!({"rule": "true", "optionalOldSelf": true}),

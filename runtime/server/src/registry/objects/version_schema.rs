@@ -67,22 +67,34 @@ impl VersionSchema {
 
     /// The errors of a new document, or of a change of an old one: those of the schema, those of the metadata of embedded
     /// objects, which is validated even if it is unchanged, then those of the schema's rules. Rules are not evaluated for a
-    /// document with errors of a kind that would only be repeated.
-    pub(crate) fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    /// document with errors of a kind that would only be repeated. Violations of rules that are tolerated, because their
+    /// values have not changed, are added to `tolerated`.
+    pub(crate) fn validate(
+        &self,
+        new: &Value,
+        old: Option<&Value>,
+        tolerated: &mut Vec<FieldError>,
+    ) -> Vec<FieldError> {
         let schema = self.get();
         let mut errors = match old {
             Some(old) => schema.validate_update(new, old),
             None => schema.validate(new),
         };
         errors.extend(embedded_errors(schema, new));
-        self.add_rule_errors(errors, new, old)
+        self.add_rule_errors(errors, new, old, tolerated)
     }
 
     /// The errors of a change of a document that can only change one field, such as the status: those of this field, then
     /// those of all rules.
-    pub(crate) fn validate_field(&self, field: &str, new: &Value, old: &Value) -> Vec<FieldError> {
+    pub(crate) fn validate_field(
+        &self,
+        field: &str,
+        new: &Value,
+        old: &Value,
+        tolerated: &mut Vec<FieldError>,
+    ) -> Vec<FieldError> {
         let errors = self.get().validate_field_update(field, new, old);
-        self.add_rule_errors(errors, new, Some(old))
+        self.add_rule_errors(errors, new, Some(old), tolerated)
     }
 
     fn add_rule_errors(
@@ -90,6 +102,7 @@ impl VersionSchema {
         mut errors: Vec<FieldError>,
         new: &Value,
         old: Option<&Value>,
+        tolerated: &mut Vec<FieldError>,
     ) -> Vec<FieldError> {
         let checked = self.checked();
         let rules = checked.rules.get_or_init(|| compile(&checked.schema).0);
@@ -97,7 +110,9 @@ impl VersionSchema {
             if apiloom_cel::blocks_rules(&errors) {
                 errors.push(apiloom_cel::not_checked());
             } else {
-                errors.extend(rules.validate(new, old));
+                let found = rules.check(new, old);
+                errors.extend(found.errors);
+                tolerated.extend(found.tolerated);
             }
         }
         errors

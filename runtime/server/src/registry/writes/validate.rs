@@ -28,7 +28,7 @@ impl Writes {
             metadata.extend(self.finalizer_errors(object));
         }
         let schema = &self.resource.version().version_schema;
-        let schema = schema.validate(object.as_value(), None);
+        let schema = schema.validate(object.as_value(), None, &mut Vec::new());
         let errors = VersionErrors::new(
             metadata,
             schema,
@@ -51,16 +51,20 @@ impl Writes {
         let mut metadata = validation::validate_update(new, old);
         metadata.extend(self.finalizer_errors(new));
         let schema = &self.resource.version().version_schema;
+        let mut tolerated = Vec::new();
         let (schema, replicas) = match self.only_field(target.subresource) {
             Some(field) => (
-                schema.validate_field(field, new.as_value(), old.as_value()),
+                schema.validate_field(field, new.as_value(), old.as_value(), &mut tolerated),
                 self.scale_errors(new, ScaleFields::Status),
             ),
             None => (
-                schema.validate(new.as_value(), Some(old.as_value())),
+                schema.validate(new.as_value(), Some(old.as_value()), &mut tolerated),
                 self.scale_errors(new, ScaleFields::All),
             ),
         };
+        for violation in &tolerated {
+            target.ctx.warn(violation.to_string());
+        }
         let errors = VersionErrors::new(metadata, schema, replicas);
         let draft = self.validate_draft(target.ctx, new, Some(old), draft, errors)?;
         self.warn_of_finalizers(target.ctx, new, Some(old));
@@ -133,7 +137,7 @@ impl Writes {
         let old = hub.old.as_ref().map(|old| old.as_value());
         kind.versions[kind.hub]
             .version_schema
-            .validate(hub.new.as_value(), old)
+            .validate(hub.new.as_value(), old, &mut Vec::new())
     }
 
     /// The strategy of this version or, if it has none, of the hub, with the objects that it reads.
