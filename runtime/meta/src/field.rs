@@ -340,7 +340,10 @@ impl FieldError {
         Self::new(
             FieldErrorKind::TooLong,
             path,
-            format!("Too long: may not be more than {max_bytes} bytes"),
+            format!(
+                "Too long: may not be more than {max_bytes} {}",
+                if max_bytes == 1 { "byte" } else { "bytes" }
+            ),
         )
     }
     /// The string has fewer than `min` characters.
@@ -356,7 +359,10 @@ impl FieldError {
         Self::new(
             FieldErrorKind::TooMany,
             path,
-            format!("Too many: {actual}: must have at most {max} items"),
+            format!(
+                "Too many: {actual}: must have at most {max} {}",
+                if max == 1 { "item" } else { "items" }
+            ),
         )
     }
     /// The list or map has fewer than `min` entries.

@@ -207,9 +207,15 @@ pub fn finalizer_warnings(new: &Object, old: Option<&Object>) -> Vec<String> {
         let problems = names::qualified_name(name).into_iter();
         warnings.extend(problems.map(|why| format!("metadata.finalizers: {shown}: {why}")));
         if is_unqualified(name) {
+            // A name with a dot has a domain already.
+            let path = if name.contains('.') {
+                " including a path (/)"
+            } else {
+                ""
+            };
             warnings.push(format!(
-                "metadata.finalizers: {shown}: prefer a domain-qualified finalizer name including a path (/) to avoid \
-                 accidental conflicts with other finalizer writers"
+                "metadata.finalizers: {shown}: prefer a domain-qualified finalizer name{path} to avoid accidental \
+                 conflicts with other finalizer writers"
             ));
         }
     }

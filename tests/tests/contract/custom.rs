@@ -740,7 +740,7 @@ async fn finalizers_without_a_domain_are_warned_of(on: Backend) {
     assert_eq!(made.code, 201, "{}", made.text());
     let warning = |name: &str| {
         format!(
-            "299 - \"metadata.finalizers: \\\"{name}\\\": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers\""
+            "299 - \"metadata.finalizers: \\\"{name}\\\": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers\""
         )
     };
     assert_eq!(made.header("warning"), warning("hold"));

@@ -32,6 +32,7 @@ mod connect;
 mod conversion;
 mod create;
 mod custom;
+mod custom_values;
 mod damage;
 mod definitions;
 mod delete;

@@ -101,7 +101,7 @@ fn wrong_type(value: &Value, node: &Node) -> Option<String> {
     } else if node.types.shares(Types::ARRAY) {
         format!("expected list, got {}", got(value))
     } else if is_numeric {
-        format!("expected numeric (int or float), got {}", got(value))
+        format!("expected numeric (int or float), got {}", go_type(value))
     } else if node.types.shares(Types::BOOLEAN) {
         format!("expected boolean, got {}", got(value))
     } else {
@@ -110,6 +110,19 @@ fn wrong_type(value: &Value, node: &Node) -> Option<String> {
         append_typed(value, &mut text);
         text + "}"
     })
+}
+
+/// The name of a value's type in Go.
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
 }
 
 /// A value as Go prints it behind a pointer.

@@ -382,7 +382,7 @@ fn documents_that_cannot_be_applied_are_told_with_their_paths() {
         ),
         (
             json!({"size": "x"}),
-            ".spec.size: expected numeric (int or float), got &{x}",
+            ".spec.size: expected numeric (int or float), got string",
         ),
         (json!({"on": 1}), ".spec.on: expected boolean, got &{1}"),
         (

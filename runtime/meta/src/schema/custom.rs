@@ -10,6 +10,7 @@ mod embedded;
 mod formats;
 mod lists;
 mod metadata;
+mod nulls;
 mod numbers;
 mod outcome;
 mod publish;
@@ -28,6 +29,12 @@ use super::constructors::{has_embedded, has_singles};
 use super::{Schema, SchemaErrors};
 
 impl Schema {
+    /// Puts nulls back into a decoded document that the decoder dropped from it, so that validation refuses them: those of
+    /// fields of a custom resource that can neither be null nor have a default.
+    pub fn put_back_nulls(&self, document: &Value, decoded: &mut Value) {
+        nulls::put_back(self.root(), document, decoded);
+    }
+
     /// The schema of a custom resource, from the `openAPIV3Schema` of a version of a CustomResourceDefinition.
     ///
     /// [`structural::refusals`](super::structural::refusals) reports what kube-apiserver refuses in a definition; this

@@ -277,7 +277,7 @@ fn finalizers_are_qualified_names() {
 fn added_finalizers_without_a_domain_are_warned_of() {
     let with = |finalizers: &[&str]| with(json!({ "finalizers": finalizers }));
     let new = with(&["z", "orphan", "example.com/hold", "a", "b c"]);
-    let advice = "prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers";
+    let advice = "prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers";
     assert_eq!(
         finalizer_warnings(&new, Some(&with(&["z"]))),
         [
@@ -289,6 +289,11 @@ fn added_finalizers_without_a_domain_are_warned_of() {
     assert_eq!(
         finalizer_warnings(&with(&["z"]), None),
         [format!("metadata.finalizers: \"z\": {advice}")]
+    );
+    let advice = advice.replace(" name ", " name including a path (/) ");
+    assert_eq!(
+        finalizer_warnings(&with(&["ex.io"]), None),
+        [format!("metadata.finalizers: \"ex.io\": {advice}")]
     );
 }
 

@@ -340,7 +340,12 @@ fn is_uri(text: &str) -> bool {
 }
 
 fn is_host(text: &str) -> bool {
-    let host = text.rsplit_once('@').map_or(text, |(_, host)| host);
+    let (user, host) = text.rsplit_once('@').unwrap_or(("", text));
+    let is_of_user =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&byte);
+    if !user.bytes().all(is_of_user) || !has_valid_escapes(user) {
+        return false;
+    }
     let is_port = |text: &str| {
         text.is_empty()
             || text
@@ -354,7 +359,7 @@ fn is_host(text: &str) -> bool {
     let name = &host[..host.len() - port.len()];
     is_port(port)
         && has_valid_escapes(name)
-        && !name.contains([' ', '"', '<', '>', '\\', '^', '`', '{', '|', '}'])
+        && !name.contains([' ', '"', '#', '<', '[', '>', '\\', '^', '`', '{', '|', '}'])
 }
 
 fn has_valid_escapes(text: &str) -> bool {

@@ -28,6 +28,15 @@ pub(super) fn has_integer_syntax(value: &Number) -> bool {
     number::whole(value).is_some_and(|whole| i64::try_from(whole).is_ok())
 }
 
+/// Whether a number is one of an enum. Where the enum has an integer, the fraction of the number does not count, as in
+/// kube-openapi, which converts the number to the type of the enum's.
+pub(super) fn is_allowed(allowed: &Number, value: &Number) -> bool {
+    if has_integer_syntax(allowed) && !has_integer_syntax(value) {
+        return whole_part(value) == whole_part(allowed);
+    }
+    number::compare(allowed, value).is_eq()
+}
+
 /// Checks a number.
 pub(super) fn check(node: &Node, value: &Number, name: &str, at: &FieldPath, out: &mut Outcome) {
     let range = Range::of(node);
@@ -36,16 +45,25 @@ pub(super) fn check(node: &Node, value: &Number, name: &str, at: &FieldPath, out
     }
     let rules = &node.rules;
     let shown = || Value::Number(value.clone());
+    // The limits of an integer are integers too: their fractions do not count.
+    let is_integer = has_integer_syntax(value);
     if let Some(step) = &rules.multiple_of {
         if !range.has(step) {
             out.add(|| range.error("MultipleOf", name));
         }
-        if !number::is_multiple(value, step) {
-            let detail = format!("should be a multiple of {}", go_float(step, false));
+        let step = if is_integer && range.has(step) {
+            whole_part(step)
+        } else {
+            step.clone()
+        };
+        if is_integer && number::float(&step) <= 0.0 {
+            let detail = format!("factor MultipleOf declared for {name} must be positive: {step}");
+            out.add(|| FieldError::invalid(at, Value::Number(step.clone()), &detail));
+        } else if !number::is_multiple(value, &step) {
+            let detail = format!("should be a multiple of {}", go_float(&step));
             out.add(|| invalid_name(at, shown(), name, &detail));
         }
     }
-    let is_integer = has_integer_syntax(value);
     for (limit, is_exclusive, is_minimum) in [
         (&rules.minimum, false, true),
         (&rules.exclusive_minimum, true, true),
@@ -63,10 +81,19 @@ pub(super) fn check(node: &Node, value: &Number, name: &str, at: &FieldPath, out
         if !in_range {
             out.add(|| range.error(boundary, name));
         }
-        let order = number::compare(value, limit);
+        let limit = if is_integer && in_range {
+            whole_part(limit)
+        } else {
+            limit.clone()
+        };
+        let order = number::compare(value, &limit);
         let order = if is_minimum { order } else { order.reverse() };
         if order.is_lt() || (is_exclusive && order.is_eq()) {
-            let limit = go_float(limit, is_integer && in_range);
+            let limit = if is_integer && in_range {
+                limit.to_string()
+            } else {
+                go_float(&limit)
+            };
             let detail = format!("should be {words} {limit}");
             out.add(|| invalid_name(at, shown(), name, &detail));
         }
@@ -113,12 +140,18 @@ impl<'a> Range<'a> {
     }
 }
 
-/// A limit as Go prints it: limits are floats, which are converted for integers.
-fn go_float(limit: &Number, as_integer: bool) -> String {
-    let float = number::float(limit);
-    if as_integer && let Some(whole) = integer(limit) {
-        return whole.to_string();
+/// A limit without its fraction; of one that is too large, the nearest integer of 64 bits.
+fn whole_part(limit: &Number) -> Number {
+    match number::whole(limit).and_then(|whole| i64::try_from(whole).ok()) {
+        Some(whole) => whole.into(),
+        #[allow(clippy::cast_possible_truncation, reason = "that is what it is for")]
+        None => (number::float(limit) as i64).into(),
     }
+}
+
+/// A limit as Go prints it: limits are floats.
+fn go_float(limit: &Number) -> String {
+    let float = number::float(limit);
     if float == 0.0 {
         return "0".to_owned();
     }

@@ -247,6 +247,7 @@ fn allowed(node: &Node, value: &Value, path: &Path<'_>, out: &mut Outcome) {
     let values = &node.rules.values;
     let is_equal = |allowed: &Value| match (allowed, value) {
         (Value::Null, _) | (_, Value::Null) => false,
+        (Value::Number(allowed), Value::Number(value)) => numbers::is_allowed(allowed, value),
         (allowed, value) => equality::same(None, allowed, value),
     };
     if values.is_empty() || values.iter().any(is_equal) {
@@ -302,6 +303,7 @@ fn array(node: &Node, items: &[Value], old: Option<&Value>, path: &Path<'_>, out
     }
     if let Some(of_items) = node.items.as_deref() {
         let old = old.and_then(Value::as_array);
+        // Items of other lists have no identity, so none is unchanged in a list that has changed.
         let by_keys = match (&node.list_type, old) {
             (Some(list_type @ ListType::Map(_)), Some(old)) => {
                 Some((list_type, transition::correlate(node, list_type, old)))
@@ -309,11 +311,9 @@ fn array(node: &Node, items: &[Value], old: Option<&Value>, path: &Path<'_>, out
             _ => None,
         };
         for (index, item) in items.iter().enumerate() {
-            let old_item = match (&node.list_type, &by_keys) {
-                (_, Some((list_type, old))) => transition::find(node, list_type, old, item),
-                (None, None) => old.and_then(|old| old.get(index)),
-                (Some(_), None) => None,
-            };
+            let old_item = by_keys
+                .as_ref()
+                .and_then(|(list_type, old)| transition::find(node, list_type, old, item));
             // A null is no value that could be unchanged.
             let old_item = old_item.filter(|old| !old.is_null());
             let at = Path::Index(path, index);

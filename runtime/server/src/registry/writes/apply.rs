@@ -82,10 +82,21 @@ impl Writes {
         let mut object = merged.object;
         if merged.is_changed {
             managed::take(&mut object);
-            let decoded = self.decode_result(object.into_tree());
+            let document = object.into_tree();
+            let with_nulls = self.resource.def().custom.is_some() && has_null(&document);
+            let with_nulls = with_nulls.then(|| document.clone());
+            let decoded = self.decode_result(document);
             (object, _) = decoded.map_err(|why| {
                 ApiError::internal_text(format!("failed to convert the applied object: {why}"))
             })?;
+            if let Some(document) = with_nulls {
+                let mut decoded = object.into_tree();
+                self.resource
+                    .schema()
+                    .put_back_nulls(&document, &mut decoded);
+                object = Object::from_value(decoded)
+                    .ok_or_else(|| ApiError::internal("an applied object that is no object"))?;
+            }
         }
         merged.managed.write(&mut object);
         self.match_target(target, object)
@@ -107,5 +118,15 @@ impl Writes {
         );
         let resource = &self.resource.kind.resource;
         Err(ApiError::conflict(resource, target.name, &why))
+    }
+}
+
+/// Whether a value or a part of it is null.
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.iter().any(has_null),
+        Value::Object(fields) => fields.values().any(has_null),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }

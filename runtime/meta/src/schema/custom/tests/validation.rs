@@ -102,6 +102,42 @@ fn bounds_have_the_texts_of_kube_openapi() {
         json!(7),
         &["v: Invalid value: 7: v in body should be a multiple of 5"],
     );
+    // Limits of an integer lose their fraction, those of a number with one do not.
+    for (keyword, limit, value, error) in [
+        ("minimum", 1.5, json!(1), None),
+        ("minimum", 1.5, json!(0), Some("greater than or equal to 1")),
+        (
+            "minimum",
+            1.5,
+            json!(1.25),
+            Some("greater than or equal to 1.5"),
+        ),
+        ("maximum", -1.5, json!(-1), None),
+        ("maximum", -1.5, json!(0), Some("less than or equal to -1")),
+        ("multipleOf", 2.5, json!(2), None),
+        ("multipleOf", 2.5, json!(5), Some("a multiple of 2")),
+        ("multipleOf", 2.5, json!(7.5), None),
+        ("maximum", 1e30, json!(5), None),
+    ] {
+        let error =
+            error.map(|error| format!("v: Invalid value: {value}: v in body should be {error}"));
+        let errors: Vec<&str> = error.iter().map(String::as_str).collect();
+        check(json!({"type": "number", keyword: limit}), value, &errors);
+    }
+    check(
+        json!({"type": "number", "multipleOf": 0.5}),
+        json!(1),
+        &["v: Invalid value: 0: factor MultipleOf declared for v must be positive: 0"],
+    );
+    // A number is compared with the integers of an enum without its fraction.
+    let few = || json!({"type": "number", "enum": [1.5, 2]});
+    check(few(), json!(2.5), &[]);
+    check(few(), json!(1.5), &[]);
+    check(
+        few(),
+        json!(1),
+        &[r#"v: Unsupported value: 1: supported values: "1.5", "2""#],
+    );
     // A bound that the type does not have is an error of every value.
     check(
         integer("maximum", json!(1.5)),
@@ -142,7 +178,7 @@ fn bounds_have_the_texts_of_kube_openapi() {
     check(
         list("maxItems", 1),
         json!(["a", "b"]),
-        &["v: Too many: 2: must have at most 1 items"],
+        &["v: Too many: 2: must have at most 1 item"],
     );
     check(
         list("minItems", 1),
@@ -153,7 +189,7 @@ fn bounds_have_the_texts_of_kube_openapi() {
     check(
         map("maxProperties", 1),
         json!({"a": "", "b": ""}),
-        &["v: Too many: 2: must have at most 1 items"],
+        &["v: Too many: 2: must have at most 1 item"],
     );
     check(
         map("minProperties", 1),
@@ -269,26 +305,48 @@ fn unchanged_errors_are_tolerated() {
             .rev()
             .collect::<Vec<_>>()
     );
-    // An item is found by its key, an item of a plain list by its place, and one of a set not at all.
+    // An item is found by its key; those of lists without keys have no identity.
     assert_eq!(
         update(&|spec| {
             spec["name"] = json!("a");
             spec["list"] = json!([{"n": "b", "v": 2}, {"n": "a", "v": 9}]);
-            spec["plain"] = json!(["xx", "z"]);
         }),
         Vec::<String>::new()
     );
     assert_eq!(
         update(&|spec| {
             spec["name"] = json!("a");
-            spec["plain"] = json!(["z", "xx"]);
+            spec["plain"] = json!(["xx", "z"]);
             spec["set"] = json!(["xx", "y"]);
         }),
         [
-            "spec.plain[1]: Too long: may not be more than 1 bytes",
-            "spec.set[0]: Too long: may not be more than 1 bytes"
+            "spec.plain[0]: Too long: may not be more than 1 byte",
+            "spec.set[0]: Too long: may not be more than 1 byte"
         ]
     );
+}
+
+#[test]
+fn the_host_of_a_uri_has_the_characters_of_hosts() {
+    let field = || json!({"type": "string", "format": "uri"});
+    for uri in [
+        "http://a/b#c",
+        "http://u:p@a:80",
+        "urn:a#b",
+        "http://[::1]:1/",
+    ] {
+        check(field(), json!(uri), &[]);
+    }
+    for uri in [
+        "http://a#b",
+        "http://a@b#c",
+        "http://a[b",
+        "http://u p@a",
+        "http://u%zz@a",
+    ] {
+        let error = format!(r#"v: Invalid value: "{uri}": v in body must be of type uri: "{uri}""#);
+        check(field(), json!(uri), &[&error]);
+    }
 }
 
 #[test]
