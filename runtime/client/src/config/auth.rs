@@ -13,15 +13,16 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::error::ConfigError;
-use super::exec::{self, ExecStatus};
+use super::exec::{self, ExecStatus, Running};
+use super::kubeconfig::Exec;
 use super::source::{Credentials, Pem};
 use crate::transport::{Body, HttpTransport, TlsOptions, Transport, TransportError};
 
 /// How long what was read from files is used.
 const FILES_ARE_GOOD_FOR: Duration = Duration::from_secs(60);
 
-/// Shortest time between two reads that answers with 401 cause: a server that refuses everything must not run a plugin for
-/// every request.
+/// Shortest time between two reads that answers with 401 cause, and between two runs of a plugin whose credentials have
+/// expired: a server that refuses everything, or a plugin with another clock, must not run a plugin for every request.
 const SHORTEST: Duration = Duration::from_secs(1);
 
 /// Longest time for which a plugin that failed again and again is not run.
@@ -55,6 +56,8 @@ struct Present {
     tls: TlsOptions,
     read: Option<Instant>,
     exec: Option<ExecStatus>,
+    /// The run of the plugin that requests wait for, or had waited for when they were given up.
+    running: Option<Running>,
     /// The last run of the plugin, if it failed.
     failed: Option<Failed>,
     /// Incremented when something changed.
@@ -105,6 +108,7 @@ impl Auth {
                 tls,
                 read: None,
                 exec: None,
+                running: None,
                 failed: None,
                 version: 0,
             }),
@@ -121,7 +125,9 @@ impl Auth {
         let is_refused = refused == Some(present.version);
         let age = present.read.map(|read| read.elapsed());
         let is_due = match (&self.credentials.exec, &present.exec) {
-            (Some(_), Some(status)) if !is_refused => status.is_expired(),
+            (Some(_), Some(status)) if !is_refused => {
+                status.is_expired() && age.is_none_or(|age| age >= SHORTEST)
+            }
             _ => age.is_none_or(|age| {
                 let most = if is_refused {
                     SHORTEST
@@ -184,18 +190,10 @@ impl Auth {
             {
                 return Err(TransportError::unsent(&*failed.problem));
             }
-            let printed = exec::run(exec, &self.url, &tls).await;
-            let printed = printed.map_err(|problem| {
-                let last = present.failed.take();
-                let wait = last.map_or(SHORTEST, |last| (last.wait * 2).min(LONGEST));
-                let at = Instant::now();
-                let error = TransportError::unsent(&*problem);
-                present.failed = Some(Failed { problem, at, wait });
-                error
-            })?;
-            present.failed = None;
+            let printed = self.printed(exec, present, &tls).await;
+            let printed = printed.map_err(|problem| present.fail(problem))?;
             if let Some(token) = &printed.token {
-                authorization = Some(bearer(token).map_err(TransportError::unsent)?);
+                authorization = Some(bearer(token).map_err(|problem| present.fail(problem))?);
             }
             if let (Some(certificate), Some(key)) =
                 (&printed.client_certificate_data, &printed.client_key_data)
@@ -215,9 +213,10 @@ impl Auth {
                 Err(error) if status.is_none() => {
                     tracing::warn!("new certificates are not used: {error}");
                 }
-                Err(error) => return Err(TransportError::unsent(error)),
+                Err(error) => return Err(present.fail(error)),
             }
         }
+        present.failed = None;
         if authorization != present.authorization {
             present.authorization = authorization;
             present.version += 1;
@@ -225,6 +224,38 @@ impl Auth {
         present.exec = status;
         present.read = Some(Instant::now());
         Ok(())
+    }
+
+    /// What the plugin prints.
+    async fn printed(
+        &self,
+        exec: &Exec,
+        present: &mut Present,
+        tls: &TlsOptions,
+    ) -> Result<ExecStatus, String> {
+        loop {
+            let is_new = present.running.is_none();
+            let start = || exec::start(exec, &self.url, tls);
+            // The wait may be given up here; then the next request waits for the same run.
+            let printed = present.running.get_or_insert_with(start).clone().await;
+            present.running = None;
+            let is_old = |status: &ExecStatus| !is_new && status.is_expired();
+            if !printed.as_ref().is_ok_and(is_old) {
+                return printed;
+            }
+        }
+    }
+}
+
+impl Present {
+    /// Lets some time pass until the plugin is run again.
+    fn fail(&mut self, problem: String) -> TransportError {
+        let last = self.failed.take();
+        let wait = last.map_or(SHORTEST, |last| (last.wait * 2).min(LONGEST));
+        let at = Instant::now();
+        let error = TransportError::unsent(&*problem);
+        self.failed = Some(Failed { problem, at, wait });
+        error
     }
 }
 

@@ -1,19 +1,31 @@
 //! Credential plugins: programs that print an `ExecCredential`.
 
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, SystemTime};
 
 use apiloom_meta::Time;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Shared};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use super::kubeconfig::Exec;
 use crate::transport::TlsOptions;
 
 /// How long a plugin may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long output is read after the end of a plugin: a program that it has started may keep the pipes open for ever.
+const AFTER_END: Duration = Duration::from_secs(1);
+
+/// Most bytes that a plugin may print.
+const MAX_OUTPUT: usize = 1 << 20;
 
 /// What a plugin printed.
 #[derive(Clone, Default, Deserialize)]
@@ -35,8 +47,32 @@ impl ExecStatus {
     }
 }
 
+/// A run of a plugin, which all requests that need it wait for.
+pub(super) type Running = Shared<BoxFuture<'static, Result<ExecStatus, String>>>;
+
+/// A task that ends with the last one that waits for it.
+struct Task<T>(JoinHandle<T>);
+
+impl<T> Drop for Task<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Starts a plugin. It goes on when a request that waits for it is given up: one whose user has to act first would never end
+/// with requests that have deadlines.
+pub(super) fn start(exec: &Exec, url: &str, tls: &TlsOptions) -> Running {
+    let (exec, url, tls) = (exec.clone(), url.to_owned(), tls.clone());
+    let mut task = Task(tokio::spawn(async move { run(&exec, &url, &tls).await }));
+    let ended = async move {
+        let ended = (&mut task.0).await;
+        ended.unwrap_or_else(|error| Err(format!("the plugin of the user was not run: {error}")))
+    };
+    ended.boxed().shared()
+}
+
 /// Runs a plugin. Its standard input is empty: it cannot ask.
-pub(super) async fn run(exec: &Exec, url: &str, tls: &TlsOptions) -> Result<ExecStatus, String> {
+async fn run(exec: &Exec, url: &str, tls: &TlsOptions) -> Result<ExecStatus, String> {
     let name = exec.command.display();
     let version = &*exec.api_version;
     if !matches!(
@@ -55,7 +91,7 @@ pub(super) async fn run(exec: &Exec, url: &str, tls: &TlsOptions) -> Result<Exec
             "the plugin {name} needs a terminal (interactiveMode: Always)"
         ));
     }
-    let mut command = tokio::process::Command::new(&exec.command);
+    let mut command = Command::new(&exec.command);
     command
         .args(&exec.args)
         .envs(
@@ -65,27 +101,76 @@ pub(super) async fn run(exec: &Exec, url: &str, tls: &TlsOptions) -> Result<Exec
         )
         .env("KUBERNETES_EXEC_INFO", info(exec, url, tls).to_string())
         .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .kill_on_drop(true);
-    let running = tokio::time::timeout(TIMEOUT, command.output());
-    let output = match running.await {
-        Ok(Ok(output)) => output,
-        Ok(Err(error)) => {
-            let hint = exec.install_hint.trim();
-            return Err(format!("cannot run the plugin {name}: {error}. {hint}")
-                .trim_end()
-                .to_owned());
-        }
+    let child = command.spawn().map_err(|error| {
+        let hint = exec.install_hint.trim();
+        let problem = format!("cannot run the plugin {name}: {error}. {hint}");
+        problem.trim_end().to_owned()
+    })?;
+    let mut printed = Printed::default();
+    let status = match timeout(TIMEOUT, printed.read(child)).await {
+        Ok(status) => status.map_err(|problem| format!("the plugin {name} {problem}"))?,
         Err(_) => return Err(format!("the plugin {name} did not end within {TIMEOUT:?}")),
     };
-    if !output.status.success() {
-        let stderr = String::from_utf8_lossy(&output.stderr);
+    if !status.success() {
+        let stderr = String::from_utf8_lossy(&printed.stderr);
         let begin: String = stderr.trim().chars().take(500).collect();
-        return Err(format!(
-            "the plugin {name} failed ({}): {begin}",
-            output.status
-        ));
+        return Err(format!("the plugin {name} failed ({status}): {begin}"));
     }
-    parse(&output.stdout, version).map_err(|problem| format!("the plugin {name} {problem}"))
+    parse(&printed.stdout, version).map_err(|problem| format!("the plugin {name} {problem}"))
+}
+
+/// What a plugin prints.
+#[derive(Default)]
+struct Printed {
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+impl Printed {
+    /// Reads all that a plugin prints, and waits for its end.
+    async fn read(&mut self, mut child: Child) -> Result<ExitStatus, String> {
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let read = async {
+            tokio::try_join!(
+                read_some(stdout, &mut self.stdout),
+                read_some(stderr, &mut self.stderr)
+            )
+        };
+        tokio::pin!(read);
+        let status = tokio::select! {
+            read = &mut read => {
+                read?;
+                child.wait().await
+            }
+            status = child.wait() => {
+                if let Ok(read) = timeout(AFTER_END, read).await {
+                    read?;
+                }
+                status
+            }
+        };
+        status.map_err(|error| format!("was lost: {error}"))
+    }
+}
+
+/// Reads a pipe to its end, if it has not too much.
+async fn read_some(
+    pipe: Option<impl AsyncRead + Unpin>,
+    bytes: &mut Vec<u8>,
+) -> Result<(), String> {
+    let Some(pipe) = pipe else {
+        return Ok(());
+    };
+    let most = u64::try_from(MAX_OUTPUT).unwrap_or(u64::MAX);
+    let read = pipe.take(most.saturating_add(1)).read_to_end(bytes).await;
+    read.map_err(|error| format!("cannot be read: {error}"))?;
+    if bytes.len() > MAX_OUTPUT {
+        return Err(format!("printed more than {MAX_OUTPUT} bytes"));
+    }
+    Ok(())
 }
 
 fn info(exec: &Exec, url: &str, tls: &TlsOptions) -> Value {

@@ -171,14 +171,27 @@ async fn a_plugin_is_run_once_until_its_credentials_expire_or_are_refused() {
     // Expired credentials.
     let folder = tempfile::tempdir().unwrap();
     let expired = r#"{"token":"t$n","expirationTimestamp":"2020-01-01T00:00:00Z"}"#;
-    let server = Server::new(&[200, 200]);
+    let server = Server::new(&[200, 200, 200]);
     let client = server.client(Credentials {
         exec: Some(plugin(folder.path(), expired)),
         ..Credentials::default()
     });
     get(&client).await.unwrap();
+    // Not for every request: the clocks may differ.
     get(&client).await.unwrap();
-    assert_eq!(server.authorizations(), ["Bearer t1", "Bearer t2"]);
+    pass(1).await;
+    get(&client).await.unwrap();
+    assert_eq!(
+        server.authorizations(),
+        ["Bearer t1", "Bearer t1", "Bearer t2"]
+    );
+}
+
+/// Lets seconds pass.
+async fn pass(seconds: u64) {
+    tokio::time::pause();
+    tokio::time::advance(std::time::Duration::from_secs(seconds)).await;
+    tokio::time::resume();
 }
 
 #[tokio::test]
@@ -191,6 +204,7 @@ async fn certificates_of_a_plugin_are_renewed() {
         ..Credentials::default()
     });
     get(&client).await.unwrap();
+    pass(1).await;
     get(&client).await.unwrap();
     let renewed = server.renewed.lock().unwrap();
     let found: Vec<_> = renewed
@@ -253,34 +267,123 @@ async fn a_plugin_that_fails_is_not_run_for_every_request() {
     assert_eq!(runs(folder.path()), 1);
     assert!(errors.iter().all(|error| *error == errors[0]), "{errors:?}");
     // After a second it is run again, then after two.
-    tokio::time::pause();
     for (seconds, expected) in [(1, 2), (1, 2), (1, 3), (3, 3), (1, 4)] {
-        tokio::time::advance(std::time::Duration::from_secs(seconds)).await;
-        tokio::time::resume();
+        pass(seconds).await;
         get(&client).await.unwrap_err();
         assert_eq!(runs(folder.path()), expected);
-        tokio::time::pause();
     }
 }
 
 #[tokio::test]
-async fn a_refusal_stays_when_the_plugin_fails() {
+async fn a_plugin_whose_token_cannot_be_sent_is_not_run_for_every_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let client = Server::new(&[]).client(Credentials {
+        exec: Some(plugin(folder.path(), r#"{"token":"a\\u0001b"}"#)),
+        ..Credentials::default()
+    });
+    for _ in 0..3 {
+        let error = get(&client).await.unwrap_err().to_string();
+        assert!(error.contains("cannot be sent"), "{error}");
+    }
+    assert_eq!(runs(folder.path()), 1);
+}
+
+/// Waits until something is so.
+async fn until(is_so: impl Fn() -> bool) {
+    let wait = async {
+        while !is_so() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    let limit = std::time::Duration::from_secs(30);
+    tokio::time::timeout(limit, wait).await.expect("in time");
+}
+
+// A plugin whose user has to log in takes longer than a request may.
+#[tokio::test]
+async fn a_plugin_goes_on_when_its_request_is_given_up() {
     let folder = tempfile::tempdir().unwrap();
     let exec = plugin(folder.path(), r#"{"token":"t$n"}"#);
-    let server = Server::new(&[200, 401, 401]);
+    let script = std::fs::read_to_string(&exec.command).unwrap();
+    let script = script.replace("cat <<", "while [ ! -e go ]; do sleep 0.01; done\ncat <<");
+    std::fs::write(&exec.command, script).unwrap();
+    let server = Server::new(&[200]);
     let client = server.client(Credentials {
         exec: Some(exec),
         ..Credentials::default()
     });
-    get(&client).await.unwrap();
-    std::fs::remove_file(folder.path().join("plugin")).unwrap();
-    tokio::time::pause();
-    tokio::time::advance(std::time::Duration::from_secs(2)).await;
-    tokio::time::resume();
-    for _ in 0..2 {
-        let error = get(&client).await.unwrap_err();
-        assert!(error.is_unauthorized(), "{error}");
+    for _ in 0..3 {
+        let mut request = Box::pin(get(&client));
+        tokio::select! {
+            result = &mut request => panic!("{result:?}"),
+            () = until(|| runs(folder.path()) > 0) => {}
+        }
     }
+    std::fs::write(folder.path().join("go"), "").unwrap();
+    get(&client).await.unwrap();
+    assert_eq!(server.authorizations(), ["Bearer t1"]);
+    // A client that is dropped stops it.
+    std::fs::remove_file(folder.path().join("go")).unwrap();
+    let exec = plugin(folder.path(), "{}");
+    std::fs::write(
+        &exec.command,
+        "#!/bin/sh\necho $$ >id.new\nmv id.new id\nexec sleep 1000\n",
+    )
+    .unwrap();
+    let client = server.client(Credentials {
+        exec: Some(kubeconfig::Exec {
+            command: in_folder(&exec.command, folder.path()),
+            ..exec
+        }),
+        ..Credentials::default()
+    });
+    let id = folder.path().join("id");
+    tokio::select! {
+        result = get(&client) => panic!("{result:?}"),
+        () = until(|| id.exists()) => {}
+    }
+    drop(client);
+    let id = std::fs::read_to_string(id).unwrap();
+    let process = Path::new("/proc").join(id.trim());
+    let is_gone = || {
+        let state = std::fs::read_to_string(process.join("stat"));
+        state.map_or(true, |state| state.contains(") Z "))
+    };
+    until(is_gone).await;
+}
+
+/// The same program, which begins in a folder.
+fn in_folder(program: &Path, folder: &Path) -> PathBuf {
+    let text = std::fs::read_to_string(program).unwrap();
+    let text = text.replacen('\n', &format!("\ncd {}\n", folder.display()), 1);
+    std::fs::write(program, text).unwrap();
+    program.to_owned()
+}
+
+#[tokio::test]
+async fn a_plugin_cannot_print_without_end_nor_leave_a_pipe_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let client = |change: &dyn Fn(String) -> String, server: &Server| {
+        let exec = plugin(folder.path(), r#"{"token":"t"}"#);
+        let script = std::fs::read_to_string(&exec.command).unwrap();
+        std::fs::write(&exec.command, change(script)).unwrap();
+        server.client(Credentials {
+            exec: Some(exec),
+            ..Credentials::default()
+        })
+    };
+    for program in ["exec yes", "exec yes >&2"] {
+        let endless = client(&|_| format!("#!/bin/sh\n{program}\n"), &Server::new(&[]));
+        let error = get(&endless).await.unwrap_err().to_string();
+        assert!(error.contains("printed more than 1048576 bytes"), "{error}");
+    }
+    // A helper that it leaves behind has its pipes.
+    let server = Server::new(&[200]);
+    let helper = "(while [ -e plugin ] && [ ! -e go ]; do sleep 0.01; done) &";
+    let leaves = |script: String| script.replace("cat <<", &format!("{helper}\ncat <<"));
+    get(&client(&leaves, &server)).await.unwrap();
+    assert_eq!(server.authorizations(), ["Bearer t"]);
+    std::fs::write(folder.path().join("go"), "").unwrap();
 }
 
 #[tokio::test]
