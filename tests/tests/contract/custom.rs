@@ -269,11 +269,13 @@ async fn c_031_the_body_of_a_custom_resource_names_its_kind(on: Backend) {
         let message = refused.json()["message"].as_str().unwrap().to_owned();
         let start = format!("Object '{word}' is missing in '{{");
         assert!(message.contains(&start), "{message}");
+        let begin = "the object provided is unrecognized (must be of type Foo): ";
+        assert_eq!(message.starts_with(begin), word == "Kind", "{message}");
     }
     let mut other = foo("a", &json!({}));
     other["kind"] = json!("Bar");
     let refused = client.post(FOOS, &other).await;
-    let message = "Foo.ex.io \"a\" is invalid: kind: Invalid value: \"Bar\": must be Foo";
+    let message = "Bar.ex.io \"a\" is invalid: kind: Invalid value: \"Bar\": must be Foo";
     assert_eq!(
         (refused.code, &refused.json()["message"]),
         (422, &json!(message))

@@ -21,13 +21,9 @@ pub(in super::super) fn default_errors(
         return Vec::new();
     };
     let errors = custom::value(&node, default);
-    let below = |error: FieldError| {
-        let path = match error.path.as_str() {
-            "" => at.clone(),
-            path if path.starts_with('[') => FieldPath::new(format!("{}{path}", at.as_str())),
-            path => at.child(path),
-        };
-        FieldError { path, ..error }
+    let below = |error: FieldError| FieldError {
+        path: custom::below(at, &error.path),
+        ..error
     };
     errors.into_iter().map(below).collect()
 }

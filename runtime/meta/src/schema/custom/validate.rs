@@ -34,16 +34,21 @@ pub(crate) fn validate_field(
         errors = of_field.into_errors();
         let place = FieldPath::new(field);
         for error in &mut errors {
-            error.path = match error.path.as_str() {
-                "" => place.clone(),
-                below => place.child(below),
-            };
+            error.path = below(&place, &error.path);
         }
     }
     let mut out = Outcome::default();
     duplicates(root, new, Some(old), &mut out);
     errors.extend(out.into_errors());
     errors
+}
+
+/// The path of an error in a value that is validated by itself, such as a default or the status.
+pub(super) fn below(place: &FieldPath, path: &FieldPath) -> FieldPath {
+    match path.as_str() {
+        "" => place.clone(),
+        path => place.child(path.strip_prefix('.').unwrap_or(path)),
+    }
 }
 
 /// Checks the identity of list items. Lists with duplicates may be changed until they have none.
@@ -360,7 +365,9 @@ fn object(
             if node.property(name).is_some() {
                 continue;
             }
-            let at = Path::Field(path, name);
+            // kube-openapi joins the paths of such values with a dot, also that of the validated value, which is empty.
+            let below_root = matches!(path, Path::Root).then(|| format!(".{name}"));
+            let at = Path::Field(path, below_root.as_deref().unwrap_or(name));
             if refuses_unknown {
                 let parent = path.field();
                 let detail = format!("{} in body is a forbidden property", at.field().as_str());

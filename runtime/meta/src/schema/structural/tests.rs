@@ -493,6 +493,17 @@ fn defaults_fit_their_schemas() {
         json!({"type": "string", "default": "b", "enum": ["a"]}),
         &[r#".default: Unsupported value: "b": supported values: "a""#],
     );
+    // Places in a list and in a map, as kube-openapi joins them to the place of the default.
+    field(
+        json!({"type": "array", "default": [1, "a"], "items": {"type": "integer"}}),
+        &[
+            r#".default.[1]: Invalid value: "string": [1] in body must be of type integer: "string""#,
+        ],
+    );
+    field(
+        json!({"type": "object", "default": {"x": "a"}, "additionalProperties": {"type": "integer"}}),
+        &[r#".default.x: Invalid value: "string": .x in body must be of type integer: "string""#],
+    );
     field(
         json!({"type": "array", "items": {"type": "string", "default": 1}}),
         &[

@@ -2,7 +2,7 @@
 
 use apiloom_meta::codec::{self, DecodeError, Format, MAX_EXPANDED_BYTES};
 use apiloom_meta::field::{echoed, go_quote};
-use apiloom_meta::{ApiError, FieldError, FieldPath, GroupVersion, Object};
+use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, GroupVersion, Object};
 use serde_json::{Map, Value};
 
 use super::Writes;
@@ -146,14 +146,18 @@ impl Writes {
 
     /// Checks that an object of a custom resource names its type, and the kind of the request.
     fn check_custom_type(&self, object: &Object, body: &[u8]) -> Result<(), ApiError> {
-        let body = String::from_utf8_lossy(body);
+        let text = String::from_utf8_lossy(body);
         for (field, given) in [
             ("Kind", object.kind()),
             ("apiVersion", object.api_version()),
         ] {
             if given.is_empty() {
-                let message = format!("Object '{field}' is missing in '{}'", echoed(&body));
-                return Err(ApiError::bad_request(message));
+                let message = format!("Object '{field}' is missing in '{}'", echoed(&text));
+                return Err(if field == "Kind" && !body.is_empty() {
+                    self.unrecognized(&message, body)
+                } else {
+                    ApiError::bad_request(message)
+                });
             }
         }
         let version = self.resource.version();
@@ -168,11 +172,11 @@ impl Writes {
         if object.kind() != kind {
             let why = format!("must be {kind}");
             let error = FieldError::invalid(&FieldPath::new("kind"), object.kind(), &why);
-            return Err(ApiError::invalid(
-                self.resource.group_kind(),
-                object.name(),
-                &[error],
-            ));
+            let given = GroupKind {
+                group: self.resource.group_kind().group.clone(),
+                kind: object.kind().into(),
+            };
+            return Err(ApiError::invalid(&given, object.name(), &[error]));
         }
         Ok(())
     }

@@ -350,6 +350,17 @@ fn the_host_of_a_uri_has_the_characters_of_hosts() {
 }
 
 #[test]
+fn values_of_a_map_that_is_validated_alone_begin_with_a_dot() {
+    let schema =
+        schema(&json!({"status": {"type": "object", "additionalProperties": {"type": "integer"}}}));
+    let [new, old] = [json!({"status": {"a": "x"}}), json!({"status": {}})];
+    assert_eq!(
+        lines(schema.validate_field_update("status", &new, &old)),
+        [r#"status.a: Invalid value: "string": .a in body must be of type integer: "string""#]
+    );
+}
+
+#[test]
 fn lists_with_duplicates_can_be_changed() {
     let schema = schema(
         &json!({"l": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}}),
