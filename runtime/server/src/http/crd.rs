@@ -287,7 +287,10 @@ fn version(kind: &KindSource, versions: &[&KindSource]) -> Value {
     let fields: Vec<Value> = fields
         .map(|path| json!({ "jsonPath": path.to_string() }))
         .collect();
-    if !fields.is_empty() {
+    // kube-apiserver refuses versions that have equal selectable fields and different schemas. Where only one version is
+    // served, nothing is selected by the fields of others.
+    let is_served = version["served"] == true || !converts(versions);
+    if !fields.is_empty() && is_served {
         version["selectableFields"] = fields.into();
     }
     if let Some(warning) = &kind.deprecation_warning {

@@ -127,6 +127,12 @@ fn versions_that_convert_are_not_served_by_a_definition() {
             (&json!("v1alpha1"), &json!(true))
         ]
     );
+    // kube-apiserver refuses equal fields of versions whose schemas differ.
+    let is_selected = |at: usize| {
+        let version = &files[FLUNDERS]["spec"]["versions"][at];
+        version.get("selectableFields").is_some()
+    };
+    assert_eq!([is_selected(0), is_selected(1)], [false, true]);
     let notes = files["notes"][FLUNDERS].as_array().unwrap();
     assert!(
         notes[0]

@@ -176,6 +176,34 @@ fn versions_have_rules() {
             "spec.selectableFields[3].jsonPath: Invalid value: \".spec\": must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.",
         ],
     );
+    let second = |document: &mut Value| {
+        version(document)["selectableFields"] = json!([{"jsonPath": ".spec.color"}]);
+        let mut second = version(document).clone();
+        (second["name"], second["storage"]) = (json!("v2"), json!(false));
+        document["spec"]["versions"]
+            .as_array_mut()
+            .unwrap()
+            .push(second);
+    };
+    check(second, &[]);
+    check(
+        |document| {
+            second(document);
+            version(document)["schema"]["openAPIV3Schema"]["description"] = json!("The first.");
+        },
+        &[
+            "spec.selectableFields: Invalid value: \"\": may only be set when validations.schema is included",
+        ],
+    );
+    check(
+        |document| {
+            second(document);
+            version(document)["selectableFields"] = json!([]);
+        },
+        &[
+            "spec.versions[1].selectableFields: Invalid value: \"\": may only be set when `version.schema.openAPIV3Schema` is not included",
+        ],
+    );
     check(
         |document| version(document)["schema"]["openAPIV3Schema"]["type"] = json!(null),
         &["spec.validation.openAPIV3Schema.type: Required value: must not be empty at the root"],

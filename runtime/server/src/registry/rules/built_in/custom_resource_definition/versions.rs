@@ -111,7 +111,13 @@ pub(super) fn version_errors(
             errors.extend(all.flat_map(|(at, column)| column_errors(column, &path.index(at))));
         }
         if let Some(path) = at_place(fields, "selectableFields", "selectableFields") {
-            errors.extend(selectable_errors(version, &path));
+            errors.extend(
+                if fields == schemas || version.selectable_fields.is_empty() {
+                    selectable_errors(version, &path)
+                } else {
+                    vec![apart_from_schema(fields, &path)]
+                },
+            );
         }
     }
     let shown = || -> Vec<Shown<'_>> {
@@ -139,6 +145,16 @@ pub(super) fn version_errors(
         }
     }
     errors
+}
+
+/// The error for selectable fields that kube-apiserver moves to the top without the schemas, or leaves in their version when
+/// it moves the schemas: it looks for the schema where the fields are.
+fn apart_from_schema(fields: Place, path: &FieldPath) -> FieldError {
+    let why = match fields {
+        Place::Top => "may only be set when validations.schema is included",
+        Place::Version => "may only be set when `version.schema.openAPIV3Schema` is not included",
+    };
+    FieldError::invalid(path, "", why)
 }
 
 /// A version in errors, as kube-apiserver shows it. What all versions have in common is not in them.
