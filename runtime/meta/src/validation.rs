@@ -183,6 +183,12 @@ fn common_errors(
     errors
 }
 
+/// The errors of the format of finalizers. kube-apiserver looks for them in updates of custom resources, but not of other kinds.
+pub fn malformed_finalizer_errors(object: &Object) -> Vec<FieldError> {
+    let path = FieldPath::new("metadata").child("finalizers");
+    finalizer_errors(&object.finalizers(), &path)
+}
+
 /// The errors of finalizers without a domain, beside those of Kubernetes itself. An object of a custom resource may have
 /// them: its clients are warned, see [`finalizer_warnings`].
 pub fn unqualified_finalizer_errors(object: &Object) -> Vec<FieldError> {

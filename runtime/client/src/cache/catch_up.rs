@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::lister::Lister;
 use super::object::{CacheObject, ObjectKey};
@@ -88,6 +88,7 @@ pub(super) async fn catch_up<T: CacheObject>(
     name: &str,
     limit: Duration,
 ) -> Result<(), BehindError> {
+    let end = Instant::now() + limit;
     let mut last = None;
     let waiting = async {
         let present = loop {
@@ -100,7 +101,7 @@ pub(super) async fn catch_up<T: CacheObject>(
         last = None;
         lister.wait_until(|| present.is_shown(lister)).await;
     };
-    timeout(limit, waiting).await.map_err(|_| BehindError {
+    timeout_at(end, waiting).await.map_err(|_| BehindError {
         name: name.to_owned(),
         limit,
         error: last,

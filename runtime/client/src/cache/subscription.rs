@@ -17,9 +17,6 @@ use super::object::CacheObject;
 use super::queue::Queue;
 use super::subscriber::SubscriberMetrics;
 
-/// Longer periods are shortened to it, ten years: the clock of the system cannot add any number of them.
-const MAX_PERIOD: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
-
 /// The events of a cache, read by one subscriber. It begins with the objects that are there. A slow one delays no other:
 /// what it has not read is combined by object. Dropping it ends the subscription.
 pub struct Subscription<T: CacheObject> {
@@ -87,7 +84,6 @@ impl<T: CacheObject> Subscription<T> {
     /// Announces every object again after each period of this length; by default never. A period of zero is none.
     #[must_use]
     pub fn resync(mut self, period: Duration) -> Self {
-        let period = period.min(MAX_PERIOD);
         self.resync = (!period.is_zero()).then(|| (period, Instant::now() + period));
         self
     }

@@ -397,7 +397,7 @@ impl Inner {
             if is_out_of_scope(def, info) {
                 return page_not_found();
             }
-            if let [_, name, _] = &info.parts[..]
+            if let [_, name, _, ..] = &info.parts[..]
                 && *error == ApiError::no_such_resource()
             {
                 return call.respond(&ApiError::not_found(&def.group_resource(), name));
@@ -548,7 +548,7 @@ impl Inner {
     }
 
     /// Finds the endpoint and the verb of a request for a resource. Errors are in the order of kube-apiserver's
-    /// router: path, method, content type, accepted types.
+    /// router: path, method, content type, accepted types. That of custom resources checks the path alone.
     fn find(&self, call: &Call<'_>) -> Result<(&Arc<Endpoint>, Verb), ApiError> {
         let (info, request) = (&call.info, call.request);
         let endpoint = self
@@ -557,11 +557,11 @@ impl Inner {
             .ok_or_else(ApiError::no_such_resource)?;
         let verb = route(endpoint.def(), &request.method, info)?;
         endpoint.check_schema()?;
-        if verb == Verb::Patch && !connects(endpoint.def(), info) {
-            let takes_strategic = endpoint.accepts_strategic_merge_patch(&info.subresource);
-            body::patch_format(&request.headers, takes_strategic)?;
+        let is_checked = !connects(endpoint.def(), info) && endpoint.def().custom.is_none();
+        if verb == Verb::Patch && is_checked {
+            body::patch_format(&request.headers, endpoint.patch_formats(&info.subresource))?;
         }
-        if !connects(endpoint.def(), info) {
+        if is_checked {
             let is_stream = matches!(verb, Verb::List | Verb::Watch);
             let streams = is_stream.then(format::stream_types);
             check_route(&call.accepts, streams.into_iter().flatten())?;

@@ -11,7 +11,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 
 use super::format::{FORMATS, Format, listed, media_types};
 use crate::auth::BoxError;
-use crate::registry::Catalog;
+use crate::registry::{Catalog, PatchFormats};
 
 /// The body of a request, from a connection or from the same process.
 pub(crate) type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
@@ -112,20 +112,22 @@ pub(super) enum PatchFormat {
 /// The format of a patch, from `Content-Type`, which is required. Not every kind takes strategic merge patches.
 ///
 /// # Errors
-/// UnsupportedMediaType: for a strategic merge patch of a kind that takes none with the text for custom resources, upon which
-/// clients send a merge patch; for other formats with the text of kube-apiserver's router.
+/// UnsupportedMediaType: for a strategic merge patch of a kind that takes none, and for all formats of patches of custom
+/// resources, with the text for these, upon which clients send a merge patch; else with the text of kube-apiserver's router.
 pub(super) fn patch_format(
     headers: &HeaderMap,
-    takes_strategic: bool,
+    formats: PatchFormats,
 ) -> Result<PatchFormat, ApiError> {
-    match media_type(headers).as_str() {
-        "application/json-patch+json" => Ok(PatchFormat::Json),
-        "application/merge-patch+json" => Ok(PatchFormat::Merge),
-        "application/strategic-merge-patch+json" if takes_strategic => Ok(PatchFormat::Strategic),
-        "application/strategic-merge-patch+json" => Err(none_of(
-            "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
-        )),
-        "application/apply-patch+yaml" => Ok(PatchFormat::Apply),
+    const WITHOUT_STRATEGIC: &str =
+        "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
+    let strategic = "application/strategic-merge-patch+json";
+    match (media_type(headers).as_str(), formats) {
+        ("application/json-patch+json", _) => Ok(PatchFormat::Json),
+        ("application/merge-patch+json", _) => Ok(PatchFormat::Merge),
+        (given, PatchFormats::All) if given == strategic => Ok(PatchFormat::Strategic),
+        (given, _) if given == strategic => Err(none_of(WITHOUT_STRATEGIC)),
+        ("application/apply-patch+yaml", _) => Ok(PatchFormat::Apply),
+        (_, PatchFormats::OfCustomResources) => Err(none_of(WITHOUT_STRATEGIC)),
         _ => {
             let error = ApiError::new(
                 StatusReason::UnsupportedMediaType,
@@ -257,34 +259,53 @@ mod tests {
     #[test]
     fn patches_name_a_format_that_is_served() {
         assert_eq!(
-            patch_format(&headers("application/merge-patch+json; x=y"), false),
+            patch_format(
+                &headers("application/merge-patch+json; x=y"),
+                PatchFormats::WithoutStrategic
+            ),
             Ok(PatchFormat::Merge)
         );
         assert_eq!(
-            patch_format(&headers("application/json-patch+json"), true),
+            patch_format(&headers("application/json-patch+json"), PatchFormats::All),
             Ok(PatchFormat::Json)
         );
         assert_eq!(
-            patch_format(&headers("application/strategic-merge-patch+json"), true),
+            patch_format(
+                &headers("application/strategic-merge-patch+json"),
+                PatchFormats::All
+            ),
             Ok(PatchFormat::Strategic)
         );
         assert_eq!(
-            patch_format(&headers("application/apply-patch+yaml"), false),
+            patch_format(
+                &headers("application/apply-patch+yaml"),
+                PatchFormats::WithoutStrategic
+            ),
             Ok(PatchFormat::Apply)
         );
         let strategic = headers("application/strategic-merge-patch+json");
-        let error = patch_format(&strategic, false).expect_err("no merge keys");
+        let error =
+            patch_format(&strategic, PatchFormats::WithoutStrategic).expect_err("no merge keys");
         assert_eq!(
             error.message,
             "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
         );
         assert_eq!(error.details, None);
         for given in ["", "application/json"] {
-            let error = patch_format(&headers(given), false).expect_err(given);
+            let error =
+                patch_format(&headers(given), PatchFormats::WithoutStrategic).expect_err(given);
             assert_eq!(
                 (error.message.as_str(), error.details),
                 ("415: Unsupported Media Type", Some(Box::default()))
             );
+        }
+        for given in [
+            "",
+            "application/json",
+            "application/strategic-merge-patch+json",
+        ] {
+            let refused = patch_format(&headers(given), PatchFormats::OfCustomResources);
+            assert_eq!(refused.expect_err(given), error, "{given}");
         }
     }
 

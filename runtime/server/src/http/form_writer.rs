@@ -15,7 +15,7 @@ use crate::registry::{Endpoint, Json};
 pub(super) enum FormWriter {
     /// With the Protobuf message of the objects, if they have one.
     Object(Option<&'static ProtobufMessage>),
-    /// A custom resource: the items of its lists have their types, as in kube-apiserver.
+    /// A custom resource: its lists are maps with sorted keys, whose items have their types, as in kube-apiserver.
     Custom,
     Table(Box<Tables>),
     Partial(MetaVersion),
@@ -74,25 +74,42 @@ impl FormWriter {
         let (kind, api_version) = match self {
             Self::Table(tables) => {
                 tables.write_head(meta, true, out);
-                return out.items("rows");
+                out.items("rows");
+                return out.end_list_head();
             }
             Self::Partial(version) => (
                 "PartialObjectMetadataList",
                 version.api_version().to_owned(),
             ),
-            Self::Object(_) | Self::Custom => (def.list_kind.as_str(), def.api_version()),
+            Self::Object(_) => (def.list_kind.as_str(), def.api_version()),
+            Self::Custom => return write_custom_list(def, meta, out),
         };
         out.begin_map();
         out.text_field("kind", kind);
         out.text_field("apiVersion", &api_version);
-        if matches!(self, Self::Custom) && meta.continue_token.is_none() {
-            out.list_meta(&ListMeta {
-                continue_token: Some(String::new()),
-                ..meta.clone()
-            });
-        } else {
-            out.list_meta(meta);
-        }
+        out.list_meta(meta);
         out.items("items");
+        out.end_list_head();
     }
+}
+
+/// The fields of a list of custom resources, in their order. `continue` is there even if it is empty.
+fn write_custom_list(def: &ResourceDef, meta: &ListMeta, out: &mut dyn Sink) {
+    out.begin_map();
+    out.text_field("apiVersion", &def.api_version());
+    out.items("items");
+    out.text_field("kind", &def.list_kind);
+    out.key("metadata");
+    out.begin_map();
+    let token = meta.continue_token.as_deref();
+    out.text_field("continue", token.unwrap_or_default());
+    if let Some(count) = meta.remaining_item_count {
+        out.key("remainingItemCount");
+        out.integer(count);
+    }
+    if let Some(version) = &meta.resource_version {
+        out.text_field("resourceVersion", version);
+    }
+    out.end_map();
+    out.end_list_head();
 }

@@ -12,10 +12,8 @@ use crate::registry::{PatchOptions, refused_patch};
 
 /// Responds with 200 and the stored object.
 pub(super) async fn patch(mut call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
-    let takes_strategic = call
-        .endpoint
-        .accepts_strategic_merge_patch(call.subresource);
-    let format = body::patch_format(&call.request.headers, takes_strategic)?;
+    let formats = call.endpoint.patch_formats(call.subresource);
+    let format = body::patch_format(&call.request.headers, formats)?;
     let bytes = call.read_body().await?;
     let write_use = match format {
         PatchFormat::Apply => WriteUse::Apply,

@@ -31,11 +31,14 @@ pub(super) fn route(
     method: &Method,
     info: &RequestInfo,
 ) -> Result<Verb, ApiError> {
-    if info.verb == RequestVerb::Proxy {
+    if info.verb == RequestVerb::Proxy && def.custom.is_none() {
         // The prefix `proxy/` is parsed for authorization only; Kubernetes no longer serves it.
         return Err(ApiError::no_such_resource());
     }
     let shape = shape(def, info).ok_or_else(ApiError::no_such_resource)?;
+    if def.custom.is_some() {
+        return route_custom(def, method, info, shape);
+    }
     let is_served = |verb: Verb| {
         if info.watch_prefix {
             is_watched(def, shape, verb)
@@ -48,15 +51,46 @@ pub(super) fn route(
     }
     match info.verb {
         // A HEAD is authorized as a GET, but only custom resources serve it.
-        RequestVerb::Api(verb) if takes(def, method, verb) && is_served(verb) => Ok(verb),
+        RequestVerb::Api(verb) if *method == method_of(verb) && is_served(verb) => Ok(verb),
         _ => Err(method_not_allowed()),
     }
 }
 
-/// Whether a request for a verb has the right method.
-fn takes(def: &ResourceDef, method: &Method, verb: Verb) -> bool {
-    let own = method_of(verb);
-    *method == own || (def.custom.is_some() && *method == Method::HEAD && own == Method::GET)
+/// The verb of a request for a custom resource. kube-apiserver has no route for each method there: what the request info
+/// says is run, so a POST to the path of an object creates one, and refusals name the verb.
+fn route_custom(
+    def: &ResourceDef,
+    method: &Method,
+    info: &RequestInfo,
+    shape: Shape<'_>,
+) -> Result<Verb, ApiError> {
+    if let Shape::Subresource(name) = shape
+        && def.subresource(name).is_none()
+    {
+        return Err(ApiError::no_such_resource());
+    }
+    // The paths of all namespaces are read only.
+    let is_read = matches!(info.verb, RequestVerb::Api(Verb::List | Verb::Watch));
+    if shape == Shape::AllNamespaces && !is_read {
+        return Err(ApiError::no_such_resource());
+    }
+    let unsupported = || ApiError::method_not_supported(&def.group_resource(), info.verb.as_str());
+    let RequestVerb::Api(verb) = info.verb else {
+        return Err(unsupported());
+    };
+    if info.watch_prefix {
+        let is_get = *method == Method::GET || *method == Method::HEAD;
+        let is_watched = is_get && is_watched(def, shape, verb);
+        return is_watched.then_some(verb).ok_or_else(unsupported);
+    }
+    match (shape, verb) {
+        (Shape::Collection, Verb::Update | Verb::Patch) => {
+            Err(ApiError::bad_request("name must be provided"))
+        }
+        (Shape::Item, Verb::Create) if def.has_verb(verb) => Ok(verb),
+        _ if is_served(def, shape, verb) => Ok(verb),
+        _ => Err(unsupported()),
+    }
 }
 
 /// Whether a path is that of all namespaces of a namespaced kind, or of a namespace of another.
@@ -81,6 +115,10 @@ fn shape<'a>(def: &ResourceDef, info: &'a RequestInfo) -> Option<Shape<'a>> {
         ([_], false) if scope == Scope::Namespaced => Some(Shape::AllNamespaces),
         ([_, _], true) => Some(Shape::Item),
         ([_, _, subresource], true) => Some(Shape::Subresource(subresource)),
+        // What follows is ignored, as in kube-apiserver.
+        ([_, _, subresource, ..], true) if def.custom.is_some() => {
+            Some(Shape::Subresource(subresource))
+        }
         _ => None,
     }
 }
@@ -136,6 +174,8 @@ fn method_of(verb: Verb) -> Method {
 
 #[cfg(test)]
 mod tests {
+    use apiloom_meta::kind::CustomKind;
+
     use super::*;
     use crate::http::testing::{fischer, flunder, namespace};
 
@@ -189,6 +229,52 @@ mod tests {
         );
         check(&def, &format!("{V1}/namespaces/n/flunders/a/nothing"), &[]);
         check(&def, &format!("{V1}/namespaces/n/flunders/a/status/x"), &[]);
+    }
+
+    #[test]
+    fn requests_for_custom_resources_go_by_the_verb_of_the_request_info() {
+        const V1: &str = "/apis/wardle.example.com/v1alpha1";
+        let mut def = flunder();
+        def.custom = Some(CustomKind::default());
+        let check = |method: &str, path: &str, expected: Result<Verb, ApiError>| {
+            let got = of(&def, method, &format!("{V1}/{path}"));
+            assert_eq!(got, expected, "{method} {path}");
+        };
+        let items = "namespaces/n/flunders";
+        let item = "namespaces/n/flunders/a";
+        let status = "namespaces/n/flunders/a/status";
+        let unsupported =
+            |verb: &str| Err(ApiError::method_not_supported(&def.group_resource(), verb));
+        let unnamed = || Err(ApiError::bad_request("name must be provided"));
+        check("HEAD", items, Ok(Verb::List));
+        check("HEAD", item, Ok(Verb::Get));
+        check("HEAD", status, Ok(Verb::Get));
+        check("POST", item, Ok(Verb::Create));
+        check("PUT", items, unnamed());
+        check("PATCH", items, unnamed());
+        for path in [items, item, status] {
+            check("OPTIONS", path, unsupported(""));
+        }
+        check("GET", &format!("proxy/{item}"), unsupported("proxy"));
+        check("POST", status, unsupported("create"));
+        check("DELETE", status, unsupported("delete"));
+        check("GET", &format!("{status}/more"), Ok(Verb::Get));
+        check(
+            "GET",
+            &format!("{item}/nothing"),
+            Err(ApiError::no_such_resource()),
+        );
+        check(
+            "OPTIONS",
+            &format!("{item}/nothing"),
+            Err(ApiError::no_such_resource()),
+        );
+        for method in ["POST", "PUT", "DELETE", "OPTIONS"] {
+            check(method, "flunders", Err(ApiError::no_such_resource()));
+        }
+        check("GET", "flunders/a", Err(ApiError::no_such_resource()));
+        check("GET", &format!("watch/{items}"), Ok(Verb::Watch));
+        check("POST", &format!("watch/{items}"), unsupported("watch"));
     }
 
     #[test]

@@ -39,6 +39,17 @@ use crate::registry::reads::Reads;
 use crate::registry::reads::event::WatchEvent;
 use crate::registry::writes::{WriteSettings, Writes};
 
+/// Which patches are accepted, apart from those of server-side apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PatchFormats {
+    /// JSON patches, merge patches and strategic merge patches.
+    All,
+    /// JSON patches and merge patches.
+    WithoutStrategic,
+    /// The same, with another refusal of all others.
+    OfCustomResources,
+}
+
 /// One served resource in one version.
 pub struct Endpoint {
     resource: Arc<VersionedResource>,
@@ -236,9 +247,16 @@ impl Endpoint {
         }
     }
 
-    /// Whether a subresource, or the object itself, accepts strategic merge patches. A Scale of any kind does.
-    pub(crate) fn accepts_strategic_merge_patch(&self, subresource: &str) -> bool {
-        self.def().strategic_merge_patch || self.writes.is_scale(subresource)
+    /// Which patches a subresource, or the object itself, accepts. The Scale of a Rust type accepts all.
+    pub(crate) fn patch_formats(&self, subresource: &str) -> PatchFormats {
+        if self.def().custom.is_some() {
+            return PatchFormats::OfCustomResources;
+        }
+        if self.def().strategic_merge_patch || self.writes.is_scale(subresource) {
+            PatchFormats::All
+        } else {
+            PatchFormats::WithoutStrategic
+        }
     }
 
     /// Get, list and watch.

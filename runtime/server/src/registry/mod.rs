@@ -31,7 +31,7 @@ pub use endpoint::{
     CreateSubresource, Endpoint, GetSubresource, Subresource, SubresourceRequest, SubresourceVerbs,
     UpdateSubresource, subresource_verbs,
 };
-pub(crate) use endpoint::{EndpointId, SubresourceAnswer};
+pub(crate) use endpoint::{EndpointId, PatchFormats, SubresourceAnswer};
 pub(crate) use error::{no_type, refused_patch};
 pub(crate) use large::OffThread;
 pub use objects::document::{Document, EncodedObject};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout_at};
 use tracing::error;
 
 use super::super::queue::WorkQueue;
@@ -124,7 +124,7 @@ where
     /// # Errors
     /// If that is not so after this time.
     pub async fn run_until_idle(&self, limit: Duration) -> Result<(), NotIdle> {
-        let start = Instant::now();
+        let end = Instant::now() + limit;
         let mut reason = None;
         let waiting = async {
             loop {
@@ -134,15 +134,14 @@ where
                 if !self.queue().is_idle_for(QUIET) {
                     continue;
                 }
-                let left = limit.saturating_sub(start.elapsed());
-                reason = self.catch_up(left).await.err();
+                reason = self.catch_up(end).await.err();
                 let is_quiet = self.queue().is_idle_for(QUIET);
                 if reason.is_none() && is_quiet && self.queue().metrics().adds == adds {
                     return;
                 }
             }
         };
-        if timeout(limit, waiting).await.is_ok() {
+        if timeout_at(end, waiting).await.is_ok() {
             return Ok(());
         }
         let waiting = self.queue().metrics().depth;
@@ -153,10 +152,9 @@ where
         Err(NotIdle { limit, reason })
     }
 
-    async fn catch_up(&self, limit: Duration) -> Result<(), BehindError> {
-        let start = Instant::now();
+    async fn catch_up(&self, end: Instant) -> Result<(), BehindError> {
         for source in &self.sources {
-            let left = limit.saturating_sub(start.elapsed());
+            let left = end.saturating_duration_since(Instant::now());
             // A little earlier, so that the reason is known.
             source.subscription.catch_up(left.mul_f64(0.9)).await?;
         }

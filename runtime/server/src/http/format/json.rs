@@ -73,7 +73,7 @@ impl Writer for Json {
         if self.is_indented {
             Box::new(IndentedList::default())
         } else {
-            Box::new(List { is_first: true })
+            Box::new(List::default())
         }
     }
 
@@ -130,13 +130,16 @@ fn begin_event(kind: &str, out: &mut Vec<u8>) {
 }
 
 /// Writer of a compact list.
+#[derive(Default)]
 struct List {
-    is_first: bool,
+    has_items: bool,
+    /// What follows the items.
+    end: Vec<u8>,
 }
 
 impl List {
     fn separate(&mut self, out: &mut Vec<u8>) {
-        if !std::mem::replace(&mut self.is_first, false) {
+        if std::mem::replace(&mut self.has_items, true) {
             out.push(b',');
         }
     }
@@ -144,7 +147,11 @@ impl List {
 
 impl ListWriter for List {
     fn begin(&mut self, show: Show<'_>, out: &mut Vec<u8>) {
-        show(&mut JsonSink::new(out));
+        let mut sink = JsonSink::new(out);
+        show(&mut sink);
+        if let Some(gap) = sink.gap {
+            self.end = out.split_off(gap);
+        }
     }
 
     fn item(&mut self, show: Show<'_>, out: &mut Vec<u8>) {
@@ -159,26 +166,19 @@ impl ListWriter for List {
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"]}\n");
+        out.push(b']');
+        out.append(&mut self.end);
+        out.extend_from_slice(b"}\n");
     }
 }
 
 /// Writer of an indented list.
+#[derive(Default)]
 struct IndentedList {
     list: List,
     indenter: Indenter,
     /// The compact JSON of the current part, before it is indented.
     compact: Vec<u8>,
-}
-
-impl Default for IndentedList {
-    fn default() -> Self {
-        Self {
-            list: List { is_first: true },
-            indenter: Indenter::default(),
-            compact: Vec::new(),
-        }
-    }
 }
 
 impl IndentedList {
@@ -210,6 +210,8 @@ pub(super) struct JsonSink<'o> {
     out: &'o mut Vec<u8>,
     /// Whether the next value or key needs a comma before it.
     needs_comma: bool,
+    /// Where the items of a list belong.
+    gap: Option<usize>,
 }
 
 impl<'o> JsonSink<'o> {
@@ -219,7 +221,11 @@ impl<'o> JsonSink<'o> {
 
     /// A sink that appends to a part of a document.
     pub(super) fn after(needs_comma: bool, out: &'o mut Vec<u8>) -> Self {
-        Self { out, needs_comma }
+        Self {
+            out,
+            needs_comma,
+            gap: None,
+        }
     }
 
     /// Whether the next value or key needs a comma before it.
@@ -290,5 +296,7 @@ impl Sink for JsonSink<'_> {
     fn items(&mut self, name: &'static str) {
         self.key(name);
         self.out.push(b'[');
+        self.gap = Some(self.out.len());
+        self.needs_comma = true;
     }
 }

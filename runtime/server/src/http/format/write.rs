@@ -90,7 +90,7 @@ pub(crate) trait Writer: Send + Sync {
 
 /// Writer of one list.
 pub(crate) trait ListWriter: Send {
-    /// Writes the part before the items. The last event of `show` is [`Sink::items`].
+    /// Writes the part before the items. The events of `show` behind [`Sink::items`] are written after the items.
     fn begin(&mut self, show: Show<'_>, out: &mut Vec<u8>);
 
     /// Writes an item.
@@ -159,8 +159,10 @@ pub(crate) trait Sink {
     fn json(&mut self, json: &[u8]);
     /// An object as an item of a list, without `kind` and `apiVersion`, which the list has.
     fn item(&mut self, object: &Json<'_>);
-    /// The key of the items of a list. It is the last event; the items and the end of the map follow separately.
+    /// The key of the items of a list, which follow separately. Fields may come after it.
     fn items(&mut self, name: &'static str);
+    /// Ends what is told of a list beside its items. It is the last event; the end of the map follows separately.
+    fn end_list_head(&mut self) {}
 }
 
 impl dyn Sink + '_ {

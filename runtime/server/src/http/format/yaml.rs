@@ -145,6 +145,8 @@ impl Sink for YamlSink<'_> {
     fn items(&mut self, name: &'static str) {
         self.0.key(name);
         self.0.gap();
+    }
+    fn end_list_head(&mut self) {
         self.0.end_map();
     }
 }

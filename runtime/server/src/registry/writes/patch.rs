@@ -5,6 +5,7 @@ use apiloom_meta::codec;
 use apiloom_meta::patch::Patch;
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, Object};
+use bytes::Bytes;
 use serde_json::Value;
 
 use super::Writes;
@@ -74,7 +75,14 @@ impl Writes {
         let decoded = decoded.map_err(|error| error.to_string())?;
         let mut object = Object::from_value(decoded.value)
             .ok_or_else(|| "the result is not an object".to_owned())?;
-        self.check_type(&mut object, b"")
+        let is_typed = !object.kind().is_empty() && !object.api_version().is_empty();
+        // The error for a custom resource without a type shows the document.
+        let json = if is_typed {
+            Bytes::new()
+        } else {
+            codec::encode_json(object.as_value())
+        };
+        self.check_type(&mut object, &json)
             .map_err(|error| error.message)?;
         object.drop_empty_metadata();
         Ok((object, decoded.strict))

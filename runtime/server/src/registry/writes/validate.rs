@@ -49,6 +49,9 @@ impl Writes {
         draft: Result<Draft, ApiError>,
     ) -> Result<Draft, ApiError> {
         let mut metadata = validation::validate_update(new, old);
+        if self.resource.def().custom.is_some() {
+            metadata.extend(validation::malformed_finalizer_errors(new));
+        }
         metadata.extend(self.finalizer_errors(new));
         let schema = &self.resource.version().version_schema;
         let mut tolerated = Vec::new();
