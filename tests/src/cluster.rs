@@ -41,10 +41,15 @@ impl Cluster {
 
     /// The same with another server's binary.
     pub fn start_binary(backend: Backend, binary: &'static str) -> Self {
+        Self::start_binary_with(backend, binary, &[])
+    }
+
+    /// The same with more arguments.
+    pub fn start_binary_with(backend: Backend, binary: &'static str, args: &[&str]) -> Self {
         match backend {
-            Backend::Embedded => Self::embedded(binary, &[]),
+            Backend::Embedded => Self::embedded(binary, args),
             #[cfg(feature = "etcd")]
-            Backend::Etcd => Self::over(binary, InEtcd::shared(), &[]),
+            Backend::Etcd => Self::over(binary, InEtcd::shared(), args),
         }
     }
 
