@@ -88,5 +88,5 @@ macro_rules! scripts {
 }
 
 scripts! {
-    discovery explain objects output selectors watching changes bad_input deletion garbage server_side_apply built_in custom
+    discovery explain objects output selectors watching changes bad_input deletion garbage server_side_apply built_in custom made_again
 }

@@ -80,7 +80,7 @@ async fn a_controller_reads_its_own_writes_and_cleans_up() {
         let number = flunder.metadata.labels.get("number");
         number.is_some_and(|number| number.len() == 5) && flunder.metadata.finalizers == [FINALIZER]
     };
-    running.run_until_idle(Duration::MAX).await.unwrap();
+    running.run_until_idle(LIMIT).await.unwrap();
     let all = lister.list();
     assert_eq!(all.len(), OBJECTS);
     assert!(all.iter().all(|flunder| is_ready(flunder)), "{all:?}");

@@ -6,6 +6,7 @@
     reason = "a test that cannot go on panics, and says where"
 )]
 
+mod definitions;
 mod generated;
 mod in_memory;
 mod objects;
