@@ -21,6 +21,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// In the keys of what is not an object: the lease and the records of the servers.
 const OF_SERVERS: &str = "/apiloom/";
 
+/// In the keys of the objects that a server makes itself, while tests run.
+const APISERVICES: &str = "/apiregistration.k8s.io/apiservices/";
+
+/// Whether a client of a test has made the object of a key, or the server before it was ready.
+fn is_of_client(key: &str) -> bool {
+    !key.contains(OF_SERVERS) && !key.contains(APISERVICES)
+}
+
 fn fischer(name: &str) -> Value {
     json!({"apiVersion": "wardle.example.com/v1alpha1", "kind": "Fischer", "metadata": {"name": name}})
 }
@@ -184,9 +192,17 @@ async fn objects_lie_where_kube_apiserver_keeps_them() {
     let client = server.client();
     created(&client, FLUNDERS, &flunder("f")).await;
     created(&client, FISCHERS, &fischer("g")).await;
+    let service = "/apis/apiregistration.k8s.io/v1/apiservices/v1alpha1.wardle.example.com";
+    let started = Instant::now();
+    while client.get(service).await.code != 200 {
+        assert!(started.elapsed() < PATIENCE, "{service} was not made");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     let entries = etcd.entries("/registry/");
     let keys = entries.iter().map(|(key, _)| key.as_str());
-    let keys: Vec<&str> = keys.filter(|key| !key.contains(OF_SERVERS)).collect();
+    let service = "/registry/apiregistration.k8s.io/apiservices/v1alpha1.wardle.example.com";
+    assert!(keys.clone().any(|key| key == service));
+    let keys: Vec<&str> = keys.filter(|key| is_of_client(key)).collect();
     assert_eq!(
         keys,
         [
@@ -246,8 +262,7 @@ async fn prefix_and_overrides_say_where_keys_lie() {
     let keys = |etcd: &Etcd| {
         let entries = etcd.entries("/").into_iter();
         let keys = entries.map(|(key, _)| key);
-        keys.filter(|key| !key.contains(OF_SERVERS))
-            .collect::<Vec<_>>()
+        keys.filter(|key| is_of_client(key)).collect::<Vec<_>>()
     };
     assert_eq!(
         keys(&etcd),
