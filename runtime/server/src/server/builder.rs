@@ -548,7 +548,8 @@ impl BoundServer {
         self.running.loopback.clone()
     }
 
-    /// Installs the definitions of [`Config::crds`], while [`BoundServer::serve`] runs; completes when their kinds are served.
+    /// Installs the definitions of [`Config::crds`], while [`BoundServer::serve`] runs; completes when their kinds are served, and the
+    /// server has made the APIServices of its own versions.
     /// Until then `/readyz` fails.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use apiloom_storage::{Storage, StorageError};
 use futures_util::future::try_join_all;
 use tokio::sync::watch;
 
+use super::controllers::Services;
 use super::installation::Installation;
 use super::stores::Stores;
 use crate::http::health::{Check, Health, Probe};
@@ -17,6 +18,7 @@ pub(super) fn checks(
     registry: Arc<Registry>,
     stopping: watch::Receiver<bool>,
     installation: &Installation,
+    services: &Services,
 ) -> Health {
     let is_stopping = move || {
         if *stopping.borrow() {
@@ -40,13 +42,27 @@ pub(super) fn checks(
         };
         Check::new("poststarthook/install-definitions", is_installed).on(&[Probe::Readyz])
     });
+    let waiting = services.as_ref().map(|(aggregation, _)| aggregation);
+    let waiting = waiting.filter(|aggregation| !aggregation.is_registered());
+    let registered = waiting.map(|aggregation| {
+        let aggregation = Arc::clone(aggregation);
+        let is_registered = move || {
+            if aggregation.is_registered() {
+                Ok(())
+            } else {
+                Err("not all APIServices of this server are available".to_owned())
+            }
+        };
+        Check::new("autoregister-completion", is_registered)
+    });
     let own = [
         Check::new("watch-cache", filled).on(&[Probe::Readyz]),
         // The registry is started before the socket is read, so this cannot fail.
         Check::new("poststarthook/start-registry", || Ok(())),
-        Check::new("shutdown", is_stopping).on(&[Probe::Readyz]),
     ];
-    Health::new(of_stores(stores).into_iter().chain(own).chain(installed))
+    let last = Check::new("shutdown", is_stopping).on(&[Probe::Readyz]);
+    let checks = of_stores(stores).into_iter().chain(own);
+    Health::new(checks.chain(registered).chain(installed).chain([last]))
 }
 
 /// The checks of the stores; for etcd with the name that kube-apiserver uses.
@@ -119,7 +135,7 @@ mod tests {
         let stores = Stores::one(storage);
         let registry = Arc::new(stores.registry().build().unwrap());
         let stopping = watch::Sender::new(false).subscribe();
-        checks(&stores, registry, stopping, &Installation::default())
+        checks(&stores, registry, stopping, &Installation::default(), &None)
     }
 
     #[tokio::test]

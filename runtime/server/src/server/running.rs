@@ -64,7 +64,13 @@ impl RunningServer {
         let (stop, stopped) = watch::channel(false);
         let shared = stores.shared();
         let shared = shared.map(|store| SharedStore::new(store, config.storage_prefix.clone()));
-        let health = health::checks(&stores, Arc::clone(&registry), left, &installation);
+        let health = health::checks(
+            &stores,
+            Arc::clone(&registry),
+            left,
+            &installation,
+            &services,
+        );
         let mut api = Api::new(Arc::clone(&registry), &info, health).stopping(stopped);
         if let Some((aggregation, _)) = &services {
             api = api.aggregating(Arc::clone(aggregation));
@@ -98,10 +104,19 @@ impl RunningServer {
         self
     }
 
-    /// Installs what the configuration names, while [`RunningServer::serve`] runs.
+    /// Installs what the configuration names, while [`RunningServer::serve`] runs, and waits until the server has made the
+    /// APIServices of its compiled versions.
     pub(super) fn install(&self) -> impl Future<Output = Result<(), ServerError>> + Send + use<> {
         let (installation, registry) = (self.installation.clone(), self.registry());
-        async move { installation.run(&registry).await }
+        let services = self.services.as_ref();
+        let aggregation = services.map(|(aggregation, _)| Arc::clone(aggregation));
+        async move {
+            installation.run(&registry).await?;
+            if let Some(aggregation) = aggregation {
+                aggregation.registered().await;
+            }
+            Ok(())
+        }
     }
 
     /// How long requests in flight are waited for.
@@ -195,7 +210,8 @@ impl InProcess {
         self.0.registry()
     }
 
-    /// Installs the definitions of [`Config::crds`], while [`InProcess::serve`] runs; completes when their kinds are served.
+    /// Installs the definitions of [`Config::crds`], while [`InProcess::serve`] runs; completes when their kinds are served, and the
+    /// server has made the APIServices of its own versions.
     ///
     /// # Errors
     /// As [`BoundServer::install`](super::BoundServer::install).

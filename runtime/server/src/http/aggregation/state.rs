@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use http::HeaderValue;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::remote::{Addresses, ProxyIdentity, RemoteServer, RemoteTarget};
 use super::table::{GROUP, Service, Table};
@@ -21,6 +21,8 @@ pub(crate) struct Aggregation {
     /// The value of `Via` that this server adds, by which it recognizes its own requests.
     pub(super) via: HeaderValue,
     unreachable: mpsc::Sender<String>,
+    /// Whether the APIServices of the versions that are compiled in were all seen.
+    is_registered: watch::Sender<bool>,
 }
 
 /// The names of APIServices whose servers a request did not reach.
@@ -41,6 +43,7 @@ impl Aggregation {
             identity: Arc::new(identity),
             via: via.unwrap_or(HeaderValue::from_static("2 apiloom")),
             unreachable,
+            is_registered: watch::Sender::new(false),
         };
         (aggregation, notices)
     }
@@ -72,6 +75,22 @@ impl Aggregation {
         if self.table.load().services() != services {
             self.table.store(Arc::new(Table::new(services)));
         }
+    }
+
+    /// Notes that the APIServices of the versions that are compiled in were all seen, or cannot be made.
+    pub(crate) fn set_registered(&self) {
+        self.is_registered.send_replace(true);
+    }
+
+    /// Whether [`Aggregation::set_registered`] was called.
+    pub(crate) fn is_registered(&self) -> bool {
+        *self.is_registered.borrow()
+    }
+
+    /// Waits for [`Aggregation::set_registered`].
+    pub(crate) async fn registered(&self) {
+        // An error would mean that the sender, which this is, is gone.
+        let _ = self.is_registered.subscribe().wait_for(|is| *is).await;
     }
 
     /// Asks the controller to look at an APIService soon.

@@ -75,6 +75,15 @@ impl RequestError {
         matches!(self, Self::Client(error) if error.is_conflict())
     }
 
+    /// Whether the server answered that the request itself is wrong or not allowed: the same one is refused again.
+    #[cfg(feature = "apis-apiregistration")]
+    pub(super) fn is_refusal(&self) -> bool {
+        let Self::Client(Error::Api(status)) = self else {
+            return false;
+        };
+        matches!(status.code, Some(400 | 403 | 405 | 422))
+    }
+
     /// Whether it stays as it is while the same kinds are served.
     pub(super) fn is_lasting(&self) -> bool {
         match self {

@@ -42,15 +42,10 @@ pub(super) struct Outcome {
     pub(super) uid: Option<String>,
     pub(super) server: Option<Arc<RemoteServer>>,
     pub(super) is_available: bool,
+    /// Whether the server refuses the condition.
+    pub(super) is_refused: bool,
     /// The documents, if they were read, or could not be.
     pub(super) documents: Option<RemoteDocuments>,
-}
-
-/// Whether an APIService has the condition of those that this server serves.
-pub(super) fn is_local_condition(object: &APIService) -> bool {
-    object.available().is_some_and(|condition| {
-        condition.status == "True" && condition.reason.as_deref() == Some(LOCAL.0)
-    })
 }
 
 /// Looks at a server, and writes the condition.
@@ -70,6 +65,7 @@ pub(super) async fn run(
     };
     let written = write(&requests, &subject, (is_available, reason, &message)).await;
     let is_written = written.is_ok();
+    let is_refused = matches!(&written, Err(error) if error.is_refusal());
     if let Err(error) = written
         && !error.is_conflict()
     {
@@ -92,6 +88,7 @@ pub(super) async fn run(
         server: subject.server,
         // One that could not be written is tried again soon.
         is_available: is_available && is_written,
+        is_refused,
         documents,
     }
 }

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::super::requests::{RequestError, Requests};
 use crate::http::aggregation::{GROUP, LocalPriority, local_priority};
 use crate::registry::Catalog;
+use crate::registry::api_service_rules::LOCAL;
 
 /// The label of APIServices that servers make themselves.
 pub(super) const LABEL: &str = "kube-aggregator.kubernetes.io/automanaged";
@@ -56,6 +57,8 @@ pub(super) struct Local {
     /// Since when those with the label are not served.
     unserved: BTreeMap<String, Instant>,
     look_at: Option<Instant>,
+    /// Those of compiled versions that were not seen as they should be since the start; `None` before the first look.
+    missing: Option<BTreeSet<String>>,
 }
 
 /// A write.
@@ -97,6 +100,7 @@ impl Local {
         self.look_at = None;
         let wanted = wanted(&requests.registry().catalog());
         let steps = self.steps(&wanted, &present, now);
+        self.note_missing(&wanted, &present);
         let (wanted, present) = (&wanted, &present);
         let writes = steps.iter().map(|step| async move {
             let written = match step {
@@ -118,11 +122,49 @@ impl Local {
                 }
                 (Step::Delete(_), Ok(())) => {}
                 (Step::Create(name) | Step::Update(name) | Step::Delete(name), Err(error)) => {
-                    tracing::debug!(%error, service = %name, "an APIService is to be written again");
+                    if error.is_refusal() {
+                        tracing::warn!(%error, service = %name, "cannot write the APIService of a version of this server");
+                        self.leave_out(name);
+                    } else {
+                        tracing::debug!(%error, service = %name, "an APIService is to be written again");
+                    }
                     self.look_again(now + AGAIN);
                 }
             }
         }
+    }
+
+    /// Whether those of compiled versions were all seen as they should be. Later changes of them do not matter.
+    pub(super) fn is_complete(&self) -> bool {
+        self.missing.as_ref().is_some_and(BTreeSet::is_empty)
+    }
+
+    /// Stops waiting for one that this server cannot write.
+    pub(super) fn leave_out(&mut self, name: &str) {
+        if let Some(missing) = &mut self.missing {
+            missing.remove(name);
+        }
+    }
+
+    /// Notes which ones of compiled versions are not yet available. One that a user made, or made one of another server, is
+    /// not waited for.
+    fn note_missing(
+        &mut self,
+        wanted: &BTreeMap<String, Wanted>,
+        present: &BTreeMap<&str, &APIService>,
+    ) {
+        let is_seen = |name: &String| {
+            let object = present.get(name.as_str());
+            object.is_some_and(|object| {
+                let is_own = object.spec.service.is_none() && label(object).is_some();
+                !is_own || is_local_condition(object)
+            })
+        };
+        let missing = self.missing.get_or_insert_with(|| {
+            let compiled = wanted.iter().filter(|(_, one)| one.label == ON_START);
+            compiled.map(|(name, _)| name.clone()).collect()
+        });
+        missing.retain(|name| wanted.contains_key(name) && !is_seen(name));
     }
 
     fn look_again(&mut self, at: Instant) {
@@ -176,6 +218,13 @@ impl Local {
         }
         steps
     }
+}
+
+/// Whether an APIService has the condition of those that this server serves.
+pub(super) fn is_local_condition(object: &APIService) -> bool {
+    object.available().is_some_and(|condition| {
+        condition.status == "True" && condition.reason.as_deref() == Some(LOCAL.0)
+    })
 }
 
 /// The value of the label, if there is one.

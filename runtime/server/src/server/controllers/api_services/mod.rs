@@ -53,7 +53,8 @@ fn endpoint(registry: &Registry) -> Option<Arc<Endpoint>> {
     registry.endpoint(APIService::GROUP, APIService::VERSION, APIService::PLURAL)
 }
 
-/// Publishes the stored APIServices before the server is ready, with the conditions that they had.
+/// Publishes the stored APIServices before the server is ready, with the conditions that they had. A server without the kind
+/// has nothing to register.
 ///
 /// # Errors
 /// If they cannot be read.
@@ -62,6 +63,7 @@ pub(in crate::server) async fn publish_stored(
     aggregation: &Aggregation,
 ) -> Result<(), ApiError> {
     let Some(endpoint) = endpoint(registry) else {
+        aggregation.set_registered();
         return Ok(());
     };
     let ctx = RequestContext::default();
@@ -247,6 +249,9 @@ impl Controller {
                 let objects = self.entries.0.iter();
                 let objects = objects.map(|(name, entry)| (name.as_str(), &entry.object));
                 self.local.update(&self.requests, objects.collect()).await;
+                if self.local.is_complete() {
+                    self.aggregation.set_registered();
+                }
             }
         }
     }
@@ -330,6 +335,9 @@ impl Controller {
             return;
         }
         entry.in_check = false;
+        if outcome.is_refused {
+            self.local.leave_out(&outcome.name);
+        }
         let now = Instant::now();
         if outcome.is_available {
             entry.failures = 0;
@@ -349,6 +357,6 @@ impl Controller {
 impl Entry {
     /// Whether there is a server to look at, or the condition of a version of this server is not right.
     fn needs_checks(&self) -> bool {
-        self.server.is_some() || !check::is_local_condition(&self.object)
+        self.server.is_some() || !local::is_local_condition(&self.object)
     }
 }
