@@ -83,6 +83,9 @@ pub enum ServiceError {
     /// The service has no such port.
     #[error("no service port {} found for service {:?} in namespace {:?}", .0.port, .0.name, .0.namespace)]
     PortNotFound(ServicePort),
+    /// Nothing has noted where the service is served.
+    #[error("endpoints {:?} not found in namespace {:?}", .0.name, .0.namespace)]
+    EndpointsNotFound(ServicePort),
     /// Nothing serves the service at present.
     #[error("no endpoints available for service {:?} in namespace {:?}", .0.name, .0.namespace)]
     NoEndpoints(ServicePort),

@@ -1,5 +1,6 @@
 //! APIServices: versions that another server serves. Both servers run in the process of the test, and speak TLS.
 
+mod conditions;
 mod pair;
 mod recorder;
 

@@ -1,14 +1,15 @@
 //! Two servers in the process of the test: one that aggregates, and one that is aggregated.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use apiloom::prelude::ObjectMeta;
 use apiloom::server::auth::{Answer, Authentication, Authenticator, Credentials, UserInfo};
-use apiloom::server::services::{ServiceMap, ServicePort};
-use apiloom::server::{Config, Server, TlsFiles};
+use apiloom::server::services::{ServiceAddress, ServiceError, ServicePort, ServiceResolver};
+use apiloom::server::{Config, Server, TlsFiles, async_trait};
 use apiloom_tests::StoreOfTest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -94,7 +95,7 @@ impl Authority {
 }
 
 /// An address that is free now.
-fn free_address() -> SocketAddr {
+pub(super) fn free_address() -> SocketAddr {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap()
 }
@@ -110,11 +111,14 @@ impl Running {
     async fn start(server: Server) -> Self {
         let bound = server.bind().await.unwrap();
         let kubeconfig = bound.kubeconfig().to_owned();
+        let installed = bound.install();
         let (stop, stopped) = oneshot::channel::<()>();
         let stopped = async { drop(stopped.await) };
+        let serving = tokio::spawn(bound.serve(stopped));
+        installed.await.unwrap();
         Self {
             stop,
-            serving: tokio::spawn(bound.serve(stopped)),
+            serving,
             kubeconfig,
         }
     }
@@ -189,6 +193,28 @@ impl Back {
     }
 }
 
+/// Where the services of the namespace default are, all at the port 443. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Places(Arc<Mutex<BTreeMap<String, Result<SocketAddr, ServiceError>>>>);
+
+impl Places {
+    pub(super) fn set(&self, name: &str, place: Result<SocketAddr, ServiceError>) {
+        self.0.lock().unwrap().insert(name.to_owned(), place);
+    }
+}
+
+#[async_trait]
+impl ServiceResolver for Places {
+    async fn resolve(&self, service: &ServicePort) -> Result<ServiceAddress, ServiceError> {
+        let places = self.0.lock().unwrap();
+        match places.get(&service.name) {
+            Some(place) if service.port == 443 => place.clone().map(ServiceAddress::from),
+            Some(_) => Err(ServiceError::PortNotFound(service.clone())),
+            None => Err(ServiceError::NotFound(service.clone())),
+        }
+    }
+}
+
 /// Knows the user `tester`, and counts the requests that it was asked about.
 struct Tester(Arc<AtomicUsize>);
 
@@ -216,6 +242,7 @@ pub(super) struct Front {
     /// A client of the administrator.
     pub(super) client: Client,
     pub(super) kubeconfig: PathBuf,
+    pub(super) services: Places,
     /// How many requests of the tester were authenticated.
     pub(super) calls: Arc<AtomicUsize>,
     _store: StoreOfTest,
@@ -240,26 +267,26 @@ impl Front {
         config.secure_port = free_address().port();
         config.proxy_client = Some(authority.files("proxy"));
         let itself = ("itself", (config.bind_address, config.secure_port).into());
-        let map = services.iter().chain([&itself]);
-        let map = map.fold(ServiceMap::new(), |map, (name, address)| {
-            let service = ServicePort {
-                namespace: "default".to_owned(),
-                name: (*name).to_owned(),
-                port: 443,
-            };
-            map.with(service, *address)
-        });
+        let places = Places::default();
+        for (name, address) in services.iter().chain([&itself]) {
+            places.set(name, Ok(*address));
+        }
         let calls = Arc::new(AtomicUsize::new(0));
         let builder = Server::builder(config).all_built_in();
         let builder = builder.authenticator(Tester(Arc::clone(&calls)));
         // For requests that it forwards to itself.
         let builder = builder.authenticator(FrontProxy(authority.proxy_der.clone()));
-        let server = builder.service_resolver(map).build().await.unwrap();
+        let server = builder
+            .service_resolver(places.clone())
+            .build()
+            .await
+            .unwrap();
         let running = Running::start(server).await;
         Self {
             client: Client::new(&running.kubeconfig),
             kubeconfig: running.kubeconfig.clone(),
             running,
+            services: places,
             calls,
             _store: store,
             _dir: dir,

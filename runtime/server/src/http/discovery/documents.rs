@@ -336,7 +336,10 @@ fn group_discovery<'a>(group: &Group<'a>) -> GroupDiscovery<'a> {
                 let kinds = version.kinds.iter().map(resource_discovery);
                 Some(ResourcesDiscovery::Own(kinds.collect()))
             }
-            Some(remote) => remote.resources.map(ResourcesDiscovery::Remote),
+            Some(remote) => {
+                let resources = remote.resources.filter(|all| !all.is_empty());
+                resources.map(ResourcesDiscovery::Remote)
+            }
         },
         freshness: match version.remote {
             Some(remote) if !remote.is_fresh => "Stale",

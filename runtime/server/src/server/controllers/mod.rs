@@ -126,7 +126,8 @@ impl Controllers {
             let metrics = &self.metrics.requests;
             let client = requests::client(&self.loopback, api_services::NAME, None, metrics);
             let requests = Requests::new(registry, client);
-            api_services::run(requests, aggregation, unreachable).await;
+            let metrics = &self.metrics.registry;
+            api_services::run(requests, aggregation, unreachable, metrics).await;
         }
         #[cfg(not(feature = "apis-apiregistration"))]
         drop(services);

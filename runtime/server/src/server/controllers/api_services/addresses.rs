@@ -40,13 +40,17 @@ fn unreachable(target: &RemoteTarget, error: &ServiceError) -> Unreachable {
             "ServicePortError",
             format!("{place} is not listening on port {port}"),
         ),
+        ServiceError::EndpointsNotFound(_) => (
+            "EndpointsNotFound",
+            format!("cannot find endpoints for {place}"),
+        ),
         ServiceError::NoEndpoints(_) => (
             "MissingEndpoints",
             format!("endpoints for {place} have no addresses"),
         ),
         ServiceError::Unavailable(problem) => (
             "ServiceAccessError",
-            format!("{place} cannot be accessed due to: {problem}"),
+            format!("{place} cannot be checked due to: {problem}"),
         ),
     };
     Unreachable::Address { reason, message }

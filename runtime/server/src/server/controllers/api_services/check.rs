@@ -34,6 +34,8 @@ pub(super) struct Subject {
     pub(super) server: Option<Arc<RemoteServer>>,
     pub(super) documents: RemoteDocuments,
     pub(super) reads_documents: bool,
+    /// Whether it was available when the look began.
+    pub(super) was_available: bool,
 }
 
 /// What was found.
@@ -42,6 +44,8 @@ pub(super) struct Outcome {
     pub(super) uid: Option<String>,
     pub(super) server: Option<Arc<RemoteServer>>,
     pub(super) is_available: bool,
+    /// The reason, if it was available before and is not any more.
+    pub(super) failed: Option<&'static str>,
     /// Whether the server refuses the condition.
     pub(super) is_refused: bool,
     /// The documents, if they were read, or could not be.
@@ -89,6 +93,7 @@ pub(super) async fn run(
         // One that could not be written is tried again soon.
         is_available: is_available && is_written,
         is_refused,
+        failed: (subject.was_available && !is_available).then_some(reason),
         documents,
     }
 }

@@ -9,12 +9,14 @@ mod ask;
 mod check;
 mod documents;
 mod local;
+mod metrics;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use apiloom_apis::apiregistration::v1::APIService;
+use apiloom_client::metrics::Registry as MetricRegistry;
 use apiloom_meta::{ApiError, Resource as _};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -22,6 +24,7 @@ use tokio::time::Instant;
 pub(in crate::server) use self::addresses::Resolved;
 use self::check::{Outcome, Subject};
 use self::local::Local;
+use self::metrics::AvailabilityMetrics;
 use super::requests::Requests;
 use crate::http::aggregation::{
     Aggregation, RemoteDocuments, RemoteServer, RemoteTarget, Service, UnreachableNotices,
@@ -89,6 +92,7 @@ pub(super) async fn run(
     requests: Requests,
     aggregation: Arc<Aggregation>,
     mut unreachable: UnreachableNotices,
+    metrics: &MetricRegistry,
 ) {
     let Some(endpoint) = endpoint(requests.registry()) else {
         return;
@@ -97,6 +101,7 @@ pub(super) async fn run(
         local: Local::default(),
         entries: Entries::default(),
         checks: JoinSet::new(),
+        metrics: AvailabilityMetrics::new(metrics),
         requests,
         aggregation,
     };
@@ -132,6 +137,7 @@ struct Controller {
     entries: Entries,
     local: Local,
     checks: JoinSet<Outcome>,
+    metrics: AvailabilityMetrics,
 }
 
 impl Entries {
@@ -176,7 +182,6 @@ impl Entries {
     fn publish(&self, aggregation: &Aggregation) {
         let services = self.0.iter().filter_map(|(name, entry)| {
             let spec = &entry.object.spec;
-            let is_available = entry.object.available();
             Some(Service {
                 name: name.clone(),
                 group: spec.group.clone().unwrap_or_default(),
@@ -184,7 +189,7 @@ impl Entries {
                 group_priority: spec.group_priority_minimum,
                 version_priority: spec.version_priority,
                 server: entry.server.clone()?,
-                is_available: is_available.is_some_and(|condition| condition.status == "True"),
+                is_available: entry.is_available(),
                 documents: entry.documents.clone(),
             })
         });
@@ -245,6 +250,9 @@ impl Controller {
             }
             if listed.is_none() {
                 self.entries.publish(&self.aggregation);
+                let entries = self.entries.0.iter();
+                self.metrics
+                    .set(entries.map(|(name, entry)| (name.as_str(), entry.is_available())));
                 self.start_checks();
                 let objects = self.entries.0.iter();
                 let objects = objects.map(|(name, entry)| (name.as_str(), &entry.object));
@@ -317,6 +325,7 @@ impl Controller {
                 version: entry.object.spec.version.clone().unwrap_or_default(),
                 server: entry.server.clone(),
                 documents: entry.documents.clone(),
+                was_available: entry.is_available(),
                 reads_documents: entry.read_at.is_none_or(are_old) || entry.documents.is_stale,
             };
             let aggregation = Arc::clone(&self.aggregation);
@@ -327,6 +336,9 @@ impl Controller {
 
     /// Notes what a look at a server found.
     fn finish(&mut self, outcome: Outcome) {
+        if let Some(reason) = outcome.failed {
+            self.metrics.failed(&outcome.name, reason);
+        }
         let Some(entry) = self.entries.0.get_mut(&outcome.name) else {
             return;
         };
@@ -355,6 +367,12 @@ impl Controller {
 }
 
 impl Entry {
+    /// Whether the condition says that the version can be used.
+    fn is_available(&self) -> bool {
+        let condition = self.object.available();
+        condition.is_some_and(|condition| condition.status == "True")
+    }
+
     /// Whether there is a server to look at, or the condition of a version of this server is not right.
     fn needs_checks(&self) -> bool {
         self.server.is_some() || !local::is_local_condition(&self.object)
