@@ -373,7 +373,7 @@ impl Subscriber for Warnings {
 #[tokio::test(start_paused = true)]
 async fn trap_13_a_streaming_list_without_an_end_is_warned_of_after_ten_seconds() {
     let warnings = Warnings::default();
-    // While a process has one subscriber, tracing asks only the thread that first reaches the warning whether anybody reads it,
+    // While a process has one subscriber, tracing asks only the thread that first reaches the warning whether it is read,
     // and that may be the thread of another test. With two it asks them all.
     let _second = tracing::Dispatch::new(warnings.clone());
     let _guard = tracing::subscriber::set_default(warnings.clone());
