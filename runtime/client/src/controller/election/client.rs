@@ -11,7 +11,6 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use http::header::UPGRADE;
 use http::{Method, Request, Response};
 use http_body::{Body as _, Frame, SizeHint};
-use tokio::time::timeout;
 
 use super::leadership::{Leadership, NotLeader, WriteGuard};
 use super::lease::Lease;
@@ -145,7 +144,7 @@ impl Transport for GuardedTransport {
         let Self { inner, guard } = self.clone();
         async move {
             // Closed, so that clients do not retry: a guard never opens again.
-            let left = guard.check().map_err(TransportError::closed)?;
+            guard.check().map_err(TransportError::closed)?;
             let mut request = request.map(|body| {
                 let guard = guard.clone();
                 Body::new(GuardedBody { body, guard })
@@ -156,8 +155,11 @@ impl Transport for GuardedTransport {
                 Ok(_) => call.poll_unpin(cx),
                 Err(error) => Poll::Ready(Err(TransportError::new(error))),
             });
-            let response = timeout(left, guarded).await;
-            let response = response.unwrap_or_else(|_| Err(TransportError::new(NotLeader)))?;
+            // A renewal meanwhile prolongs the permission.
+            let response = tokio::select! {
+                response = guarded => response?,
+                () = guard.closed() => return Err(TransportError::new(NotLeader)),
+            };
             Ok(close_with(response, &guard))
         }
         .boxed()
@@ -432,21 +434,45 @@ mod tests {
         }
     }
 
+    fn put(transport: &GuardedTransport) -> BoxFuture<'static, Result<(), TransportError>> {
+        let body = Body::from(Bytes::from_static(b"{}"));
+        let request = Request::put("/").body(body).expect("a request");
+        let call = transport.call(request);
+        async { call.await.map(drop) }.boxed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn trap_42_a_slow_write_goes_on_while_the_lease_is_renewed() {
+        let server = super::super::tests::Server::default();
+        let (leadership, run) = lead(elector(&server, "a")).await;
+        let slow = Slow::default();
+        let guarded = GuardedTransport::new(Arc::new(slow.clone()), leadership.guard().clone());
+        let write = tokio::spawn(put(&guarded));
+        sleep(Duration::from_secs(25)).await;
+        slow.proceed.notify_one();
+        write.await.unwrap().unwrap();
+        // Another one ends with the permission.
+        let write = tokio::spawn(put(&guarded));
+        sleep(Duration::from_secs(25)).await;
+        server.set_down(true);
+        let start = tokio::time::Instant::now();
+        let error = write.await.unwrap().unwrap_err();
+        assert!(error.to_string().contains("not the leader"), "{error}");
+        assert!(start.elapsed() <= Duration::from_secs(10));
+        run.task.await.unwrap().unwrap_err();
+    }
+
     #[tokio::test(start_paused = true)]
     async fn trap_42_a_write_that_a_pause_of_the_process_interrupts_is_not_continued() {
         let server = super::super::tests::Server::default();
         let (leadership, run) = lead(elector(&server, "a")).await;
         let slow = Slow::default();
         let guarded = GuardedTransport::new(Arc::new(slow.clone()), leadership.guard().clone());
-        let put = || {
-            let body = Body::from(Bytes::from_static(b"{}"));
-            Request::put("/").body(body).expect("a request")
-        };
         slow.proceed.notify_one();
-        guarded.call(put()).await.unwrap();
+        put(&guarded).await.unwrap();
         let body = slow.body.lock().unwrap().take().expect("a body");
         assert_eq!(body.collect(2).await.unwrap(), "{}");
-        let mut write = guarded.call(put());
+        let mut write = put(&guarded);
         assert!((&mut write).now_or_never().is_none());
         server.set_down(true);
         // No task runs meanwhile, and the connection could continue when they do.
