@@ -12,7 +12,8 @@ pub struct ElectionConfig {
     /// Default: 15 s.
     pub lease_duration: Duration,
     /// How long after it began its last successful renewal a leader may write. The difference to `lease_duration` allows
-    /// for writes on their way and for clocks that run faster than others. Default: 10 s.
+    /// for writes on their way and for clocks that run faster than others. A request for the lease may take half of it.
+    /// Default: 10 s.
     pub renew_deadline: Duration,
     /// The time between attempts. Default: 2 s.
     pub retry_period: Duration,
@@ -66,6 +67,9 @@ pub enum ElectionConfigError {
     NoIdentity,
 }
 
+/// No request gets less time, however short the renew deadline is.
+const MIN_REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// The longest lease.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
@@ -96,6 +100,12 @@ impl ElectionConfig {
             });
         }
         Ok(())
+    }
+
+    /// How long a request may take: half of the renew deadline, so that a second one may succeed where the first one got no
+    /// response.
+    pub(super) fn request_timeout(&self) -> Duration {
+        (self.renew_deadline / 2).max(MIN_REQUEST_TIMEOUT)
     }
 
     /// The lease duration in seconds, rounded up: others must not wait for less.

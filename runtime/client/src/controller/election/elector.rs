@@ -6,6 +6,7 @@ use std::hash::{BuildHasher as _, DefaultHasher, Hash as _, Hasher as _, RandomS
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -253,7 +254,7 @@ impl LeaderElector {
                 Err(error) => debug!("cannot renew the lease at once, reading it: {error}"),
             }
         }
-        let found = self.store.get().await?;
+        let found = self.limited(self.store.get()).await?;
         if let Some(lease) = &found {
             self.observe(lease.clone());
         }
@@ -289,17 +290,27 @@ impl LeaderElector {
         let written = match found {
             Some(mut lease) => {
                 self.set_holder(&mut lease.spec);
-                self.store.update(lease).await?
+                self.limited(self.store.update(lease)).await?
             }
             None => {
                 let mut lease = Lease::default();
                 self.set_holder(&mut lease.spec);
                 lease.spec.lease_transitions = Some(self.transitions_of_new_lease());
-                self.store.create(lease).await?
+                self.limited(self.store.create(lease)).await?
             }
         };
         self.observe(written);
         Ok(began)
+    }
+
+    /// Waits for a request, but not so long that there is no time for another one. The server may still execute it; then
+    /// the next write has an old version.
+    async fn limited<T>(
+        &self,
+        request: BoxFuture<'_, Result<T, LeaseError>>,
+    ) -> Result<T, LeaseError> {
+        let answered = timeout(self.config.request_timeout(), request).await;
+        answered.unwrap_or_else(|_| Err(LeaseError::Other("no answer in time".into())))
     }
 
     /// Zero, or what continues a lease that was deleted.
@@ -352,7 +363,7 @@ impl LeaderElector {
             Err(LeaseError::Conflict) => {}
             done => return done,
         }
-        let Some(lease) = self.store.get().await? else {
+        let Some(lease) = self.limited(self.store.get()).await? else {
             return Ok(());
         };
         self.observe(lease);
@@ -368,7 +379,7 @@ impl LeaderElector {
         lease.spec.holder_identity = Some(String::new());
         lease.spec.lease_duration_seconds = Some(1);
         lease.spec.renew_time = Some(now);
-        let written = self.store.update(lease).await?;
+        let written = self.limited(self.store.update(lease)).await?;
         self.observe(written);
         Ok(())
     }

@@ -291,6 +291,40 @@ async fn trap_42_a_leader_that_cannot_renew_stops_before_another_may_lead() {
     assert_eq!(leadership.guard().check(), Err(NotLeader));
 }
 
+/// Does not answer one of the updates.
+struct HangingOnce {
+    server: Server,
+    updates: AtomicUsize,
+}
+
+impl LeaseStore for HangingOnce {
+    fn get(&self) -> BoxFuture<'_, Result<Option<Lease>, LeaseError>> {
+        self.server.get()
+    }
+    fn create(&self, lease: Lease) -> BoxFuture<'_, Result<Lease, LeaseError>> {
+        self.server.create(lease)
+    }
+    fn update(&self, lease: Lease) -> BoxFuture<'_, Result<Lease, LeaseError>> {
+        if self.updates.fetch_add(1, Ordering::SeqCst) == 1 {
+            return std::future::pending().boxed();
+        }
+        self.server.update(lease)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn trap_42_a_renewal_that_hangs_is_followed_by_another() {
+    let store = HangingOnce {
+        server: Server::default(),
+        updates: AtomicUsize::default(),
+    };
+    let elector = LeaderElector::new(store, "a", ElectionConfig::default()).unwrap();
+    let (leadership, run) = lead(elector).await;
+    sleep(60 * SECOND).await;
+    leadership.guard().check().unwrap();
+    stop(run).await;
+}
+
 /// A suspended machine: the monotonic clock stands still, that of the wall does not.
 #[tokio::test(start_paused = true)]
 async fn trap_42_a_leader_that_was_suspended_cannot_write() {
