@@ -61,6 +61,8 @@ enum Attempt {
     Held(Reading),
     /// Another process has it.
     HeldByOther(String),
+    /// It was renewed in vain: another program changed its holder, which says how.
+    Lost(String),
 }
 
 impl LeaderElector {
@@ -173,7 +175,7 @@ impl LeaderElector {
                 }
                 return Ok(Some(output));
             }
-            lost = self.keep(&leadership.guard, renewed) => lost,
+            lost = self.keep(&leadership, renewed) => lost,
         };
         warn!(identity = %self.identity, "lost the lease: {reason}");
         drop(ending);
@@ -187,11 +189,12 @@ impl LeaderElector {
     /// Waits until the lease is ours.
     async fn acquire(&mut self) -> Reading {
         loop {
-            match timeout(self.config.renew_deadline, self.attempt()).await {
+            match timeout(self.config.renew_deadline, self.attempt(None)).await {
                 // The answer may be old, if this process did not run for a while.
                 Ok(Ok(Attempt::Held(began))) if self.is_fresh(began) => return began,
                 Ok(Ok(Attempt::Held(_))) => debug!("the lease was acquired too slowly"),
                 Ok(Ok(Attempt::HeldByOther(holder))) => debug!(%holder, "the lease is held"),
+                Ok(Ok(Attempt::Lost(reason))) => debug!("the lease is not ours: {reason}"),
                 Ok(Err(error)) => warn!("cannot acquire the lease: {error}"),
                 Err(_) => warn!("cannot acquire the lease: no answer in time"),
             }
@@ -213,7 +216,8 @@ impl LeaderElector {
     }
 
     /// Renews the lease until that fails for too long. Returns the reason, and until when no other process leads.
-    async fn keep(&mut self, guard: &WriteGuard, acquired: Reading) -> (String, Instant) {
+    async fn keep(&mut self, leadership: &Leadership, acquired: Reading) -> (String, Instant) {
+        let guard = &leadership.guard;
         let mut renewed = acquired;
         let mut last_error = String::from("this process did not run");
         loop {
@@ -222,7 +226,7 @@ impl LeaderElector {
             let Ok(left) = guard.check() else {
                 break;
             };
-            last_error = match timeout(left, self.attempt()).await {
+            last_error = match timeout(left, self.attempt(Some(leadership.term))).await {
                 Ok(Ok(Attempt::Held(began))) => {
                     if guard.renew(began).is_err() {
                         break;
@@ -233,6 +237,7 @@ impl LeaderElector {
                 Ok(Ok(Attempt::HeldByOther(holder))) => {
                     return (format!("{holder} has it"), Instant::now());
                 }
+                Ok(Ok(Attempt::Lost(reason))) => return (reason, Instant::now()),
                 Ok(Err(error)) => error.to_string(),
                 Err(_) => "no answer in time".to_owned(),
             };
@@ -245,8 +250,9 @@ impl LeaderElector {
         (reason, renewed.monotonic + self.config.lease_duration)
     }
 
-    /// Tries once to acquire or to renew the lease.
-    async fn attempt(&mut self) -> Result<Attempt, LeaseError> {
+    /// Tries once to acquire the lease, or to renew it in a term. What ends a term is not renewed: another process may have
+    /// led since, and the next term is that of another leadership.
+    async fn attempt(&mut self, term: Option<i32>) -> Result<Attempt, LeaseError> {
         // Others do not write a lease that is held, so the version from the last renewal is mostly right.
         if let Some(lease) = self.held() {
             match self.write(Some(lease)).await {
@@ -258,12 +264,29 @@ impl LeaderElector {
         if let Some(lease) = &found {
             self.observe(lease.clone());
         }
+        if let (Some(lease), Some(term)) = (&found, term)
+            && let Some(reason) = self.end_of_term(&lease.spec, term)
+        {
+            return Ok(Attempt::Lost(reason));
+        }
         // A lease that was deleted is left to its holder for its time, too.
         let observed = self.observed.as_ref();
         let holder = observed.and_then(|seen| seen.current_holder(self.config.lease_duration));
         match holder.filter(|holder| *holder != self.identity) {
             Some(holder) => Ok(Attempt::HeldByOther(holder.to_owned())),
             None => self.write(found).await.map(Attempt::Held),
+        }
+    }
+
+    /// Why a lease that was read is not that of this process in this term; `None` if it is, also if it is expired.
+    fn end_of_term(&self, spec: &LeaseSpec, term: i32) -> Option<String> {
+        match spec.holder() {
+            None => Some("its holder was removed".to_owned()),
+            Some(holder) if holder != self.identity => Some(format!("{holder} has it")),
+            Some(_) if spec.lease_transitions.unwrap_or_default() != term => {
+                Some("its term has ended".to_owned())
+            }
+            Some(_) => None,
         }
     }
 

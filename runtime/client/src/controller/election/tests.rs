@@ -13,7 +13,7 @@ use super::super::cancel::Cancel;
 use super::clock::Clocks;
 use super::{
     ElectionConfig, ElectionConfigError, LeaderElector, Leadership, LeadershipLost, Lease,
-    LeaseError, LeaseStore, NotLeader,
+    LeaseError, LeaseSpec, LeaseStore, NotLeader,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -423,6 +423,37 @@ async fn trap_43_foreign_changes_do_not_prolong_a_lease() {
     sleep(2 * SECOND).await;
     assert!(next.is_finished());
     next.await.unwrap().1.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn trap_43_a_leader_whose_term_is_ended_by_another_program_stops() {
+    let ends: [(&str, fn(&mut LeaseSpec)); 4] = [
+        ("removed", |spec| spec.holder_identity = Some(String::new())),
+        ("removed", |spec| spec.holder_identity = None),
+        // Another process led meanwhile.
+        ("term", |spec| spec.lease_transitions = Some(2)),
+        // Expired at once.
+        ("thief", |spec| {
+            spec.holder_identity = Some("thief".to_owned());
+            spec.lease_duration_seconds = Some(1);
+        }),
+    ];
+    for (expected, end) in ends {
+        let server = Server::default();
+        let (leadership, run) = lead(elector(&server, "a")).await;
+        sleep(SECOND).await;
+        server.edit(|lease| end(&mut lease.spec));
+        sleep(3 * SECOND).await;
+        assert_eq!(leadership.guard().check(), Err(NotLeader), "{expected}");
+        let lost = run.task.await.unwrap().unwrap_err();
+        assert!(lost.to_string().contains(expected), "{lost}");
+        // The next term is another one.
+        let (next, run) = lead(elector(&server, "a")).await;
+        if expected == "removed" {
+            assert_eq!(next.term(), 1);
+        }
+        stop(run).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
