@@ -6,6 +6,7 @@ use std::hash::{BuildHasher as _, DefaultHasher, Hash as _, Hasher as _, RandomS
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use apiloom_meta::MicroTime;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -358,11 +359,16 @@ impl LeaderElector {
         spec.renew_time = Some(now);
     }
 
-    /// The time of the wall, but later than the one in the lease: others know a renewal by its change.
-    fn next_renew_time(&self, spec: &LeaseSpec) -> apiloom_meta::MicroTime {
+    /// The time of the wall, but later than the one in the lease: others know a renewal by its change. After the last time
+    /// that a lease can have, the times start anew from that of the wall, or go back if that is the last one.
+    fn next_renew_time(&self, spec: &LeaseSpec) -> MicroTime {
         let now = self.clocks.wall();
-        let after = |last: apiloom_meta::MicroTime| last.plus(Duration::from_micros(1));
-        spec.renew_time.map_or(now, |last| now.max(after(last)))
+        let latest = MicroTime::from_unix_micros(i64::MAX);
+        match spec.renew_time {
+            Some(last) if now == latest => MicroTime::from_unix_micros(last.unix_micros() - 1),
+            Some(last) if now <= last && last < latest => last.plus(Duration::from_micros(1)),
+            _ => now,
+        }
     }
 
     /// Gives up the lease, if it is still ours. Without success others wait until it expires.

@@ -252,21 +252,28 @@ async fn trap_41_a_leader_whose_clock_is_an_hour_behind_keeps_the_lease() {
     other.await.unwrap().1.stop().await.unwrap();
 }
 
-/// A wall clock that stands still still gives each renewal a time of its own.
+/// Each renewal has a time of its own, also of a clock that stands still, and after the last time that there is.
 #[tokio::test(start_paused = true)]
-async fn a_clock_that_stands_still_does_not_hide_renewals() {
-    let server = Server::default();
-    let config = ElectionConfig::default();
-    let clocks = Clocks::with_wall(|| SystemTime::UNIX_EPOCH);
-    let store = Box::new(server.clone());
-    let candidate = LeaderElector::with_clocks(store, "a".into(), config, clocks).unwrap();
-    let (leadership, run) = lead(candidate).await;
-    let other = tokio::spawn(lead(elector(&server, "b")));
-    sleep(120 * SECOND).await;
-    leadership.guard().check().unwrap();
-    assert!(!other.is_finished());
-    other.abort();
-    run.stop().await.unwrap();
+async fn every_renewal_changes_the_lease() {
+    let latest = MicroTime::from_unix_micros(i64::MAX);
+    let years = |number: u64| Duration::from_secs(number * 365 * 24 * 3600);
+    for (wall, renewed) in [(0, None), (50, Some(latest)), (9000, None)] {
+        let server = Server::default();
+        let config = ElectionConfig::default();
+        let clocks = Clocks::with_wall(move || SystemTime::UNIX_EPOCH + years(wall));
+        let store = Box::new(server.clone());
+        let candidate = LeaderElector::with_clocks(store, "a".into(), config, clocks).unwrap();
+        let (leadership, run) = lead(candidate).await;
+        if renewed.is_some() {
+            server.edit(|lease| lease.spec.renew_time = renewed);
+        }
+        let other = tokio::spawn(lead(elector(&server, "b")));
+        sleep(120 * SECOND).await;
+        leadership.guard().check().unwrap();
+        assert!(!other.is_finished(), "{wall}");
+        other.abort();
+        run.stop().await.unwrap();
+    }
 }
 
 #[tokio::test(start_paused = true)]
