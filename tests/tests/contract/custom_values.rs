@@ -8,6 +8,7 @@ use crate::*;
 on_each_backend![
     a_null_that_is_applied_is_a_value,
     violations_by_unchanged_values_are_warned_of,
+    a_rule_sees_an_absent_old_value_and_computes_its_message,
 ];
 
 async fn a_null_that_is_applied_is_a_value(on: Backend) {
@@ -68,4 +69,41 @@ async fn violations_by_unchanged_values_are_warned_of(on: Backend) {
         kept.header("warning"),
         "299 - \"spec.replicas: Invalid value: 9: too many\""
     );
+}
+
+async fn a_rule_sees_an_absent_old_value_and_computes_its_message(on: Backend) {
+    let (_server, client) = server(on);
+    let properties = json!({
+        "replicas": {"type": "integer", "x-kubernetes-validations": [{
+            "rule": "self >= oldSelf.orValue(3)", "optionalOldSelf": true, "reason": "FieldValueForbidden",
+            "messageExpression": "oldSelf.hasValue() ? 'must not shrink' : 'must be at least 3'", "message": "too few",
+        }]},
+        // An expression that fails is replaced by the message.
+        "list": {"type": "array", "maxItems": 5, "items": {"type": "string", "maxLength": 5}, "x-kubernetes-validations": [
+            {"rule": "self.size() > 1", "messageExpression": "'only ' + self[0]", "message": "too short"},
+        ]},
+    });
+    establish(&client, &definition("foos", "Foo", &properties)).await;
+    let refused = |answer: &Answer, causes: &Value| {
+        assert_eq!(answer.code, 422, "{}", answer.text());
+        assert_eq!(answer.json()["details"]["causes"], *causes);
+    };
+    let forbidden = |message: &str| json!([{"reason": "FieldValueForbidden", "message": format!("Forbidden: {message}"), "field": "spec.replicas"}]);
+    let invalid = |message: &str| json!([{"reason": "FieldValueInvalid", "message": format!("Invalid value: {message}"), "field": "spec.list"}]);
+    let few = client.post(FOOS, &foo("a", &json!({"replicas": 2}))).await;
+    refused(&few, &forbidden("must be at least 3"));
+    created(&client, FOOS, &foo("a", &json!({"replicas": 5}))).await;
+    let path = format!("{FOOS}/a");
+    let fewer = client.merge(&path, &json!({"spec": {"replicas": 4}})).await;
+    refused(&fewer, &forbidden("must not shrink"));
+    // Without an old value the rule is evaluated on an update too, which it would not be without optionalOldSelf.
+    created(&client, FOOS, &foo("b", &json!({}))).await;
+    let few = client
+        .merge(&format!("{FOOS}/b"), &json!({"spec": {"replicas": 1}}))
+        .await;
+    refused(&few, &forbidden("must be at least 3"));
+    let short = client.merge(&path, &json!({"spec": {"list": ["x"]}})).await;
+    refused(&short, &invalid("only x"));
+    let empty = client.merge(&path, &json!({"spec": {"list": []}})).await;
+    refused(&empty, &invalid("too short"));
 }

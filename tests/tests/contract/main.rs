@@ -34,6 +34,7 @@ mod create;
 mod custom;
 mod custom_values;
 mod damage;
+mod definition_conditions;
 mod definitions;
 mod delete;
 mod discovery;

@@ -178,7 +178,10 @@ impl Side {
                     "continue" if !text.is_empty() => *value = Json::string("TOKEN"),
                     "object" if is_bookmark => mask_bookmark(value),
                     // FIXME: those of custom resources are not sorted, except in objects that are being deleted.
-                    "managedFields" => sort(value),
+                    "managedFields" => {
+                        sort(value);
+                        sort_entries(value);
+                    }
                     _ => {}
                 }
             }
@@ -276,6 +279,14 @@ fn sort(json: &mut Json) {
         fields.sort_by(|(one, _), (other, _)| one.cmp(other));
     }
     json.values_mut().into_iter().for_each(sort);
+}
+
+/// Sorts entries of managedFields without their times: the server orders them by time, in whole seconds, and the requests
+/// that wrote two of them may be in the same second on one side alone.
+fn sort_entries(entries: &mut Json) {
+    if let Json::Array(entries) = entries {
+        entries.sort_by_cached_key(|entry| masked(&entry.write(false)));
+    }
 }
 
 static YAML_REVISION: LazyLock<Regex> =

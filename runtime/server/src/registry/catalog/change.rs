@@ -112,6 +112,13 @@ impl CatalogChange {
     }
 }
 
+/// Puts kinds of documents behind those of Rust types, in the order of their names: discovery is then the same after changes in
+/// another order, in another server over the store, and after a restart.
+fn sort_documents(defs: &mut [ResourceDef]) {
+    let name = |def: &ResourceDef| (def.group.clone(), def.plural.clone());
+    defs.sort_by_cached_key(|def| def.custom.as_ref().map(|_| name(def)));
+}
+
 impl Registry {
     /// Publishes a changed catalog in one step: requests that began before it see the old one, later requests the new
     /// one. Watches of resources that are replaced or removed end; others continue. The call returns when the watch
@@ -134,6 +141,7 @@ impl Registry {
             |def: &&ResourceDef| present.is_own(def) || !change.touches(&def.stored_resource());
         let mut defs: Vec<ResourceDef> = present.defs.iter().filter(kept).cloned().collect();
         defs.extend(change.defs.iter().cloned());
+        sort_documents(&mut defs);
         refuse_own_kinds(own, &mut defs, &mut problems);
         let is_declared_anew =
             |group: &&GroupDef| !change.groups.iter().any(|other| other.name == group.name);

@@ -31,13 +31,21 @@ fn foos() -> GroupResource {
     GroupResource::new("ex.io", "foos")
 }
 
+/// A definition whose first version is the stored one.
+fn document(group: &str, plural: &str, kind: &str, versions: &[&str]) -> Value {
+    let version = |name: &&str| {
+        json!({"name": name, "served": true, "storage": *name == versions[0],
+            "schema": {"openAPIV3Schema": {"type": "object"}}})
+    };
+    let versions: Vec<Value> = versions.iter().map(version).collect();
+    json!({"spec": {
+        "group": group, "scope": "Cluster", "names": {"plural": plural, "kind": kind}, "versions": versions,
+    }})
+}
+
 /// The change that publishes a definition with this uid in this state.
 fn published(uid: &str, state: &str) -> CatalogChange {
-    let document = json!({"spec": {
-        "group": "ex.io", "scope": "Cluster", "names": {"plural": "foos", "kind": "Foo"},
-        "versions": [{"name": "v1", "served": true, "storage": true,
-            "schema": {"openAPIV3Schema": {"type": "object"}}}],
-    }});
+    let document = document("ex.io", "foos", "Foo", &["v1"]);
     let mut change = CatalogChange::new();
     for mut def in custom_definitions(&document, None).unwrap() {
         let custom = def.custom.as_mut().unwrap();
@@ -113,4 +121,47 @@ async fn a_change_of_a_definition_leaves_creates_alone() {
         registry.change(published("u1", "2")).await.unwrap();
     };
     assert_eq!(create_during(change).await, (Ok(()), true));
+}
+
+#[tokio::test]
+async fn documents_are_served_in_the_order_of_their_names() {
+    let registry = Arc::new(Registry::builder(Memory::new()).build().unwrap());
+    registry.start().await.unwrap();
+    let first: Vec<String> = shown(&registry);
+    let change = async |group: &str, plural: &str, kind: &str| {
+        let document = document(group, plural, kind, &["v2", "v1"]);
+        let change = CatalogChange::new().document(&document).unwrap();
+        registry.change(change).await.unwrap();
+    };
+    change("ex.io", "foos", "Foo").await;
+    change("a.io", "lids", "Lid").await;
+    change("ex.io", "bars", "Bar").await;
+    // A change moves no kind.
+    change("ex.io", "bars", "Bar").await;
+    change("a.io", "lids", "Lid").await;
+    let (before, after) = (first.len(), shown(&registry));
+    assert_eq!(after[..before], first);
+    let expected = [
+        "a.io/v2 lids",
+        "a.io/v1 lids",
+        "ex.io/v2 bars",
+        "ex.io/v1 bars",
+        "ex.io/v2 foos",
+        "ex.io/v1 foos",
+    ];
+    assert_eq!(after[before..], expected);
+    let catalog = registry.catalog();
+    let groups: Vec<&str> = catalog.groups().iter().map(|group| &*group.name).collect();
+    assert!(groups.ends_with(&["a.io", "ex.io"]), "{groups:?}");
+}
+
+/// The resources that are served, in the order of discovery.
+fn shown(registry: &Registry) -> Vec<String> {
+    let catalog = registry.catalog();
+    let endpoints = catalog.endpoints().iter();
+    let name = |endpoint: &Arc<Endpoint>| {
+        let def = endpoint.def();
+        format!("{} {}", def.api_version(), def.plural)
+    };
+    endpoints.map(name).collect()
 }

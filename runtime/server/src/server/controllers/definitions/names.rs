@@ -169,15 +169,18 @@ pub(super) fn accept(
         &text(&accepted.list_kind),
         of_kinds,
     ));
-    match &refused_short[..] {
-        [] => accepted.short_names.clone_from(&names.short_names),
-        [one] => {
-            conflict.get_or_insert(("ShortNamesConflict", one.clone()));
+    let refused_short = match &refused_short[..] {
+        [] => {
+            accepted.short_names.clone_from(&names.short_names);
+            None
         }
-        several => {
-            let message = format!("[{}]", several.join(", "));
-            conflict.get_or_insert(("ShortNamesConflict", message));
-        }
+        [one] => Some(one.clone()),
+        several => Some(format!("[{}]", several.join(", "))),
+    };
+    // Of several conflicts the last is told, in the order plural, singular, short names, kind, kind of lists.
+    let is_of_kinds = matches!(conflict, Some(("KindConflict" | "ListKindConflict", _)));
+    if let Some(message) = refused_short.filter(|_| !is_of_kinds) {
+        conflict = Some(("ShortNamesConflict", message));
     }
     accepted.categories.clone_from(&names.categories);
     let status = &mut object.status;
