@@ -112,6 +112,15 @@ impl Client {
         }
     }
 
+    /// The same client, which sends each request once: for a caller with a schedule of its own.
+    pub(crate) fn without_retry(&self) -> Self {
+        let mut inner = Inner::clone(&self.inner);
+        inner.settings.retry = RetryRules::none();
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
     /// The same client over another transport, made of the present one: for example a guard of writes, or a recorder.
     #[must_use]
     pub fn wrap_transport<T: Transport>(&self, wrap: impl FnOnce(Arc<dyn Transport>) -> T) -> Self {

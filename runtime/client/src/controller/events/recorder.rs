@@ -1,5 +1,6 @@
 //! A recorder: takes events without waiting, and writes them in a task.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +19,9 @@ use super::sink::{EventError, EventSink};
 /// The most attempts to write an event, and the time between them: those of client-go.
 const MAX_ATTEMPTS: u32 = 12;
 const RETRY: Duration = Duration::from_secs(10);
+/// The most writes that wait for their next attempt while others go on. While there are so many, new events stay in the
+/// queue.
+const MAX_WAITING: usize = 100;
 /// How often it is looked for series that ended.
 const MAINTENANCE: Duration = Duration::from_secs(60);
 /// How long events are written after the last recorder was dropped.
@@ -82,6 +86,7 @@ impl Recorder {
             shared: Arc::clone(&shared),
             sink: Box::new(sink),
             correlator: Correlator::new(controller.into(), instance.into()),
+            waiting: VecDeque::new(),
         };
         tokio::spawn(async move {
             let _running = running;
@@ -147,6 +152,16 @@ struct Writer {
     shared: Arc<Shared>,
     sink: Box<dyn EventSink>,
     correlator: Correlator,
+    /// Writes that failed, in the order of their next attempts.
+    waiting: VecDeque<Waiting>,
+}
+
+/// A write that failed and is repeated.
+struct Waiting {
+    write: Write,
+    /// The number of attempts so far.
+    attempts: u32,
+    due: Instant,
 }
 
 impl Writer {
@@ -168,29 +183,50 @@ impl Writer {
         loop {
             if Instant::now() >= next_maintenance {
                 for write in self.correlator.maintain(Instant::now()) {
-                    self.write(write).await;
+                    self.write(write, 0).await;
                 }
                 next_maintenance = Instant::now() + MAINTENANCE;
             }
+            if let Some(due) = self.take_due() {
+                self.write(due.write, due.attempts).await;
+                continue;
+            }
             let queue = &self.shared.queue;
-            match queue.pop() {
-                Some(event) => {
-                    if let Some(write) = self.observe(event) {
-                        self.write(write).await;
-                    }
+            let has_room = self.waiting.len() < MAX_WAITING;
+            if let Some(event) = has_room.then(|| queue.pop()).flatten() {
+                if let Some(write) = self.observe(event) {
+                    self.write(write, 0).await;
                 }
-                None if queue.closed.is_cancelled() => break,
-                // Nothing is remembered that time would change.
-                None if self.correlator.is_empty() => queue.changed().await,
-                None => tokio::select! {
+                continue;
+            }
+            if queue.closed.is_cancelled() {
+                break;
+            }
+            // Without any, nothing is remembered that time would change.
+            let maintenance = (!self.correlator.is_empty()).then_some(next_maintenance);
+            let due = self.waiting.front().map(|first| first.due);
+            match maintenance.into_iter().chain(due).min() {
+                None => queue.changed().await,
+                Some(next) => tokio::select! {
                     () = queue.changed() => {}
-                    () = sleep_until(next_maintenance) => {}
+                    () = sleep_until(next) => {}
                 },
             }
         }
         for write in self.correlator.finish(Instant::now()) {
-            self.write(write).await;
+            self.write(write, 0).await;
         }
+    }
+
+    /// The next write that is to be repeated now: all of them at the end.
+    fn take_due(&mut self) -> Option<Waiting> {
+        let is_closed = self.shared.queue.closed.is_cancelled();
+        let now = Instant::now();
+        let first = self.waiting.front()?;
+        if is_closed || first.due <= now {
+            return self.waiting.pop_front();
+        }
+        None
     }
 
     fn observe(&mut self, event: NewEvent) -> Option<Write> {
@@ -201,40 +237,41 @@ impl Writer {
         write
     }
 
-    /// Writes, and repeats that as long as it makes sense and the recorder is used.
-    async fn write(&self, mut write: Write) {
-        for attempt in 1..=MAX_ATTEMPTS {
-            let result = match &write {
-                Write::Create(event) => self.sink.create(event).await,
-                Write::Series(event, series) => self.sink.set_series(event, *series).await,
-            };
-            let error = match (result, write) {
-                (Ok(()), _) => {
-                    self.shared.written.fetch_add(1, Ordering::Relaxed);
-                    return;
-                }
-                // It expired; the series goes on in a new event of the same name.
-                (Err(EventError::NotFound), Write::Series(event, _)) => {
-                    write = Write::Create(event);
-                    continue;
-                }
-                (Err(error), same) => {
-                    write = same;
-                    error
-                }
-            };
-            let is_temporary = matches!(error, EventError::Temporary(_));
-            let closed = &self.shared.queue.closed;
-            if !is_temporary || closed.is_cancelled() || attempt == MAX_ATTEMPTS {
-                warn!("cannot write an event: {error}");
-                break;
-            }
-            debug!("cannot write an event yet: {error}");
-            tokio::select! {
-                () = sleep(RETRY) => {}
-                () = closed.cancelled() => {}
-            }
+    /// Writes once, after some attempts. What may succeed later waits for that, as long as the recorder is used.
+    async fn write(&mut self, write: Write, attempts: u32) {
+        let (result, write) = self.attempt(write).await;
+        let Err(error) = result else {
+            self.shared.written.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        let attempts = attempts + 1;
+        let is_temporary = matches!(error, EventError::Temporary(_));
+        let is_last = attempts == MAX_ATTEMPTS || self.shared.queue.closed.is_cancelled();
+        if !is_temporary || is_last || self.waiting.len() == MAX_WAITING {
+            warn!("cannot write an event: {error}");
+            self.shared.failed.fetch_add(1, Ordering::Relaxed);
+            return;
         }
-        self.shared.failed.fetch_add(1, Ordering::Relaxed);
+        debug!("cannot write an event yet: {error}");
+        self.waiting.push_back(Waiting {
+            write,
+            attempts,
+            due: Instant::now() + RETRY,
+        });
+    }
+
+    /// Writes once. Returns what would be written again.
+    async fn attempt(&self, write: Write) -> (Result<(), EventError>, Write) {
+        let event = match &write {
+            Write::Create(event) => event,
+            Write::Series(event, series) => match self.sink.set_series(event, *series).await {
+                // It expired; the series goes on in a new event of the same name.
+                Err(EventError::NotFound) => event,
+                result => return (result, write),
+            },
+        };
+        let result = self.sink.create(event).await;
+        let event = event.clone();
+        (result, Write::Create(event))
     }
 }

@@ -69,7 +69,8 @@ pub struct ClientEvents(Client);
 impl ClientEvents {
     /// Writes events with this client.
     pub fn new(client: &Client) -> Self {
-        Self(client.clone())
+        // The recorder repeats what fails, and writes other events meanwhile.
+        Self(client.without_retry())
     }
 }
 

@@ -6,15 +6,20 @@ use std::time::Duration;
 use apiloom_apis::core::v1::ConfigMap;
 use apiloom_apis::events::v1 as api;
 use apiloom_meta::{MicroTime, ObjectMeta};
+use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt as _};
+use http::{Request, Response};
+use serde_json::{Value, json};
 use tokio::time::{Instant, advance, sleep};
 
 use super::correlator::{BURST, Correlator, FINISH, MAX_ENTRIES, REFILL, REFRESH, Write};
 use super::queue::MAX_QUEUED;
 use super::{
-    Event, EventError, EventSeries, EventSink, EventType, NewEvent, ObjectReference, Recorder,
-    RecorderMetrics,
+    ClientEvents, Event, EventError, EventSeries, EventSink, EventType, NewEvent, ObjectReference,
+    Recorder, RecorderMetrics,
 };
+use crate::client::Client;
+use crate::transport::{Body, Transport, TransportError};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -316,10 +321,72 @@ async fn temporary_failures_are_repeated_and_refusals_are_not() {
     assert_eq!(recorder.metrics().failed, 1);
     sink.fail((0..12).map(|_| temporary()));
     recorder.record(event("d", "R", "d"));
-    recorder.record(event("e", "R", "e"));
     sleep(3 * MINUTE).await;
+    recorder.record(event("e", "R", "e"));
+    sleep(SECOND).await;
     assert_eq!(recorder.metrics().failed, 2);
     assert_eq!(sink.written().last().unwrap(), "create e 1");
+}
+
+/// A server that refuses the events of busy objects for now, and records the names of the objects.
+struct Busy(Arc<Mutex<Vec<String>>>);
+
+impl Transport for Busy {
+    fn call(
+        &self,
+        request: Request<Body>,
+    ) -> BoxFuture<'static, Result<Response<Body>, TransportError>> {
+        let requests = Arc::clone(&self.0);
+        async move {
+            let body = request.into_body().collect(1 << 20).await.expect("a body");
+            let event: Value = serde_json::from_slice(&body).expect("an event");
+            let name = event["regarding"]["name"].as_str().expect("a name");
+            let is_busy = name.starts_with("busy");
+            requests.lock().unwrap().push(name.to_owned());
+            let response = Response::builder().header("content-type", "application/json");
+            let response = if is_busy {
+                response.status(429).header("retry-after", "1")
+            } else {
+                response.status(201)
+            };
+            let body = if is_busy {
+                json!({"kind": "Status", "code": 429, "reason": "TooManyRequests"})
+            } else {
+                event
+            };
+            Ok(response
+                .body(Body::from(Bytes::from(body.to_string())))
+                .unwrap())
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_of_other_objects_are_written_while_one_waits() {
+    let requests = Arc::default();
+    let client = Client::new(Busy(Arc::clone(&requests)));
+    let recorder = Recorder::new(ClientEvents::new(&client), "example.com/test", "pod-1");
+    recorder.record(event("busy", "R", "x"));
+    sleep(SECOND).await;
+    recorder.record(event("a", "R", "x"));
+    sleep(SECOND).await;
+    assert_eq!(*requests.lock().unwrap(), ["busy", "a"]);
+    assert_eq!(recorder.metrics().written, 1);
+    // Each is repeated on its own, and given up after two minutes.
+    sleep(3 * MINUTE).await;
+    assert_eq!(requests.lock().unwrap().len(), 1 + 12);
+    assert_eq!(recorder.metrics().failed, 1);
+    // Of those that wait there are only so many; others stay in the queue, where the newest are kept.
+    for number in 0..MAX_QUEUED + 200 {
+        recorder.record(event(&format!("busy-{number}"), "R", "x"));
+        sleep(SECOND / 1000).await;
+    }
+    assert_eq!(requests.lock().unwrap().len(), 1 + 12 + 100);
+    assert_eq!(recorder.metrics().dropped, 100);
+    let start = Instant::now();
+    recorder.shutdown().await;
+    assert!(start.elapsed() <= 6 * SECOND);
 }
 
 #[tokio::test(start_paused = true)]
@@ -363,7 +430,7 @@ async fn trap_35_the_task_of_a_recorder_ends_with_it_and_writes_what_waits() {
     advance(SECOND).await;
     let other = recorder.clone();
     recorder.shutdown().await;
-    assert_eq!(sink.written(), ["create a 1", "create b 1"]);
+    assert_eq!(sink.written(), ["create b 1", "create a 1"]);
     other.record(event("c", "R", "c"));
     sleep(SECOND).await;
     assert_eq!(sink.written().len(), 2);
