@@ -148,11 +148,7 @@ impl NewEvent {
         } else {
             &*self.regarding.namespace
         };
-        let is_plain = |c: &char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(*c);
-        let name = cut(&self.regarding.name, MAX_NAME).chars();
-        let name: String = name.map(|c| if is_plain(&c) { c } else { '-' }).collect();
-        let name = name.trim_matches(['-', '.']);
-        let name = if name.is_empty() { "event" } else { name };
+        let name = dns_subdomain(cut(&self.regarding.name, MAX_NAME));
         let metadata = ObjectMeta {
             namespace: Some(namespace.to_owned()),
             name: Some(format!("{name}.{:x}.{number:x}", time.unix_micros())),
@@ -177,6 +173,21 @@ impl NewEvent {
             event_type: self.event_type,
         }
     }
+}
+
+/// A DNS subdomain that is like the name of an object, which may have other characters.
+fn dns_subdomain(name: &str) -> String {
+    let plain = |c: char| match c.to_ascii_lowercase() {
+        c @ ('a'..='z' | '0'..='9' | '.') => c,
+        _ => '-',
+    };
+    let name: String = name.chars().map(plain).collect();
+    let labels = name.split('.').map(|label| label.trim_matches('-'));
+    let labels: Vec<_> = labels.filter(|label| !label.is_empty()).collect();
+    if labels.is_empty() {
+        return "event".to_owned();
+    }
+    labels.join(".")
 }
 
 /// The start of a text, at most so many bytes.

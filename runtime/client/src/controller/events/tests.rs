@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use apiloom_apis::core::v1::ConfigMap;
 use apiloom_apis::events::v1 as api;
-use apiloom_meta::{MicroTime, ObjectMeta};
+use apiloom_meta::{MicroTime, ObjectMeta, names};
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use http::{Request, Response};
@@ -187,10 +187,29 @@ fn a_written_event_has_all_that_a_server_requires() {
     assert_eq!(length(read.reason), 128);
     assert_eq!(length(read.action), 128);
     assert_eq!(length(read.note), 1024);
-    for name in ["", "...", "--x--"] {
-        let event = self::event(name, "R", "").into_event("c", "i", time, 1);
+}
+
+#[test]
+fn the_name_of_an_event_is_valid_and_like_that_of_its_object() {
+    let long = "a.".repeat(200);
+    let cases = [
+        ("a-1.b", "a-1.b"),
+        ("", "event"),
+        ("...", "event"),
+        ("--x--", "x"),
+        ("a.Bc", "a.bc"),
+        ("foo:.bar", "foo.bar"),
+        ("a..b", "a.b"),
+        ("Ä.b-", "b"),
+        ("a.-.-b", "a.b"),
+        (&long, &long[..199]),
+    ];
+    for (object, expected) in cases {
+        let time = MicroTime::from_unix_micros(0x1234);
+        let event = self::event(object, "R", "").into_event("c", "i", time, 1);
         let name = event.metadata.name.unwrap();
-        assert!(["event.1234.1", "x.1234.1"].contains(&&*name), "{name}");
+        assert_eq!(name, format!("{expected}.1234.1"));
+        assert_eq!(names::dns_subdomain(&name), [""; 0]);
     }
 }
 
