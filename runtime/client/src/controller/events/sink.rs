@@ -76,7 +76,6 @@ impl ClientEvents {
 
 fn event_error(error: Error) -> EventError {
     match &error {
-        _ if error.is_not_found() => EventError::NotFound,
         Error::Transport(_) | Error::Timeout(_) => EventError::Temporary(error.into()),
         _ if error.is_temporary() => EventError::Temporary(error.into()),
         _ => EventError::Refused(error.into()),
@@ -104,7 +103,10 @@ impl EventSink for ClientEvents {
             let events = self.0.namespaced::<Event>(event.namespace());
             let patch = Patch::merge(&json!({ "series": series }));
             let patched = events.patch(event.name(), patch).await;
-            patched.map(drop).map_err(event_error)
+            match patched {
+                Err(error) if error.is_not_found() => Err(EventError::NotFound),
+                patched => patched.map(drop).map_err(event_error),
+            }
         }
         .boxed()
     }

@@ -19,6 +19,7 @@ use super::{
     Recorder, RecorderMetrics,
 };
 use crate::client::Client;
+use crate::scripted::Script;
 use crate::transport::{Body, Transport, TransportError};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -347,6 +348,29 @@ async fn temporary_failures_are_repeated_and_refusals_are_not() {
     assert_eq!(sink.written().last().unwrap(), "create e 1");
 }
 
+#[tokio::test]
+async fn an_event_that_cannot_be_created_has_the_message_of_the_server() {
+    let missing = r#"{"kind": "Status", "apiVersion": "v1", "code": 404, "reason": "NotFound", "message": "namespaces \"default\" not found"}"#;
+    let script = Script::new().answer(404, missing).answer(404, missing);
+    let sink = ClientEvents::new(&Client::new(script));
+    let time = MicroTime::from_unix_micros(1);
+    let event = event("a", "R", "x").into_event("c", "i", time, 1);
+    let error = sink.create(&event).await.unwrap_err();
+    assert!(matches!(error, EventError::Refused(_)), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("namespaces \"default\" not found"),
+        "{error}"
+    );
+    let series = EventSeries {
+        count: 2,
+        last_observed_time: time,
+    };
+    let error = sink.set_series(&event, series).await.unwrap_err();
+    assert!(matches!(error, EventError::NotFound), "{error}");
+}
+
 /// A server that refuses the events of busy objects for now, and records the names of the objects.
 struct Busy(Arc<Mutex<Vec<String>>>);
 
@@ -369,7 +393,7 @@ impl Transport for Busy {
                 response.status(201)
             };
             let body = if is_busy {
-                json!({"kind": "Status", "code": 429, "reason": "TooManyRequests"})
+                json!({"kind": "Status", "apiVersion": "v1", "code": 429, "reason": "TooManyRequests"})
             } else {
                 event
             };
