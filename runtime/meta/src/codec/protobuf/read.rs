@@ -8,8 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde::de::IgnoredAny;
 
+use super::body::{InvalidText, ProtobufBody, ProtobufError};
 use super::wire::{Wire, WireValue};
-use super::{InvalidText, ProtobufBody, ProtobufError};
 use crate::codec::encode::{append, append_string};
 use crate::codec::limits::MAX_DEPTH;
 use crate::kind::{ProtobufField, ProtobufMessage, ProtobufPresence, ProtobufType};

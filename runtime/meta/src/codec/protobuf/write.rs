@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use memchr::{memchr, memchr2};
 
-use super::MalformedJson;
+use super::body::MalformedJson;
 use super::wire::{
     self, BYTES, FIXED32, FIXED64, LengthPlace, VARINT, Wire, WireValue, append_key, append_varint,
 };
