@@ -16,7 +16,7 @@ const QUESTIONS: [&str; 8] = [
 ];
 
 /// Folders whose doc comments are read in the code. Those of kinds elsewhere are descriptions in published documents.
-const LIBRARIES: [&str; 3] = ["runtime", "macros", "codegen-cli"];
+const LIBRARIES: [&str; 4] = ["runtime", "macros", "codegen-cli", "serve"];
 
 /// Doc comments that are descriptions in published OpenAPI documents and CRDs.
 const PUBLISHED: [&str; 1] = ["/// Greeting says hello to somebody."];
@@ -109,7 +109,7 @@ fn problems_of_words(text: &str, is_rust: bool) -> Vec<String> {
     problems
 }
 
-/// Doc comments of one or two words that only ask a question.
+/// Doc comments that do not say what their item is: a question of one or two words, or a reference to the module.
 fn problems_of_questions(text: &str) -> Vec<String> {
     let is_doc = |line: Option<&&str>| line.is_some_and(|line| line.starts_with("///"));
     let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
@@ -123,7 +123,9 @@ fn problems_of_questions(text: &str) -> Vec<String> {
             continue;
         }
         let words: Vec<&str> = doc.trim_end_matches('.').split_whitespace().collect();
-        if words.len() <= 2 && QUESTIONS.contains(&words[0].to_lowercase().as_str()) {
+        let is_reference = doc == "See the module.";
+        if is_reference || words.len() <= 2 && QUESTIONS.contains(&words[0].to_lowercase().as_str())
+        {
             problems.push(format!("{}: `{doc}` does not name the item", index + 1));
         }
     }
@@ -229,6 +231,10 @@ fn a_doc_comment_that_only_asks_is_found() {
     assert_eq!(
         found("/// How many.\nfn f() {}"),
         ["1: `How many.` does not name the item"]
+    );
+    assert_eq!(
+        found("/// See the module.\nstruct S;"),
+        ["1: `See the module.` does not name the item"]
     );
     // More words, other words, and the end of a longer comment.
     assert_eq!(found("/// When the request ends.\nfn f() {}"), [""; 0]);

@@ -176,7 +176,7 @@ mod tests {
         };
         assert_eq!(
             damaged,
-            "internal server error: corrupt store: the proof in the background found damage, the log says where\n"
+            "internal server error: corrupt store: the verification in the background found damage, see the log\n"
         );
         assert_eq!(ask(&health, "/healthz/storage").await.0, 500);
         assert_eq!(ask(&health, "/livez").await, (200, "ok".into()));

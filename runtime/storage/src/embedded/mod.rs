@@ -343,7 +343,7 @@ impl Storage for Embedded {
         self.check_open()?;
         if !self.damage.lock().is_empty() {
             return Err(StorageError::Corrupt(
-                "the proof in the background found damage, the log says where".into(),
+                "the verification in the background found damage, see the log".into(),
             ));
         }
         let place = self.place.clone();

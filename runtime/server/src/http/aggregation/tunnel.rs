@@ -34,7 +34,7 @@ impl From<Response<Body>> for Forwarded {
     }
 }
 
-/// See the module.
+/// An upgraded connection to another server, before its bytes are copied.
 pub(in crate::http) struct Tunnel {
     response: Response<ClientBody>,
     on_upgrade: OnUpgrade,

@@ -101,8 +101,10 @@ impl FromStr for ControllerNames {
             let name = entry.strip_prefix('-').unwrap_or(entry);
             let names = Controller::ALL.map(Controller::name);
             if *entry != "*" && !names.contains(&name) {
-                let names = names.join(" and ");
-                return Err(format!("{name:?} is no controller; there are {names}"));
+                let names = names.join(", ");
+                return Err(format!(
+                    "{name:?} is not in the list of known controllers: {names}"
+                ));
             }
         }
         let has_all = entries.contains(&"*");
@@ -165,7 +167,7 @@ mod tests {
         let error = "*,-job-controller".parse::<ControllerNames>().unwrap_err();
         assert_eq!(
             error,
-            "\"job-controller\" is no controller; there are garbage-collector-controller and namespace-controller"
+            "\"job-controller\" is not in the list of known controllers: garbage-collector-controller, namespace-controller"
         );
     }
 }

@@ -109,7 +109,7 @@ pub(super) struct Known {
     pub(super) is_foreground: bool,
 }
 
-/// See the module.
+/// The graph of owner references, with the work that follows from its last changes.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     nodes: HashMap<Uid, Node>,

@@ -10,7 +10,7 @@ use apiloom_storage::{Entry, Revision, Storage, StorageError};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
-/// See the module.
+/// A Lease in the store, by which one of several servers runs a controller.
 pub(super) struct StoredLease {
     store: Arc<dyn Storage>,
     key: String,

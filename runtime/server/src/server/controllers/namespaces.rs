@@ -91,7 +91,7 @@ async fn work(controller: Arc<NamespaceController>) {
     }
 }
 
-/// See the module.
+/// The namespace controller: deletes the content of namespaces, then finalizes them.
 struct NamespaceController {
     requests: Requests,
     /// That of namespaces.

@@ -146,7 +146,7 @@ enum State {
     Stopped,
 }
 
-/// See the module.
+/// The records of the servers over a store, and this server's own.
 pub(super) struct Servers {
     store: Arc<dyn Storage>,
     registry: Arc<Registry>,

@@ -22,7 +22,7 @@ const REFUSAL: Duration = Duration::from_secs(2);
 /// Time between attempts to watch the definitions.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// See the module.
+/// The applied definitions whose kinds are not served yet.
 pub(super) struct Waiting<'a> {
     registry: &'a Registry,
     /// The definitions whose kinds are not served yet, with their last state.

@@ -47,7 +47,7 @@ struct Wanted {
     label: &'static str,
 }
 
-/// See the module.
+/// The APIServices that this server keeps for its own versions.
 #[derive(Default)]
 pub(super) struct Local {
     /// Those that were there when this server began.

@@ -130,7 +130,7 @@ struct Entry {
 #[derive(Default)]
 struct Entries(BTreeMap<String, Entry>);
 
-/// See the module.
+/// The controller of APIServices: follows the stored ones, and publishes them for requests.
 struct Controller {
     requests: Requests,
     aggregation: Arc<Aggregation>,

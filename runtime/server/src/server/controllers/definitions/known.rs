@@ -12,7 +12,7 @@ pub(super) fn path(name: &str) -> String {
     format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
 }
 
-/// See the module.
+/// A definition as the controller remembers it, without its schemas.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Known {
     pub(super) name: String,

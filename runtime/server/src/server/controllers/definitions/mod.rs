@@ -124,7 +124,7 @@ pub(super) async fn run(requests: Requests, shared: Option<&SharedStore>, webhoo
     }
 }
 
-/// See the module.
+/// The controller of CustomResourceDefinitions.
 struct Controller<'a> {
     requests: Requests,
     shared: Option<&'a SharedStore>,

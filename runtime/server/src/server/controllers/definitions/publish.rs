@@ -19,7 +19,7 @@ pub(super) enum Schemas {
     Checked,
 }
 
-/// See the module.
+/// Changes the catalog by the kinds of definitions.
 pub(super) struct Publisher {
     registry: Arc<Registry>,
     webhooks: Webhooks,

@@ -38,7 +38,7 @@ const DELETE_ATTEMPTS: usize = 5;
 /// other.
 const ABSENT_OWNERS: usize = 500;
 
-/// See the module.
+/// The garbage collector: deletes the objects whose owners are gone.
 pub(super) struct Collector {
     requests: Requests,
     followed: Mutex<Followed>,
@@ -57,11 +57,11 @@ struct Followed {
 
 /// An owner, as a reference of a dependent says.
 enum Owner {
-    /// It exists.
+    /// The owner exists.
     Present,
-    /// It exists, and its end would not be seen.
+    /// The owner exists, but no feed follows its kind, which would report its deletion.
     Unfollowed,
-    /// It is being deleted, after its dependents.
+    /// The owner is being deleted in the foreground: after its dependents.
     WaitsForDependents,
     Absent,
     /// An object of the cluster cannot have an owner in a namespace, so nothing follows from it.
