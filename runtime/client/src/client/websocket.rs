@@ -1,7 +1,6 @@
 //! WebSocket connections to subresources, such as consoles: messages, and the channels of Kubernetes in them.
 
 use std::fmt;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,8 +88,18 @@ pub struct SocketReceiver {
     stream: SplitStream<Connection>,
     sink: Arc<Mutex<Sink>>,
     pings: Interval,
-    /// Whether the server has sent its close frame.
-    is_closed: bool,
+    /// Until when the server may end the connection; `None` before its close frame.
+    closing: Option<Instant>,
+}
+
+/// What a receiver waited for.
+enum Step {
+    /// A frame, an error, or the end of the connection.
+    Frame(Option<Result<Message, tungstenite::Error>>),
+    /// It is time for a ping.
+    Ping,
+    /// The server said that it closes, and did not end the connection.
+    Late,
 }
 
 /// The end at which messages go in, and what the connection needs as long as there is one of the halves.
@@ -209,7 +218,7 @@ impl Socket {
                 stream,
                 sink,
                 pings,
-                is_closed: false,
+                closing: None,
             },
         }
     }
@@ -323,36 +332,47 @@ impl SocketSender {
 }
 
 impl SocketReceiver {
-    /// The next message; `None` when the server has closed the connection. Waiting for it can be given up without loss.
+    /// The next message; `None` when the server has closed the WebSocket, at the latest some seconds after it said so.
+    /// Waiting for it can be given up without loss.
     ///
     /// # Errors
     /// If the connection breaks, or a message is longer than the client's limit.
     pub async fn receive(&mut self) -> Result<Option<SocketMessage>, Error> {
         loop {
-            let next = {
-                let mut next = pin!(self.stream.next());
-                tokio::select! {
-                    biased;
-                    next = &mut next => Some(next),
-                    _ = self.pings.tick() => None,
-                }
-            };
-            match next {
-                Some(Some(Ok(Message::Text(text)))) => {
+            match self.step().await {
+                Step::Frame(Some(Ok(Message::Text(text)))) => {
                     return Ok(Some(SocketMessage::Text(text.to_string())));
                 }
-                Some(Some(Ok(Message::Binary(bytes)))) => {
+                Step::Frame(Some(Ok(Message::Binary(bytes)))) => {
                     return Ok(Some(SocketMessage::Binary(bytes)));
                 }
-                Some(Some(Ok(Message::Close(_)))) => self.is_closed = true,
+                Step::Frame(Some(Ok(Message::Close(_)))) => {
+                    self.closing = Some(Instant::now() + CLOSE_TIMEOUT);
+                }
                 // Pings are answered by reading on, and so is the server's close frame.
-                Some(Some(Ok(_))) => {}
-                None => self.ping(),
-                Some(None | Some(Err(tungstenite::Error::ConnectionClosed))) => return Ok(None),
-                // A server that has closed need not read the answer to it.
-                Some(Some(Err(_))) if self.is_closed => return Ok(None),
-                Some(Some(Err(error))) => return Err(broken(error)),
+                Step::Frame(Some(Ok(_))) => {}
+                Step::Ping => self.ping(),
+                Step::Frame(None | Some(Err(tungstenite::Error::ConnectionClosed))) => {
+                    return Ok(None);
+                }
+                // A server that has closed need not read the answer to it, nor end the connection.
+                Step::Frame(Some(Err(_))) if self.closing.is_some() => return Ok(None),
+                Step::Late => return Ok(None),
+                Step::Frame(Some(Err(error))) => return Err(broken(error)),
             }
+        }
+    }
+
+    /// Waits for a frame, the time of the next ping, or the time at which the connection should have ended.
+    async fn step(&mut self) -> Step {
+        if let Some(end) = self.closing {
+            let next = tokio::time::timeout_at(end, self.stream.next()).await;
+            return next.map_or(Step::Late, Step::Frame);
+        }
+        tokio::select! {
+            biased;
+            next = self.stream.next() => Step::Frame(next),
+            _ = self.pings.tick() => Step::Ping,
         }
     }
 

@@ -121,6 +121,20 @@ async fn the_end_of_the_server_is_the_end() {
     socket.receive().await.unwrap_err();
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_server_that_closes_and_keeps_the_connection_is_left() {
+    let client = sockets(Some(V5), |mut socket| async move {
+        socket.send(Message::Close(None)).await.unwrap();
+        std::future::pending::<()>().await;
+    })
+    .await;
+    let mut socket = open(&client, &[V5]).await.unwrap();
+    let began = Instant::now();
+    assert_eq!(socket.receive().await.unwrap(), None);
+    assert!(began.elapsed() <= CLOSE_TIMEOUT + Duration::from_secs(1));
+    assert_eq!(socket.receive().await.unwrap(), None);
+}
+
 #[tokio::test]
 async fn both_sides_may_send_much_at_once() {
     let client = sockets(Some(V5), echo).await;
