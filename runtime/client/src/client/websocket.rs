@@ -17,7 +17,8 @@ use tokio::time::{Instant, Interval, MissedTickBehavior};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
-use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
 use super::builder::Client;
@@ -90,6 +91,8 @@ pub struct SocketReceiver {
     pings: Interval,
     /// Until when the server may end the connection; `None` before its close frame.
     closing: Option<Instant>,
+    /// How the connection failed.
+    failure: Option<String>,
 }
 
 /// What a receiver waited for.
@@ -219,6 +222,7 @@ impl Socket {
                 sink,
                 pings,
                 closing: None,
+                failure: None,
             },
         }
     }
@@ -336,8 +340,13 @@ impl SocketReceiver {
     /// Waiting for it can be given up without loss.
     ///
     /// # Errors
-    /// If the connection breaks, or a message is longer than the client's limit.
+    /// If the connection breaks, or a message is longer than the client's limit. The server is told why by a close frame, if
+    /// that is possible at once. After an error there are no more messages, and each further call is an error.
     pub async fn receive(&mut self) -> Result<Option<SocketMessage>, Error> {
+        if let Some(failure) = &self.failure {
+            let failure = format!("the WebSocket has failed: {failure}");
+            return Err(Error::Transport(TransportError::new(failure)));
+        }
         loop {
             match self.step().await {
                 Step::Frame(Some(Ok(Message::Text(text)))) => {
@@ -351,16 +360,32 @@ impl SocketReceiver {
                 }
                 // Pings are answered by reading on, and so is the server's close frame.
                 Step::Frame(Some(Ok(_))) => {}
-                Step::Ping => self.ping(),
+                Step::Ping => self.send_at_once(Message::Ping(Bytes::new())),
                 Step::Frame(None | Some(Err(tungstenite::Error::ConnectionClosed))) => {
                     return Ok(None);
                 }
                 // A server that has closed need not read the answer to it, nor end the connection.
                 Step::Frame(Some(Err(_))) if self.closing.is_some() => return Ok(None),
                 Step::Late => return Ok(None),
-                Step::Frame(Some(Err(error))) => return Err(broken(error)),
+                Step::Frame(Some(Err(error))) => return Err(self.fail(error)),
             }
         }
+    }
+
+    /// Remembers an error, and tells the server of it.
+    fn fail(&mut self, error: tungstenite::Error) -> Error {
+        let code = match &error {
+            tungstenite::Error::Capacity(_) => Some(CloseCode::Size),
+            tungstenite::Error::Utf8(_) => Some(CloseCode::Invalid),
+            tungstenite::Error::Protocol(_) => Some(CloseCode::Protocol),
+            _ => None,
+        };
+        if let Some(code) = code {
+            let reason = Utf8Bytes::default();
+            self.send_at_once(Message::Close(Some(CloseFrame { code, reason })));
+        }
+        self.failure = Some(error.to_string());
+        broken(error)
     }
 
     /// Waits for a frame, the time of the next ping, or the time at which the connection should have ended.
@@ -376,14 +401,11 @@ impl SocketReceiver {
         }
     }
 
-    /// Sends a ping if that is possible at once: a server that does not read must not keep this client from reading.
-    fn ping(&self) {
+    /// Sends a control frame if that is possible at once: a server that does not read must not keep this client from reading.
+    fn send_at_once(&self, message: Message) {
         if let Ok(mut sink) = self.sink.try_lock() {
             // What is not sent now goes with the next message.
-            let _ = sink
-                .messages
-                .send(Message::Ping(Bytes::new()))
-                .now_or_never();
+            let _ = sink.messages.send(message).now_or_never();
         }
     }
 

@@ -119,6 +119,7 @@ async fn the_end_of_the_server_is_the_end() {
     let client = sockets(Some(V5), |socket| async move { drop(socket) }).await;
     let mut socket = open(&client, &[V5]).await.unwrap();
     socket.receive().await.unwrap_err();
+    socket.receive().await.unwrap_err();
 }
 
 #[tokio::test(start_paused = true)]
@@ -192,15 +193,36 @@ async fn a_quiet_connection_has_pings() {
 }
 
 #[tokio::test]
-async fn a_message_over_the_limit_is_an_error() {
-    let client = sockets(Some(V5), |mut socket| async move {
-        let _ = socket.send(Message::binary(vec![0; 2000])).await;
-        while let Some(Ok(_)) = socket.next().await {}
-    })
-    .await;
-    let client = client.rebuild().max_watch_line_bytes(1000).build().unwrap();
-    let mut socket = open(&client, &[V5]).await.unwrap();
-    socket.receive().await.unwrap_err();
+async fn a_message_that_is_refused_is_an_error_for_good() {
+    use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+    use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
+    let not_text = Frame::message(vec![0xff], OpCode::Data(Data::Text), true);
+    let no_message = Frame::message(vec![0], OpCode::Data(Data::Reserved(3)), true);
+    for (message, code) in [
+        (Message::binary(vec![0; 2000]), CloseCode::Size),
+        (Message::Frame(not_text), CloseCode::Invalid),
+        (Message::Frame(no_message), CloseCode::Protocol),
+    ] {
+        let (sent, mut closed) = tokio::sync::mpsc::unbounded_channel();
+        let client = sockets(Some(V5), move |mut socket| {
+            let (message, sent) = (message.clone(), sent.clone());
+            async move {
+                socket.send(message).await.unwrap();
+                while let Some(Ok(message)) = socket.next().await {
+                    if let Message::Close(Some(frame)) = message {
+                        sent.send(frame.code).unwrap();
+                    }
+                }
+            }
+        })
+        .await;
+        let client = client.rebuild().max_watch_line_bytes(1000).build().unwrap();
+        let mut socket = open(&client, &[V5]).await.unwrap();
+        socket.receive().await.unwrap_err();
+        assert_eq!(closed.recv().await, Some(code));
+        let again = socket.receive().await.unwrap_err();
+        assert!(again.to_string().contains("has failed"), "{again}");
+    }
 }
 
 /// A client of a server that answers with this text; `KEY` becomes the right `Sec-WebSocket-Accept`.
