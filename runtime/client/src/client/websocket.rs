@@ -1,5 +1,7 @@
 //! WebSocket connections to subresources, such as consoles: messages, and the channels of Kubernetes in them.
 
+mod traffic;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +23,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
+use self::traffic::{Counted, Traffic};
 use super::builder::Client;
 use super::request::RawRequest;
 use crate::error::Error;
@@ -38,10 +41,13 @@ const CLOSE: u8 = 255;
 /// Time between two pings: proxies end connections that are quiet for a minute.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 
+/// How many pings are sent without any byte from the server. With the next one due, it counts as gone: after three intervals.
+const MAX_UNANSWERED: u32 = 2;
+
 /// How long the server may take to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-type Connection = WebSocketStream<Upgraded>;
+type Connection = WebSocketStream<Counted>;
 
 /// A message of a WebSocket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,9 +60,9 @@ pub enum SocketMessage {
 
 /// A WebSocket connection to a server. Dropping it ends the connection; [`Socket::close`] says goodbye.
 ///
-/// A server that is gone is noticed by the pings of HTTP/2, or the keepalive of TCP, after a minute or some. While the socket
-/// waits for a message, it answers pings, and sends one every 30 seconds: a socket that is only written to is not kept
-/// alive by itself. To do both at once, [`Socket::split`] it.
+/// While the socket waits for a message, it answers pings, and sends one every 30 seconds: a socket that is only written to is
+/// not kept alive by itself. To do both at once, [`Socket::split`] it. A server from which nothing arrives for 90 seconds is
+/// gone: that is an error of the socket that waits.
 ///
 /// ```no_run
 /// # use apiloom_client::client::CHANNEL_PROTOCOLS;
@@ -93,6 +99,11 @@ pub struct SocketReceiver {
     closing: Option<Instant>,
     /// How the connection failed.
     failure: Option<String>,
+    traffic: Arc<Traffic>,
+    /// How much had arrived at the time of the last ping.
+    received: u64,
+    /// The number of pings since.
+    unanswered: u32,
 }
 
 /// What a receiver waited for.
@@ -146,9 +157,8 @@ impl RawRequest {
             .write_buffer_size(0)
             .max_message_size(Some(most))
             .max_frame_size(Some(most));
-        let socket = WebSocketStream::from_raw_socket(connection, Role::Client, Some(config)).await;
-        let connection = (client, response.into_body());
-        Ok(Socket::new(socket, protocol, connection))
+        let used = (client, response.into_body());
+        Ok(Socket::new(connection, config, protocol, used).await)
     }
 }
 
@@ -204,11 +214,22 @@ fn broken(error: tungstenite::Error) -> Error {
 }
 
 impl Socket {
-    fn new(socket: Connection, protocol: Option<String>, connection: (Client, Body)) -> Self {
+    async fn new(
+        connection: Upgraded,
+        config: WebSocketConfig,
+        protocol: Option<String>,
+        used: (Client, Body),
+    ) -> Self {
+        let traffic = Arc::new(Traffic::default());
+        let connection = Counted {
+            connection,
+            traffic: Arc::clone(&traffic),
+        };
+        let socket = WebSocketStream::from_raw_socket(connection, Role::Client, Some(config)).await;
         let (messages, stream) = socket.split();
         let sink = Arc::new(Mutex::new(Sink {
             messages,
-            _connection: connection,
+            _connection: used,
         }));
         let mut pings = tokio::time::interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -223,6 +244,9 @@ impl Socket {
                 pings,
                 closing: None,
                 failure: None,
+                traffic,
+                received: 0,
+                unanswered: 0,
             },
         }
     }
@@ -340,7 +364,7 @@ impl SocketReceiver {
     /// Waiting for it can be given up without loss.
     ///
     /// # Errors
-    /// If the connection breaks, or a message is longer than the client's limit. The server is told why by a close frame, if
+    /// If the connection breaks, nothing arrives for long, or a message is longer than the client's limit. The server is told why by a close frame, if
     /// that is possible at once. After an error there are no more messages, and each further call is an error.
     pub async fn receive(&mut self) -> Result<Option<SocketMessage>, Error> {
         if let Some(failure) = &self.failure {
@@ -360,7 +384,7 @@ impl SocketReceiver {
                 }
                 // Pings are answered by reading on, and so is the server's close frame.
                 Step::Frame(Some(Ok(_))) => {}
-                Step::Ping => self.send_at_once(Message::Ping(Bytes::new())),
+                Step::Ping => self.ping()?,
                 Step::Frame(None | Some(Err(tungstenite::Error::ConnectionClosed))) => {
                     return Ok(None);
                 }
@@ -370,6 +394,24 @@ impl SocketReceiver {
                 Step::Frame(Some(Err(error))) => return Err(self.fail(error)),
             }
         }
+    }
+
+    /// Sends a ping, if the server is there.
+    fn ping(&mut self) -> Result<(), Error> {
+        let received = self.traffic.received();
+        if received != self.received {
+            self.received = received;
+            self.unanswered = 0;
+        }
+        if self.unanswered == MAX_UNANSWERED {
+            let silent = PING_INTERVAL * (MAX_UNANSWERED + 1);
+            let error = format!("nothing arrived from the server for {silent:?}");
+            self.failure = Some(error.clone());
+            return Err(Error::Transport(TransportError::new(error)));
+        }
+        self.unanswered += 1;
+        self.send_at_once(Message::Ping(Bytes::new()));
+        Ok(())
     }
 
     /// Remembers an error, and tells the server of it.

@@ -1,11 +1,12 @@
 //! WebSockets over sockets of the system, against small servers in the test.
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use futures_util::future::BoxFuture;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::handshake::server::{Request, Response as Accepted};
 
 use super::*;
-use crate::transport::HttpTransport;
+use crate::transport::{HttpTransport, Transport};
 
 /// A client of a server that calls `serve` with each connection.
 async fn server<F, R>(serve: F) -> Client
@@ -190,6 +191,69 @@ async fn a_quiet_connection_has_pings() {
     let message = socket.receive().await.unwrap();
     assert_eq!(message, Some(SocketMessage::Text("three".to_owned())));
     assert!(began.elapsed() >= 3 * PING_INTERVAL);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_from_which_nothing_arrives_is_gone() {
+    let client = sockets(Some(V5), |socket| async move {
+        let _socket = socket;
+        std::future::pending::<()>().await;
+    })
+    .await;
+    let mut socket = open(&client, &[V5]).await.unwrap();
+    let began = Instant::now();
+    let error = socket.receive().await.unwrap_err();
+    assert!(error.to_string().contains("nothing arrived"), "{error}");
+    assert!(began.elapsed() <= 4 * PING_INTERVAL);
+    socket.receive().await.unwrap_err();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_takes_minutes_arrives() {
+    let (client, mut theirs) = piped(64);
+    let sending = async {
+        // A frame of 200 bytes, one each second.
+        theirs.write_all(&[0x82, 126, 0, 200]).await.unwrap();
+        for _ in 0..200 {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            theirs.write_u8(7).await.unwrap();
+        }
+    };
+    let mut socket = open(&client, &[]).await.unwrap();
+    let (message, ()) = tokio::join!(socket.receive(), sending);
+    let expected = SocketMessage::Binary(Bytes::from(vec![7; 200]));
+    assert_eq!(message.unwrap(), Some(expected));
+}
+
+/// A client of a WebSocket through a pipe, and its other end.
+fn piped(most: usize) -> (Client, DuplexStream) {
+    let (ours, theirs) = tokio::io::duplex(most);
+    (Client::new(Piped(Arc::new(Mutex::new(Some(ours))))), theirs)
+}
+
+struct Piped(Arc<Mutex<Option<DuplexStream>>>);
+
+impl Transport for Piped {
+    fn call(
+        &self,
+        request: http::Request<Body>,
+    ) -> BoxFuture<'static, Result<Response<Body>, TransportError>> {
+        let ours = Arc::clone(&self.0);
+        async move {
+            let key = request.headers()[SEC_WEBSOCKET_KEY].as_bytes();
+            let response = Response::builder()
+                .status(101)
+                .header(CONNECTION, "Upgrade")
+                .header(UPGRADE, "websocket")
+                .header(SEC_WEBSOCKET_ACCEPT, derive_accept_key(key));
+            let mut response = response.body(Body::empty()).unwrap();
+            let ours = ours.lock().await.take().expect("one request");
+            let connection = async { Ok(Upgraded::new(ours)) };
+            PendingUpgrade::put(&mut response, connection.boxed());
+            Ok(response)
+        }
+        .boxed()
+    }
 }
 
 #[tokio::test]

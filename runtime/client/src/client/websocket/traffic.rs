@@ -1,0 +1,60 @@
+//! `Counted`: the connection of a WebSocket, which counts what arrives.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::transport::Upgraded;
+
+/// What went over a connection.
+#[derive(Default)]
+pub(super) struct Traffic {
+    received: AtomicU64,
+}
+
+impl Traffic {
+    /// The number of bytes that arrived so far: of parts of frames, too.
+    pub(super) fn received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
+    }
+}
+
+/// A connection whose traffic is counted.
+pub(super) struct Counted {
+    pub(super) connection: Upgraded,
+    pub(super) traffic: Arc<Traffic>,
+}
+
+impl AsyncRead for Counted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.connection).poll_read(cx, buffer);
+        let length = buffer.filled().len().saturating_sub(before) as u64;
+        self.traffic.received.fetch_add(length, Ordering::Relaxed);
+        polled
+    }
+}
+
+impl AsyncWrite for Counted {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.connection).poll_write(cx, bytes)
+    }
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.connection).poll_flush(cx)
+    }
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.connection).poll_shutdown(cx)
+    }
+}
