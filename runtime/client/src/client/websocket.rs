@@ -62,7 +62,7 @@ pub enum SocketMessage {
 ///
 /// While the socket waits for a message, it answers pings, and sends one every 30 seconds: a socket that is only written to is
 /// not kept alive by itself. To do both at once, [`Socket::split`] it. A server from which nothing arrives for 90 seconds is
-/// gone: that is an error of the socket that waits.
+/// gone: that is an error of the socket that waits. So is one that sends pings without end and reads no answers.
 ///
 /// ```no_run
 /// # use apiloom_client::client::CHANNEL_PROTOCOLS;
@@ -87,6 +87,7 @@ pub struct Socket {
 /// The half of a [`Socket`] that sends.
 pub struct SocketSender {
     sink: Arc<Mutex<Sink>>,
+    traffic: Arc<Traffic>,
     protocol: Option<String>,
 }
 
@@ -236,6 +237,7 @@ impl Socket {
         Self {
             sender: SocketSender {
                 sink: Arc::clone(&sink),
+                traffic: Arc::clone(&traffic),
                 protocol,
             },
             receiver: SocketReceiver {
@@ -332,6 +334,7 @@ impl SocketSender {
             SocketMessage::Binary(bytes) => Message::Binary(bytes),
         };
         let mut sink = self.sink.lock().await;
+        self.traffic.expect_message(message.len());
         sink.messages.send(message).await.map_err(broken)
     }
 

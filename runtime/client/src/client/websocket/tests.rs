@@ -225,6 +225,60 @@ async fn a_message_that_takes_minutes_arrives() {
     assert_eq!(message.unwrap(), Some(expected));
 }
 
+#[tokio::test]
+async fn a_server_that_pings_and_does_not_read_is_an_error() {
+    let (client, theirs) = piped(1024);
+    let mut socket = open(&client, &[]).await.unwrap();
+    let mut server = WebSocketStream::from_raw_socket(theirs, Role::Server, None).await;
+    let pinging = async {
+        for sent in 0..10_000 {
+            let ping = Message::Ping(Bytes::from_static(&[0; 125]));
+            if server.send(ping).await.is_err() {
+                return sent;
+            }
+        }
+        panic!("the client answers without end");
+    };
+    let error = tokio::select! {
+        result = socket.receive() => result.unwrap_err(),
+        sent = pinging => panic!("the connection broke off after {sent} pings"),
+    };
+    assert!(error.to_string().contains("pings without end"), "{error}");
+}
+
+#[tokio::test]
+async fn a_long_message_waits_with_the_answers_to_pings() {
+    const LENGTH: usize = 4 << 20;
+    let (client, theirs) = piped(1024);
+    let (sender, mut receiver) = open(&client, &[]).await.unwrap().split();
+    let sending = tokio::spawn(async move {
+        let message = Bytes::from(vec![7; LENGTH]);
+        sender.send(SocketMessage::Binary(message)).await.unwrap();
+        sender
+    });
+    let receiving = tokio::spawn(async move { receiver.receive().await });
+    let mut server = WebSocketStream::from_raw_socket(theirs, Role::Server, None).await;
+    for _ in 0..300 {
+        let ping = Message::Ping(Bytes::from_static(&[0; 125]));
+        server.send(ping).await.unwrap();
+    }
+    let (mut pongs, mut messages) = (0, 0);
+    while pongs < 300 || messages < 1 {
+        match server.next().await.unwrap().unwrap() {
+            Message::Binary(bytes) => {
+                assert_eq!(bytes.len(), LENGTH);
+                messages += 1;
+            }
+            Message::Pong(_) => pongs += 1,
+            other => panic!("{other:?}"),
+        }
+    }
+    server.send(Message::text("read")).await.unwrap();
+    let message = receiving.await.unwrap().unwrap();
+    assert_eq!(message, Some(SocketMessage::Text("read".to_owned())));
+    drop(sending.await.unwrap());
+}
+
 /// A client of a WebSocket through a pipe, and its other end.
 fn piped(most: usize) -> (Client, DuplexStream) {
     let (ours, theirs) = tokio::io::duplex(most);

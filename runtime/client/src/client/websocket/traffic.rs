@@ -1,25 +1,34 @@
-//! `Counted`: the connection of a WebSocket, which counts what arrives.
+//! `Counted`: the connection of a WebSocket, which counts what arrives, and limits what waits to be sent.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::transport::Upgraded;
 
+/// The most bytes of control frames, mostly answers to pings, that wait for a server which does not read.
+const MAX_CONTROL: usize = 64 << 10;
+
 /// What went over a connection.
 #[derive(Default)]
 pub(super) struct Traffic {
     received: AtomicU64,
+    longest_message: AtomicUsize,
 }
 
 impl Traffic {
     /// The number of bytes that arrived so far: of parts of frames, too.
     pub(super) fn received(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
+    }
+
+    /// Makes room for a message of this length. At most one waits at a time, together with control frames.
+    pub(super) fn expect_message(&self, length: usize) {
+        self.longest_message.fetch_max(length, Ordering::Relaxed);
     }
 }
 
@@ -49,6 +58,12 @@ impl AsyncWrite for Counted {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        // These are all bytes that wait.
+        let longest_message = self.traffic.longest_message.load(Ordering::Relaxed);
+        if bytes.len() > longest_message.saturating_add(MAX_CONTROL) {
+            let problem = "the server sends pings without end, and does not read the answers";
+            return Poll::Ready(Err(io::Error::other(problem)));
+        }
         Pin::new(&mut self.connection).poll_write(cx, bytes)
     }
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
