@@ -324,7 +324,9 @@ impl SocketSender {
         self.protocol.as_deref()
     }
 
-    /// Sends a message. A server that does not read holds it back.
+    /// Sends a message. A server that does not read holds it back. Waiting for that cannot be given up without effect: if the
+    /// future is dropped, the message may have been sent in part or not at all, and the rest of it, or all, goes before the
+    /// next message.
     ///
     /// # Errors
     /// If the connection is closed or breaks.
@@ -338,7 +340,7 @@ impl SocketSender {
         sink.messages.send(message).await.map_err(broken)
     }
 
-    /// Sends bytes on a channel, in one message. Servers limit the length of a message: kubectl sends 32 KiB at a time.
+    /// Sends bytes on a channel, in one message, which a dropped future may leave waiting as [`SocketSender::send`] does. Servers limit the length of a message: kubectl sends 32 KiB at a time.
     ///
     /// # Errors
     /// As [`SocketSender::send`].
