@@ -36,5 +36,7 @@ mod view;
 
 pub use cli::execute;
 pub use console::Console;
-pub use import::{ImportedKind, definition_differences, imported_kind};
+pub use import::{
+    ImportedKind, definition_differences, imported_kind, imported_kinds, openapi_differences,
+};
 pub use render::RenderError;

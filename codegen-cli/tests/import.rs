@@ -114,6 +114,21 @@ fn a_cluster_is_read_with_kubectl() {
     );
     assert!(root.path().join("house/src/v1/door.rs").is_file());
 
+    let document = serde_json::json!({ "openapi": "3.0.0", "paths": {}, "components": {} });
+    fs::write(root.path().join("answer"), document.to_string()).expect("a file");
+    for (version, path) in [("apps/v1", "apis/apps/v1"), ("v1", "api/v1")] {
+        let given = [&["other"], &base[..], &["config", "--openapi", version]].concat();
+        let told = format!(
+            "error: the document of {version}: the document has no kinds\n  help: each version of a group has a document of its own, \
+             whose path is in /openapi/v3\n"
+        );
+        refuses(root.path(), &given, "", &told);
+        let arguments = fs::read_to_string(root.path().join("arguments")).expect("it was called");
+        assert_eq!(
+            arguments,
+            format!("--kubeconfig config get --raw /openapi/v3/{path}\n")
+        );
+    }
     let given = [&["other"], &base[..], &["broken"]].concat();
     let told = "error: ./kubectl could not read the definitions: no server\n";
     refuses(root.path(), &given, "", told);
@@ -136,7 +151,7 @@ fn nothing_is_written_of_what_cannot_be_imported() {
         folder,
         &["house", "-"],
         "kind: ConfigMap\n",
-        "error: there is no CustomResourceDefinition in what was read\n",
+        "error: there is neither a CustomResourceDefinition nor a document of OpenAPI v3 in what was read\n",
     );
     refuses(
         folder,

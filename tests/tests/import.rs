@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use apiloom_cli::{definition_differences, imported_kind};
+use apiloom_cli::{definition_differences, imported_kind, imported_kinds, openapi_differences};
 use apiloom_tests::{Kubectl, Server, build, repository};
 use serde_json::{Value, json};
 
@@ -62,6 +62,48 @@ fn definitions_of_packages_are_imported_without_loss() {
                 .collect();
             assert!(lost.is_empty(), "{}: {lost:#?}", file.display());
         }
+    }
+}
+
+/// The documents of OpenAPI v3 of a package, one for each version.
+fn openapi_of(package: &str) -> Vec<Value> {
+    let folder = repository().join(package).join("generated/openapi/v3");
+    let documents = files(&folder).into_iter();
+    documents
+        .map(|path| serde_json::from_slice(&fs::read(path).unwrap()).unwrap())
+        .collect()
+}
+
+/// What the documents of OpenAPI of a package do not tell, or what only the code of a user can say.
+fn is_told_by_no_document(line: &str) -> bool {
+    [
+        ": conversion of ",
+        ": is taken to be the stored version",
+        ": the paths of the subresource scale",
+        "; write subresource(..) or connect(..)",
+    ]
+    .iter()
+    .any(|part| line.contains(part))
+}
+
+#[test]
+fn openapi_documents_of_packages_are_imported_without_loss() {
+    for (package, expected) in [
+        ("examples/hello", 1),
+        ("examples/wardle", 2),
+        ("tests/ports/balancer", 1),
+        ("tests/ports/certificate", 1),
+        ("tests/ports/core", 4),
+        ("tests/ports/cronjob", 1),
+        ("tests/ports/machine", 1),
+        ("tests/ports/route", 1),
+    ] {
+        let imported = imported_kinds(&openapi_of(package));
+        let imported = imported.unwrap_or_else(|error| panic!("{package}: {error}"));
+        assert_eq!(imported.len(), expected, "{package}");
+        let lost = imported.iter().flat_map(|kind| &kind.lost);
+        let lost: Vec<_> = lost.filter(|line| !is_told_by_no_document(line)).collect();
+        assert!(lost.is_empty(), "{package}: {lost:#?}");
     }
 }
 
@@ -118,9 +160,8 @@ fn the_corpus_is_imported_with_the_losses_that_the_table_lists() {
     );
 }
 
-/// Runs the command in a folder, and returns what it said.
-#[track_caller]
-fn apiloom(folder: &Path, arguments: &[&str]) -> (String, String) {
+/// Runs the command in a folder: whether it succeeded, what it said, and what it said to stderr.
+fn run_apiloom(folder: &Path, arguments: &[&str]) -> (bool, String, String) {
     let output = Command::new(build("apiloom"))
         .args(arguments)
         .current_dir(folder)
@@ -130,8 +171,14 @@ fn apiloom(folder: &Path, arguments: &[&str]) -> (String, String) {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{arguments:?}: {said}{told}");
-    (said, told)
+    (output.status.success(), said, told)
+}
+
+/// Runs the command, which succeeds.
+#[track_caller]
+fn apiloom(folder: &Path, arguments: &[&str]) {
+    let (is_done, said, told) = run_apiloom(folder, arguments);
+    assert!(is_done, "{arguments:?}: {said}{told}");
 }
 
 #[test]
@@ -142,6 +189,11 @@ fn the_package_of_an_import_gives_equivalent_definitions() {
         "tests/tests/import",
         "tests/ports/balancer/generated/crds",
         "target/tools/crds/istio/virtualservices.networking.istio.io.yaml",
+        "examples/wardle/generated/openapi/v3",
+        "tests/ports/core/generated/openapi/v3",
+        "tests/ports/cronjob/generated/openapi/v3",
+        "tests/ports/machine/generated/openapi/v3",
+        "tests/ports/workload/generated/openapi/v3/work.example.com_v1.json",
     ];
     let sources: Vec<PathBuf> = sources
         .iter()
@@ -153,7 +205,6 @@ fn the_package_of_an_import_gives_equivalent_definitions() {
     apiloom(&root, &["generate", "kinds"]);
     apiloom(&root, &["generate", "kinds", "--check"]);
 
-    let mut compared = 0;
     let paths = sources.iter().flat_map(|source| {
         if source.is_dir() {
             files(source)
@@ -161,7 +212,11 @@ fn the_package_of_an_import_gives_equivalent_definitions() {
             vec![source.clone()]
         }
     });
-    for document in paths.flat_map(|path| documents(&path)) {
+    let imported = paths.flat_map(|path| documents(&path));
+    let (openapi, definitions): (Vec<Value>, Vec<Value>) =
+        imported.partition(|document| document["openapi"].is_string());
+    assert!(definitions.len() > 2, "{}", definitions.len());
+    for document in definitions {
         let name = document["metadata"]["name"].as_str().unwrap().to_owned();
         let written = root.join(format!("kinds/generated/crds/{name}.yaml"));
         let [written] = &documents(&written)[..] else {
@@ -169,10 +224,84 @@ fn the_package_of_an_import_gives_equivalent_definitions() {
         };
         let differences = definition_differences(&document, written).unwrap();
         assert!(differences.is_empty(), "{name}: {differences:#?}");
-        compared += 1;
     }
-    assert!(compared > 4, "{compared}");
+    assert!(openapi.len() > 6, "{}", openapi.len());
+    let written = openapi_of(root.join("kinds").to_str().unwrap());
+    let differences = openapi_differences(&openapi, &written).unwrap();
+    assert!(differences.is_empty(), "{differences:#?}");
+    // Gadgets and assemblies have a template, whose component contains itself in part.
+    let shared = fs::read_to_string(root.join("kinds/src/gadgets/v1/shared.rs")).unwrap();
+    for line in ["pub struct Template {", "pub not: Option<Box<Node>>,"] {
+        assert!(shared.contains(line), "{line} in\n{shared}");
+    }
     check_rules_are_evaluated(&root.join("kinds/target/debug/kinds-server"));
+}
+
+/// The lines of fields in the code of a module.
+fn fields(code: &str) -> Vec<&str> {
+    code.lines()
+        .filter(|line| line.starts_with("    pub "))
+        .collect()
+}
+
+#[test]
+fn definitions_and_documents_of_a_running_server_are_imported() {
+    let crds = repository().join("tests/tests/import/features.yaml");
+    let crds = crds.to_str().unwrap();
+    let server = Server::start_binary(&build("apiloom-serve"), &["--crds", crds]);
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path().canonicalize().unwrap();
+    let kubectl = repository().join("target/tools/kubectl-1.37/kubectl");
+    let kubeconfig = root.join("kubeconfig");
+    fs::copy(server.kubeconfig(), &kubeconfig).unwrap();
+    let run = |package: &str, more: &[&str]| {
+        let (kubectl, kubeconfig) = (kubectl.to_str().unwrap(), kubeconfig.to_str().unwrap());
+        let base = ["import", package, "--from-cluster", "--kubectl", kubectl];
+        let arguments = [&base[..], &["--kubeconfig", kubeconfig], more].concat();
+        run_apiloom(&root, &arguments)
+    };
+    let fails = |more: &[&str], told: &str| {
+        let (is_done, said, error) = run("none", more);
+        let what = format!("error: {} could not read ", kubectl.display());
+        assert!(
+            !is_done && error.starts_with(&what) && error.contains(told),
+            "{said}{error}"
+        );
+        assert!(!root.join("none").exists());
+    };
+
+    apiloom(&root, &["import", "file", crds]);
+    let widget = fs::read_to_string(root.join("file/src/shop/v1/widget.rs")).unwrap();
+    let name = "widgets.shop.example.com";
+    for (package, module, more) in [
+        ("all", "src/shop/v1/widget.rs", &[][..]),
+        ("one", "src/v1/widget.rs", &["--crd", name]),
+    ] {
+        let (is_done, said, error) = run(package, more);
+        assert!(is_done, "{said}{error}");
+        let read = fs::read_to_string(root.join(package).join(module)).unwrap();
+        assert_eq!(read, widget);
+    }
+    let (is_done, said, error) = run("published", &["--openapi", "shop.example.com/v1"]);
+    assert!(is_done, "{said}{error}");
+    // Columns and short names are not published.
+    let published = fs::read_to_string(root.join("published/src/v1/widget.rs")).unwrap();
+    assert_eq!(fields(&published), fields(&widget));
+
+    fails(
+        &["--crd", "none.example.com"],
+        "the definitions: Error from server (NotFound)",
+    );
+    fails(
+        &["--openapi", "none.example.com/v1"],
+        "the document of none.example.com/v1: Error from server (NotFound)",
+    );
+    fails(
+        &["--context", "none"],
+        "context was not found for specified context: none",
+    );
+    drop(server);
+    fails(&[], "was refused");
 }
 
 /// The server of an imported package refuses what breaks the rules in CEL of its definition.

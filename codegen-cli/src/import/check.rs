@@ -196,8 +196,9 @@ impl Schemas<'_> {
             ("f32", []) => json!({ "type": "number", "format": "float" }),
             ("f64", []) => json!({ "type": "number", "format": "double" }),
             ("Value", []) => json!({}),
-            ("ObjectMeta", []) => json!({ "type": "object" }),
-            ("Condition", []) => json!({ "$ref": "#/$defs/Condition" }),
+            ("Condition" | "LabelSelector" | "OwnerReference", []) => {
+                json!({ "$ref": format!("#/$defs/{name}") })
+            }
             (name, []) if self.structs.contains_key(name) || self.enums.contains_key(name) => {
                 json!({ "$ref": format!("#/$defs/{name}") })
             }

@@ -3,11 +3,13 @@
 
 use serde_json::{Map, Value, json};
 
+use super::markers::MARKERS;
+
 /// Kubernetes' pattern of a quantity. The type `Quantity` has a shorter one for the same values.
 pub(super) const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
 /// The pattern that the type `Quantity` prints, for the same values.
-const OWN_QUANTITY: &str =
+pub(super) const OWN_QUANTITY: &str =
     r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$";
 
 /// The canonical form of the schema of a version: without what the server adds to every root.
@@ -72,11 +74,32 @@ pub(crate) fn canonical(schema: &Value) -> Value {
     out
 }
 
+/// Keywords about strategic merge patches, which definitions do not have.
+const OF_PATCHES: [&str; 2] = [
+    "x-kubernetes-patch-strategy",
+    "x-kubernetes-patch-merge-key",
+];
+
+/// A canonical form without what only documents of OpenAPI say.
+pub(crate) fn without_patches(schema: &Value) -> Value {
+    match schema {
+        Value::Object(keywords) => {
+            let kept = keywords
+                .iter()
+                .filter(|(name, _)| !OF_PATCHES.contains(&name.as_str()));
+            let kept = kept.map(|(name, value)| (name.clone(), without_patches(value)));
+            Value::Object(kept.collect())
+        }
+        Value::Array(items) => items.iter().map(without_patches).collect(),
+        other => other.clone(),
+    }
+}
+
 fn is_documentation(name: &str) -> bool {
     matches!(
         name,
         "description" | "title" | "example" | "externalDocs" | "$schema" | "id"
-    )
+    ) || MARKERS.contains(&name)
 }
 
 fn says_nothing(name: &str, value: &Value) -> bool {

@@ -2,6 +2,8 @@
 //!
 //! What no key can derive is dropped on the way, and reported: the user writes it.
 
+use std::cell::RefCell;
+
 use super::module::{HUB, Relations, literal, rust_type};
 use super::naming::{Named, NamedType};
 use super::shapes::{Body, Field, Type};
@@ -20,6 +22,7 @@ pub(super) fn relate(own: &Named, hub: &Named, module: &str) -> (Relations, Vec<
         hub,
         path,
         shared: Vec::new(),
+        open: RefCell::default(),
     };
     // Types that are the same, and all that they name, are those of the hub.
     relations.shared = own.types[1..]
@@ -47,11 +50,12 @@ pub(super) fn relate(own: &Named, hub: &Named, module: &str) -> (Relations, Vec<
                 .into_iter()
                 .map(|(field, key)| (ty.name.clone(), field, key)),
         );
-        if at == 0 {
+        if at == 0 && hub_only.is_empty() {
             // `spoke_of` says it for the kind.
             continue;
         }
-        let mut arguments = vec![format!("peer = {path}::{}", ty.name)];
+        let peer = if at == 0 { root } else { &ty.name };
+        let mut arguments = vec![format!("peer = {path}::{peer}")];
         if !hub_only.is_empty() {
             arguments.push(format!("hub_only({})", hub_only.join(", ")));
         }
@@ -69,6 +73,8 @@ struct Pair<'a> {
     hub: &'a Named,
     path: &'a str,
     shared: Vec<String>,
+    /// Types whose conversion is being derived.
+    open: RefCell<Vec<String>>,
 }
 
 /// The keys of the conversion of a struct.
@@ -99,8 +105,18 @@ impl<'a> Pair<'a> {
         self.hub.types[1..].iter().find(|twin| twin.name == ty.name)
     }
 
-    /// The keys of a struct that is not the hub's; `None` for a type without a conversion.
+    /// The keys of a struct that is not the hub's; `None` for a type without a conversion, such as one that contains itself.
     fn derive(&self, ty: &NamedType) -> Option<Derived> {
+        if self.open.borrow().contains(&ty.name) {
+            return None;
+        }
+        self.open.borrow_mut().push(ty.name.clone());
+        let derived = self.derive_once(ty);
+        self.open.borrow_mut().pop();
+        derived
+    }
+
+    fn derive_once(&self, ty: &NamedType) -> Option<Derived> {
         if self.shared.contains(&ty.name) {
             return None;
         }
@@ -251,6 +267,7 @@ fn zero_of(ty: &Type, named: &Named, path: &str) -> Option<String> {
             "Quantity" => "Quantity::default()",
             _ => return None,
         },
+        Type::Boxed(_) | Type::Again(_) => return None,
         Type::Named(id) => {
             let of = &named.types[*id];
             return match &of.shape.body {
@@ -269,7 +286,7 @@ fn zero_of(ty: &Type, named: &Named, path: &str) -> Option<String> {
 }
 
 /// The code of a type and of all that it names, without documentation: types with the same are one.
-fn code(named: &Named, ty: &NamedType) -> String {
+pub(super) fn code(named: &Named, ty: &NamedType) -> String {
     fn write(named: &Named, ty: &NamedType, seen: &mut Vec<String>, out: &mut String) {
         out.push_str(&format!("{} {:?} ", ty.name, ty.shape.keys));
         if seen.contains(&ty.name) {

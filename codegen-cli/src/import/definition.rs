@@ -19,6 +19,12 @@ pub(crate) struct Definition {
     pub(crate) short_names: Vec<String>,
     pub(crate) categories: Vec<String>,
     pub(crate) is_namespaced: bool,
+    /// The verbs in the spelling of `#[resource]`, if not all are served.
+    pub(crate) verbs: Option<Vec<&'static str>>,
+    /// Whether it takes strategic merge patches.
+    pub(crate) has_strategic_patch: bool,
+    /// What was seen of the kind and is not imported: a line each.
+    pub(crate) left_out: Vec<String>,
     /// In the order of the document.
     pub(crate) versions: Vec<Version>,
 }
@@ -62,6 +68,9 @@ pub(crate) struct Scale {
 impl Definition {
     /// The name of the definition: `widgets.example.com`.
     pub(crate) fn name(&self) -> String {
+        if self.group.is_empty() {
+            return self.plural.clone();
+        }
         format!("{}.{}", self.plural, self.group)
     }
 
@@ -88,6 +97,12 @@ impl Definition {
             "categories",
             &sorted(&self.categories),
             &sorted(&written.categories),
+        );
+        compare("verbs", &self.verbs, &written.verbs);
+        compare(
+            "strategic merge patches",
+            &self.has_strategic_patch,
+            &written.has_strategic_patch,
         );
         compare("namespaced", &self.is_namespaced, &written.is_namespaced);
         let of = |definition: &Self| {
@@ -159,6 +174,9 @@ impl Definition {
             short_names: texts(&names["shortNames"]),
             categories: texts(&names["categories"]),
             is_namespaced,
+            verbs: None,
+            has_strategic_patch: false,
+            left_out: Vec::new(),
             versions,
         })
     }

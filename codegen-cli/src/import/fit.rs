@@ -84,7 +84,7 @@ pub(super) fn leave_out_unfit(version: &mut Version, named: &Named) -> Vec<Strin
         let is_fit = at(named, path).is_some_and(|ty| match ty {
             Type::Plain(name) => matches!(*name, "String" | "bool" | "i32" | "i64" | "Time"),
             Type::Named(id) => matches!(named.types[*id].shape.body, Body::Enum(_)),
-            Type::List(_) | Type::Map(_) => false,
+            Type::List(_) | Type::Map(_) | Type::Boxed(_) | Type::Again(_) => false,
         });
         if !is_fit {
             lost.push(format!(

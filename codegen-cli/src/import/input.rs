@@ -1,4 +1,4 @@
-//! Where definitions come from: files, folders, standard input, a cluster.
+//! Where definitions and documents of OpenAPI come from: files, folders, standard input, a cluster.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::definition::Definition;
+use super::openapi;
 
 /// The server whose definitions are read.
 #[derive(Debug, Args)]
@@ -18,9 +19,13 @@ pub(crate) struct Cluster {
     /// The context in the kubeconfig [default: the current one]
     #[arg(long, value_name = "NAME", requires = "from_cluster")]
     context: Option<String>,
-    /// A definition to import, such as certificates.cert-manager.io; several times for several [default: all]
+    /// A definition to import, such as certificates.cert-manager.io; several times for several [default: all, unless --openapi is given]
     #[arg(long = "crd", value_name = "NAME", requires = "from_cluster")]
     crds: Vec<String>,
+    /// A version of a group whose kinds are read from the server's document of OpenAPI v3, such as apps/v1, or v1 for the core
+    /// group; several times for several
+    #[arg(long, value_name = "GROUP/VERSION", requires = "from_cluster")]
+    openapi: Vec<String>,
     /// The kubectl to read them with
     #[arg(
         long,
@@ -31,11 +36,36 @@ pub(crate) struct Cluster {
     kubectl: PathBuf,
 }
 
+impl Cluster {
+    /// The JSON that kubectl prints with these arguments.
+    fn read(&self, arguments: &[&str], what: &str) -> Result<Value, String> {
+        let program = self.kubectl.display();
+        let mut command = Command::new(&self.kubectl);
+        if let Some(path) = &self.kubeconfig {
+            command.arg("--kubeconfig").arg(path);
+        }
+        if let Some(name) = &self.context {
+            command.arg("--context").arg(name);
+        }
+        let output = command
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| format!("cannot start {program}: {error}\n  help: install kubectl, or name it with --kubectl"))?;
+        if !output.status.success() {
+            let text = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("{program} could not read {what}: {}", text.trim()));
+        }
+        serde_json::from_slice(&output.stdout)
+            .map_err(|error| format!("{program} printed something else than JSON: {error}"))
+    }
+}
+
 /// What was read.
 #[derive(Debug, Default)]
 pub(crate) struct Input {
     pub(crate) definitions: Vec<Definition>,
-    /// Number of documents that are no definitions.
+    /// Number of documents that are neither.
     pub(crate) others: usize,
 }
 
@@ -50,56 +80,42 @@ impl Input {
         Ok(input)
     }
 
-    /// Reads the definitions of a cluster with kubectl, which knows from the kubeconfig how.
+    /// Reads the definitions of a cluster with kubectl, which knows from the kubeconfig how; or documents of OpenAPI, if some
+    /// are named.
     ///
     /// # Errors
     /// What kubectl says.
     pub(crate) fn add_cluster(&mut self, cluster: &Cluster) -> Result<(), String> {
-        let program = cluster.kubectl.display();
-        let mut command = Command::new(&cluster.kubectl);
-        for (flag, value) in [
-            (
-                "--kubeconfig",
-                cluster.kubeconfig.as_deref().map(AsRef::as_ref),
-            ),
-            (
-                "--context",
-                cluster
-                    .context
-                    .as_deref()
-                    .map(AsRef::<std::ffi::OsStr>::as_ref),
-            ),
-        ] {
-            if let Some(value) = value {
-                command.arg(flag).arg(value);
-            }
-        }
-        command.args([
-            "get",
-            "customresourcedefinitions.apiextensions.k8s.io",
-            "--output=json",
-        ]);
-        command.args(&cluster.crds);
-        let output = command
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|error| format!("cannot start {program}: {error}\n  help: install kubectl, or name it with --kubectl"))?;
-        if !output.status.success() {
-            let text = String::from_utf8_lossy(&output.stderr);
-            return Err(format!(
-                "{program} could not read the definitions: {}",
-                text.trim()
-            ));
-        }
-        let document: Value = serde_json::from_slice(&output.stdout)
-            .map_err(|error| format!("{program} printed something else than JSON: {error}"))?;
         let mut files = DefinitionFiles::default();
-        files.add(&document, "the cluster")?;
+        for version in &cluster.openapi {
+            let path = match version.split_once('/') {
+                Some(_) => format!("/openapi/v3/apis/{version}"),
+                None => format!("/openapi/v3/api/{version}"),
+            };
+            let what = format!("the document of {version}");
+            let document = cluster.read(&["get", "--raw", &path], &what)?;
+            files.add(&document, &what)?;
+        }
+        if cluster.openapi.is_empty() || !cluster.crds.is_empty() {
+            let mut arguments = vec![
+                "get",
+                "customresourcedefinitions.apiextensions.k8s.io",
+                "--output=json",
+            ];
+            arguments.extend(cluster.crds.iter().map(String::as_str));
+            files.add(&cluster.read(&arguments, "the definitions")?, "the cluster")?;
+        }
         self.add(files)
     }
 
     fn add(&mut self, files: DefinitionFiles) -> Result<(), String> {
         self.others += files.others;
+        let documents: Vec<(&str, &Value)> = files
+            .openapi
+            .iter()
+            .map(|file| (&*file.place, &file.document))
+            .collect();
+        self.definitions.extend(openapi::read(&documents)?);
         for DefinitionFile {
             place,
             name,

@@ -1,11 +1,34 @@
-//! Schemas that are those of types of apiloom's prelude.
+//! Schemas that are those of types of apiloom's prelude, by their form or as components of Kubernetes' documents.
 
 use std::sync::LazyLock;
 
-use apiloom_meta::{Condition, schema::Schema};
-use serde_json::{Map, Value};
+use apiloom_meta::schema::Schema;
+use apiloom_meta::{Condition, Duration, LabelSelector, OwnerReference};
+use serde_json::{Map, Value, json};
 
-use super::compare::{QUANTITY, canonical};
+use super::compare::{OWN_QUANTITY, QUANTITY, canonical};
+use super::markers::TYPE;
+
+/// Types that their forms do not tell, with those of the prelude for `check.rs`.
+const NAMED: [&str; 5] = [
+    "ObjectMeta",
+    "MicroTime",
+    "Duration",
+    "LabelSelector",
+    "OwnerReference",
+];
+
+/// The keywords of the schemas of those types.
+const OF_NAMED: [&str; 8] = [
+    TYPE,
+    "type",
+    "format",
+    "pattern",
+    "properties",
+    "required",
+    "additionalProperties",
+    "x-kubernetes-map-type",
+];
 
 /// A type of the prelude.
 #[derive(Clone, Copy, Debug)]
@@ -26,18 +49,67 @@ const OF_TEXT: [&str; 2] = ["type", "format"];
 const OF_OBJECT: [&str; 4] = ["type", "properties", "required", "additionalProperties"];
 
 /// The schema of a condition, as a CRD has it.
-static CONDITION: LazyLock<Option<Value>> = LazyLock::new(|| {
-    let schema = Schema::for_type::<Condition>().ok()?;
-    Some(canonical(&schema.to_crd().schema))
-});
+static CONDITION: LazyLock<Option<Value>> =
+    LazyLock::new(|| Some(canonical(&crd_of(Schema::for_type::<Condition>().ok())?)));
+
+fn crd_of(schema: Option<Schema>) -> Option<Value> {
+    Some(schema?.to_crd().schema)
+}
+
+/// The schema of a component that Kubernetes' documents share, in any group, and the prelude has a type for.
+pub(super) fn component(name: &str) -> Option<Value> {
+    let (package, ty) = name.rsplit_once('.')?;
+    let is_of = |end: &str| package.ends_with(end);
+    let (schema, is_named) = match ty {
+        "ObjectMeta" if is_of(".meta.v1") => (json!({ "type": "object" }), true),
+        "Time" if is_of(".meta.v1") => (json!({ "type": "string", "format": "date-time" }), false),
+        "MicroTime" if is_of(".meta.v1") => {
+            (json!({ "type": "string", "format": "date-time" }), true)
+        }
+        "Condition" if is_of(".meta.v1") => (crd_of(Schema::for_type::<Condition>().ok())?, false),
+        "Duration" if is_of(".meta.v1") => (crd_of(Schema::for_type::<Duration>().ok())?, true),
+        "LabelSelector" if is_of(".meta.v1") => {
+            (crd_of(Schema::for_type::<LabelSelector>().ok())?, true)
+        }
+        "OwnerReference" if is_of(".meta.v1") => {
+            (crd_of(Schema::for_type::<OwnerReference>().ok())?, true)
+        }
+        "IntOrString" if is_of(".intstr") => (json!({ "x-kubernetes-int-or-string": true }), false),
+        "Quantity" if is_of(".resource") => (
+            json!({ "x-kubernetes-int-or-string": true, "pattern": QUANTITY }),
+            false,
+        ),
+        "FieldsV1" if is_of(".meta.v1") => (any_object(), false),
+        "RawExtension" if is_of(".runtime") => (any_object(), false),
+        "JSON" if is_of(".apiextensions.v1") => (
+            json!({ "x-kubernetes-preserve-unknown-fields": true }),
+            false,
+        ),
+        _ => return None,
+    };
+    let mut schema = schema;
+    if is_named {
+        schema[TYPE] = ty.into();
+    }
+    Some(schema)
+}
+
+fn any_object() -> Value {
+    json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+}
 
 /// The type with this schema.
 pub(super) fn of(schema: &Value) -> Option<Known> {
     let known = |ty, takes| Some(Known { ty, takes });
     let has = |name: &str| schema.get(name).is_some_and(|value| !value.is_null());
+    if let Some(ty) = NAMED.into_iter().find(|ty| schema[TYPE] == **ty) {
+        return known(ty, &OF_NAMED);
+    }
     if schema["x-kubernetes-int-or-string"] == true {
         return match schema["pattern"].as_str() {
-            Some(pattern) if pattern == QUANTITY => known("Quantity", &OF_INT_OR_STRING),
+            Some(pattern) if [QUANTITY, OWN_QUANTITY].contains(&pattern) => {
+                known("Quantity", &OF_INT_OR_STRING)
+            }
             _ => known("IntOrString", &OF_INT_OR_STRING[..4]),
         };
     }
@@ -75,6 +147,15 @@ pub(super) fn schema_of(ty: &str) -> Option<Value> {
                 r#"{{"format": "quantity", "x-kubernetes-int-or-string": true, "pattern": {pattern}}}"#
             )
         }
+        "ObjectMeta" => r#"{"type": "object"}"#.to_owned(),
+        "MicroTime" => {
+            r#"{"type": "string", "format": "date-time", "x-apiloom-canonical": "microseconds"}"#
+                .to_owned()
+        }
+        "Duration" => {
+            r#"{"type": "string", "format": "duration", "x-apiloom-canonical": "duration"}"#
+                .to_owned()
+        }
         "Time" => r#"{"type": "string", "format": "date-time", "x-apiloom-canonical": "seconds"}"#
             .to_owned(),
         _ => return None,
@@ -84,14 +165,19 @@ pub(super) fn schema_of(ty: &str) -> Option<Value> {
 
 /// The definitions of types of the prelude that are structs.
 pub(super) fn definitions() -> Map<String, Value> {
-    let mut condition = Schema::source_of::<Condition>();
-    let below = condition
-        .as_object_mut()
-        .and_then(|schema| schema.remove("$defs"));
-    let mut definitions = match below {
-        Some(Value::Object(definitions)) => definitions,
-        _ => Map::new(),
-    };
-    definitions.insert("Condition".to_owned(), condition);
+    let mut definitions = Map::new();
+    for (name, mut schema) in [
+        ("Condition", Schema::source_of::<Condition>()),
+        ("LabelSelector", Schema::source_of::<LabelSelector>()),
+        ("OwnerReference", Schema::source_of::<OwnerReference>()),
+    ] {
+        let below = schema
+            .as_object_mut()
+            .and_then(|schema| schema.remove("$defs"));
+        if let Some(Value::Object(below)) = below {
+            definitions.extend(below);
+        }
+        definitions.insert(name.to_owned(), schema);
+    }
     definitions
 }

@@ -1,30 +1,39 @@
 //! `apiloom import`: writes a package of annotated types for kinds that were defined elsewhere.
 //!
-//! A schema becomes shapes (`shapes.rs`), which get names (`naming.rs`) and become a module (`module.rs`). `check.rs` reads
+//! CustomResourceDefinitions are read by `definition.rs`, documents of OpenAPI by `openapi.rs`, which resolves their references
+//! (`components.rs`). A schema becomes shapes (`shapes.rs`), which get names (`naming.rs`) and become a module (`module.rs`). `check.rs` reads
 //! that module as the macros will and makes the schema of its types, which `compare.rs` compares with the one that was
 //! imported: each difference is a warning, so nothing is lost in silence.
 
 mod check;
 mod compare;
+mod components;
 mod conversion;
 mod definition;
 mod fit;
 mod input;
 mod known;
+mod markers;
 mod module;
 mod names;
 mod naming;
+mod openapi;
 mod package;
 mod place;
+mod prepared;
 mod rules;
 mod shapes;
+mod sharing;
 #[cfg(test)]
 mod tests;
 mod versions;
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use self::definition::Definition;
+use self::prepared::Prepared;
 use crate::render::Renderer;
 
 pub(crate) use package::{Import, run};
@@ -50,11 +59,31 @@ pub struct ImportedKind {
 /// # Errors
 /// Why there is none.
 pub fn imported_kind(document: &Value) -> Result<ImportedKind, String> {
-    let definition = Definition::read(document, "the definition")?;
+    code_of(&Definition::read(document, "the definition")?)
+}
+
+/// The code of the kinds of documents of OpenAPI v3, sorted by group and kind, as `apiloom import` writes it.
+///
+/// # Errors
+/// Why there is none.
+pub fn imported_kinds(documents: &[Value]) -> Result<Vec<ImportedKind>, String> {
+    let definitions = openapi::read(&placed(documents))?;
+    definitions.iter().map(code_of).collect()
+}
+
+fn placed(documents: &[Value]) -> Vec<(&str, &Value)> {
+    documents
+        .iter()
+        .map(|document| ("the document", document))
+        .collect()
+}
+
+fn code_of(definition: &Definition) -> Result<ImportedKind, String> {
     let renderer = Renderer::new(String::new()).map_err(|error| error.to_string())?;
     let module = versions::module_of_kind(&definition.kind);
     let path = |version: &str| format!("crate::{version}::{module}");
-    let imported = versions::write(&definition, &path, &renderer)?;
+    let prepared = Prepared::new(definition);
+    let imported = versions::write(&prepared, &path, &BTreeMap::new(), &renderer)?;
     let modules = imported.modules.into_iter();
     Ok(ImportedKind {
         modules: modules
@@ -75,4 +104,28 @@ pub fn definition_differences(imported: &Value, written: &Value) -> Result<Vec<S
     let imported = Definition::read(imported, "the imported definition")?;
     let written = Definition::read(written, "the written definition")?;
     Ok(imported.differences(&written))
+}
+
+/// How documents of OpenAPI v3 differ from others of the same kinds, a line each; as [`definition_differences`], with what
+/// these documents say besides: verbs, and how strategic merge patches treat a value.
+///
+/// # Errors
+/// If one of them has no kinds.
+pub fn openapi_differences(imported: &[Value], written: &[Value]) -> Result<Vec<String>, String> {
+    let imported = openapi::read(&placed(imported))?;
+    let written = openapi::read(&placed(written))?;
+    let mut lines = Vec::new();
+    for definition in &imported {
+        let is_twin = |twin: &&Definition| twin.name() == definition.name();
+        match written.iter().find(is_twin) {
+            Some(twin) => lines.extend(
+                definition
+                    .differences(twin)
+                    .into_iter()
+                    .map(|line| format!("{}: {line}", definition.name())),
+            ),
+            None => lines.push(format!("{}: the kind is left out", definition.name())),
+        }
+    }
+    Ok(lines)
 }

@@ -50,6 +50,8 @@ pub(crate) struct Relations {
     pub(crate) shared: Vec<String>,
     /// The path of that module.
     pub(crate) module: String,
+    /// Types that are those of the module of the version, and its path; they belong to this module too.
+    pub(crate) of_version: Option<(String, Vec<String>)>,
     /// Arguments of `#[api(..)]` of types, by their names.
     pub(crate) of_types: Vec<(String, String)>,
     /// Arguments of `#[api(..)]` of fields, by type and field.
@@ -70,16 +72,16 @@ impl ModuleView {
             .types
             .iter()
             .filter(|ty| !relations.shared.contains(&ty.name))
+            .filter(|ty| {
+                let of_version = relations.of_version.as_ref();
+                of_version.is_none_or(|(_, names)| !names.contains(&ty.name))
+            })
             .collect();
-        let mut uses = vec!["use apiloom::prelude::*;".to_owned()];
-        let has_value = own.iter().any(|ty| match &ty.shape.body {
-            Body::Struct(fields) => fields
-                .iter()
-                .any(|field| innermost(&field.ty) == Some(VALUE)),
-            Body::Enum(_) => false,
-        });
-        if has_value {
-            uses.push("use serde_json::Value;".to_owned());
+        let mut uses = uses_of(&own);
+        if let Some((path, names)) = &relations.of_version
+            && !names.is_empty()
+        {
+            uses.push(format!("pub use {path}::*;"));
         }
         if !relations.module.is_empty() {
             uses.push(format!("use {} as {HUB};", relations.module));
@@ -104,9 +106,11 @@ impl ModuleView {
             )),
         }
         uses.sort();
-        let types = own
-            .iter()
-            .map(|ty| of_type(definition, version, ty, named, relations));
+        let types = own.iter().map(|ty| {
+            let is_root = ty.name == named.types[0].name;
+            let attributes = is_root.then(|| resource(definition, version, ty, relations));
+            of_type(attributes.into_iter().collect(), ty, named, relations)
+        });
         Self {
             about: format!(
                 "{} of {}/{}.",
@@ -116,6 +120,45 @@ impl ModuleView {
             types: types.collect(),
         }
     }
+
+    /// The view of the module with these types, which several kinds have.
+    pub(super) fn of_shared(group: &str, version: &str, types: &[(&Named, &NamedType)]) -> Self {
+        let own: Vec<&NamedType> = types.iter().map(|(_, ty)| *ty).collect();
+        let relations = Relations::default();
+        let shown = types
+            .iter()
+            .map(|(named, ty)| of_type(Vec::new(), ty, named, &relations));
+        let of = if group.is_empty() {
+            "the core group"
+        } else {
+            group
+        };
+        Self {
+            about: format!("Types that several kinds of {of}/{version} have."),
+            uses: uses_of(&own),
+            types: shown.collect(),
+        }
+    }
+
+    /// Whether the code names types of `serde_json`.
+    pub(super) fn uses_json(&self) -> bool {
+        self.uses.iter().any(|line| line.contains("serde_json"))
+    }
+}
+
+/// The lines that all modules with these types need.
+fn uses_of(types: &[&NamedType]) -> Vec<String> {
+    let mut uses = vec!["use apiloom::prelude::*;".to_owned()];
+    let has_value = types.iter().any(|ty| match &ty.shape.body {
+        Body::Struct(fields) => fields
+            .iter()
+            .any(|field| innermost(&field.ty) == Some(VALUE)),
+        Body::Enum(_) => false,
+    });
+    if has_value {
+        uses.push("use serde_json::Value;".to_owned());
+    }
+    uses
 }
 
 #[cfg(test)]
@@ -156,19 +199,19 @@ fn named_by<'a>(ty: &'a NamedType, named: &'a Named) -> impl Iterator<Item = &'a
 fn innermost(ty: &Type) -> Option<&'static str> {
     match ty {
         Type::Plain(name) => Some(name),
-        Type::Named(_) => None,
+        Type::Named(_) | Type::Boxed(_) | Type::Again(_) => None,
         Type::List(inner) | Type::Map(inner) => innermost(inner),
     }
 }
 
+/// The view of a type; that of a kind is given the attribute of its root.
 fn of_type(
-    definition: &Definition,
-    version: &Version,
+    mut attributes: Vec<String>,
     ty: &NamedType,
     named: &Named,
     relations: &Relations,
 ) -> TypeView {
-    let is_root = ty.name == named.types[0].name;
+    let is_root = !attributes.is_empty();
     let shape = &ty.shape;
     let mut keys = shape.keys.clone();
     keys.extend(
@@ -178,7 +221,6 @@ fn of_type(
             .filter(|(name, _)| *name == ty.name)
             .map(|(_, key)| key.clone()),
     );
-    let mut attributes = Vec::new();
     let (keyword, mut parts) = match &shape.body {
         Body::Struct(fields) => (
             "struct",
@@ -196,7 +238,6 @@ fn of_type(
         ),
     };
     if is_root {
-        attributes.push(resource(definition, version, ty, relations));
         if !keys.is_empty() {
             attributes.push(attribute("api", &keys));
         }
@@ -259,6 +300,8 @@ pub(crate) fn rust_type(ty: &Type, named: &Named) -> String {
     match ty {
         Type::Plain(name) => (*name).to_owned(),
         Type::Named(id) => named.types[*id].name.clone(),
+        Type::Boxed(id) => format!("Box<{}>", named.types[*id].name),
+        Type::Again(_) => "Value".to_owned(),
         Type::List(inner) => format!("Vec<{}>", rust_type(inner, named)),
         Type::Map(inner) => format!("BTreeMap<String, {}>", rust_type(inner, named)),
     }
@@ -351,6 +394,12 @@ fn resource(
         .and_then(|scale| scale_key(scale, root))
     {
         keys.push(scale);
+    }
+    if definition.has_strategic_patch {
+        keys.push("strategic_merge_patch".to_owned());
+    }
+    if let Some(verbs) = &definition.verbs {
+        keys.push(format!("verbs(only = [{}])", verbs.join(", ")));
     }
     keys.extend(relations.of_kind.iter().cloned());
     if !version.is_served {

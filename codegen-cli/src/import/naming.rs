@@ -20,6 +20,13 @@ pub(crate) struct NamedType {
     pub(crate) shape: Shape,
 }
 
+impl NamedType {
+    /// The places of the types that its fields have.
+    pub(super) fn used(&self) -> impl Iterator<Item = usize> {
+        used(&self.shape).into_iter()
+    }
+}
+
 /// Names the types of a version of a kind; the root has the name of the kind, or the one that can be had.
 pub(crate) fn name(shapes: Shapes) -> Named {
     let all = shapes.all;
@@ -82,8 +89,8 @@ fn with_ids(shape: &Shape, ids: &[usize]) -> Shape {
 fn rename(field: &mut Field, ids: &[usize]) {
     fn of_type(ty: &mut Type, ids: &[usize]) {
         match ty {
-            Type::Plain(_) => {}
-            Type::Named(id) => *id = ids[*id],
+            Type::Plain(_) | Type::Again(_) => {}
+            Type::Named(id) | Type::Boxed(id) => *id = ids[*id],
             Type::List(inner) | Type::Map(inner) => of_type(inner, ids),
         }
     }

@@ -10,7 +10,9 @@ use super::definition::Definition;
 use super::input::{Cluster, Input};
 use super::names;
 use super::place::Place;
-use super::versions::{self, Imported, module_of_kind};
+use super::prepared::Prepared;
+use super::sharing;
+use super::versions::{self, Imported, module_of_kind, priority};
 use crate::console::{Console, Failure};
 use crate::render::Renderer;
 
@@ -19,7 +21,7 @@ use crate::render::Renderer;
 pub(crate) struct Import {
     /// The package's folder, which must be new or empty
     path: PathBuf,
-    /// CustomResourceDefinitions: files of YAML or JSON, folders of such files, or `-` for standard input
+    /// CustomResourceDefinitions, or documents of OpenAPI v3: files of YAML or JSON, folders of such files, or `-` for standard input
     #[arg(required_unless_present = "from_cluster")]
     sources: Vec<PathBuf>,
     /// Import the definitions of a running server
@@ -180,15 +182,37 @@ pub(crate) fn write(definitions: &[Definition], place: &Place) -> Result<Written
         } else {
             (format!("src/{module}"), format!("crate::{module}"))
         };
+        let kinds: Vec<String> = definitions
+            .iter()
+            .map(|definition| module_of_kind(&definition.kind))
+            .collect();
+        let shared_module = names::free("shared".to_owned(), &kinds);
+        let prepared: Vec<Prepared> = definitions
+            .iter()
+            .map(|definition| Prepared::new(definition))
+            .collect();
+        let of_shared = |version: &str| format!("{path}::{version}::{shared_module}");
+        let shared = sharing::find(group, &prepared, &of_shared, &renderer)?;
         let mut versions: BTreeMap<&str, Vec<KindView>> = BTreeMap::new();
-        for definition in definitions {
+        for (version, shared) in &shared {
+            files.push((
+                format!("{folder}/{version}/{shared_module}.rs"),
+                shared.text.clone(),
+            ));
+            has_json |= shared.uses_json;
+            versions.entry(version).or_default().push(KindView {
+                name: String::new(),
+                module: shared_module.clone(),
+            });
+        }
+        for (definition, prepared) in definitions.iter().zip(&prepared) {
             let kind = module_of_kind(&definition.kind);
             let of_version = |version: &str| format!("{path}::{version}::{kind}");
             let Imported {
                 modules,
                 lost: lines,
                 has_json: uses_json,
-            } = versions::write(definition, &of_version, &renderer)?;
+            } = versions::write(prepared, &of_version, &shared, &renderer)?;
             lost.extend(
                 lines
                     .into_iter()
@@ -292,7 +316,7 @@ pub(crate) fn write(definitions: &[Definition], place: &Place) -> Result<Written
 /// Refuses definitions that cannot stand in one package.
 fn check(definitions: &[Definition]) -> Result<(), String> {
     if definitions.is_empty() {
-        return Err("there is no CustomResourceDefinition in what was read".to_owned());
+        return Err("there is neither a CustomResourceDefinition nor a document of OpenAPI v3 in what was read".to_owned());
     }
     let mut seen: BTreeMap<(&str, String), &Definition> = BTreeMap::new();
     for definition in definitions {
@@ -321,22 +345,8 @@ fn check(definitions: &[Definition]) -> Result<(), String> {
 
 /// The module of a group: its first label, such as `gateway` of `gateway.networking.k8s.io`.
 fn module_of_group(group: &str) -> String {
-    names::module(group.split('.').next().unwrap_or(group))
-}
-
-/// The order of versions in Kubernetes: v1 before v1beta1 before v1alpha1, and larger numbers first.
-fn priority(version: &str) -> (u8, u64, u64, String) {
-    let number = |text: &str| text.parse::<u64>().ok();
-    let rest = version.strip_prefix('v').unwrap_or_default();
-    let (stage, parts) = if let Some((major, minor)) = rest.split_once("beta") {
-        (2, (number(major), number(minor)))
-    } else if let Some((major, minor)) = rest.split_once("alpha") {
-        (1, (number(major), number(minor)))
-    } else {
-        (3, (number(rest), Some(0)))
-    };
-    match parts {
-        (Some(major), Some(minor)) => (stage, major, minor, String::new()),
-        _ => (0, 0, 0, version.to_owned()),
+    if group.is_empty() {
+        return "core_group".to_owned();
     }
+    names::module(group.split('.').next().unwrap_or(group))
 }

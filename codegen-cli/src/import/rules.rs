@@ -2,6 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::compare::without_patches;
+use super::markers::{COMPONENT, MARKERS, TYPE};
+
 /// A default as a Rust expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Literal {
@@ -23,6 +26,11 @@ pub(super) struct Rules {
 
 /// Keywords that only readers see; documentation comments have them.
 const DOCS: [&str; 4] = ["description", "title", "example", "externalDocs"];
+
+/// Keywords that have keys of their own, or a value that is kept as JSON has no use for.
+const PATCH_STRATEGY: &str = "x-kubernetes-patch-strategy";
+
+const PATCH_KEY: &str = "x-kubernetes-patch-merge-key";
 
 /// Keywords that judge a whole struct, and are said on its type.
 const OF_TYPE: [&str; 6] = [
@@ -47,7 +55,10 @@ impl Rules {
     /// All keywords of a schema but for its documentation, and what says nothing.
     pub(super) fn of(schema: &Value) -> Self {
         let mut rest = schema.as_object().cloned().unwrap_or_default();
-        rest.retain(|name, value| !DOCS.contains(&name.as_str()) && !says_nothing(name, value));
+        rest.retain(|name, value| {
+            let is_read = DOCS.contains(&name.as_str()) || name == COMPONENT || name == TYPE;
+            !is_read && !says_nothing(name, value)
+        });
         Self {
             rest,
             ..Self::default()
@@ -56,7 +67,10 @@ impl Rules {
 
     /// A whole schema in one key.
     pub(super) fn whole(schema: &Value) -> Self {
-        let mut rest = schema.as_object().cloned().unwrap_or_default();
+        let mut rest = match without_markers(schema) {
+            Value::Object(rest) => rest,
+            _ => Map::new(),
+        };
         rest.remove("description");
         Self {
             rest,
@@ -141,6 +155,28 @@ impl Rules {
             self.take("x-kubernetes-map-type");
             self.keys.push(format!("map = {map_type}"));
         }
+    }
+
+    /// How strategic merge patches treat the value; `field` gives the Rust name of a field of its items.
+    pub(super) fn patch(&mut self, field: impl Fn(&str) -> Option<String>) {
+        let text = |name: &str| self.rest.get(name).and_then(Value::as_str);
+        let Some(strategy) = text(PATCH_STRATEGY) else {
+            return;
+        };
+        let words = strategy.split(',').map(|word| match word {
+            "merge" | "replace" => Some(word.to_owned()),
+            "retainKeys" => Some("retain_keys".to_owned()),
+            _ => None,
+        });
+        let Some(mut words) = words.collect::<Option<Vec<_>>>() else {
+            return;
+        };
+        if let Some(key) = text(PATCH_KEY).and_then(field) {
+            words.push(format!("key = {key}"));
+        }
+        self.take(PATCH_STRATEGY);
+        self.take(PATCH_KEY);
+        self.keys.push(format!("patch({})", words.join(", ")));
     }
 
     /// `len = 1..=63`.
@@ -230,6 +266,26 @@ impl Rules {
         }
         keys
     }
+}
+
+/// A schema without the keywords of the import and of patches, as a server reads it.
+fn without_markers(schema: &Value) -> Value {
+    fn copy(schema: &Value) -> Value {
+        match schema {
+            Value::Object(keywords) => {
+                let kept = keywords
+                    .iter()
+                    .filter(|(name, _)| !MARKERS.contains(&name.as_str()));
+                Value::Object(
+                    kept.map(|(name, value)| (name.clone(), copy(value)))
+                        .collect(),
+                )
+            }
+            Value::Array(items) => items.iter().map(copy).collect(),
+            other => other.clone(),
+        }
+    }
+    copy(&without_patches(schema))
 }
 
 /// The keyword of rules in CEL.

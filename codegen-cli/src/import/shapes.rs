@@ -3,11 +3,14 @@
 //! What neither types nor keys can say stays in the key `schema`, as JSON; a value whose type cannot be said at all is a
 //! `serde_json::Value` with its whole schema there. So nothing of a schema is lost here; `check.rs` proves it.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use super::compare::union_of;
-use super::definition::{entries, items, texts};
+use super::definition::{entries, items, text, texts};
 use super::known::{self, Known};
+use super::markers::{AGAIN, COMPONENT};
 use super::names;
 use super::rules::{self, Literal, Rules};
 
@@ -20,6 +23,10 @@ pub(crate) enum Type {
     Named(usize),
     List(Box<Type>),
     Map(Box<Type>),
+    /// One of the shapes, which contains the field.
+    Boxed(usize),
+    /// A component that is being read; `Shapes::close` makes a named type of it.
+    Again(String),
 }
 
 impl Type {
@@ -30,8 +37,8 @@ impl Type {
     /// The shape inside of lists and maps.
     pub(crate) fn named(&self) -> Option<usize> {
         match self {
-            Type::Plain(_) => None,
-            Type::Named(id) => Some(*id),
+            Type::Plain(_) | Type::Again(_) => None,
+            Type::Named(id) | Type::Boxed(id) => Some(*id),
             Type::List(inner) | Type::Map(inner) => inner.named(),
         }
     }
@@ -42,6 +49,8 @@ impl Type {
 pub(crate) struct Shape {
     /// The CamelCase names from the kind down to it.
     pub(crate) path: Vec<String>,
+    /// The component that it was, in a document of OpenAPI.
+    pub(crate) component: Option<String>,
     /// Its schema without descriptions: shapes with the same are one type if they have one name.
     pub(crate) identity: Value,
     pub(crate) doc: Option<String>,
@@ -121,15 +130,72 @@ impl Shapes {
         let keys = shapes.keys_of_struct(&root, rules, &mut fields);
         shapes.all.push(Shape {
             path: path.to_vec(),
+            component: None,
             identity: json!(null),
             doc,
             keys,
             body: Body::Struct(fields),
         });
+        shapes.close();
         shapes
     }
 
+    /// Leads references back to components to the types that were made of them; to any value where none was.
+    fn close(&mut self) {
+        fn of_type(ty: &mut Type, ids: &BTreeMap<String, usize>, is_direct: bool) {
+            match ty {
+                Type::Again(name) => {
+                    *ty = match ids.get(name) {
+                        Some(id) if is_direct => Type::Boxed(*id),
+                        Some(id) => Type::Named(*id),
+                        None => Type::Map(Box::new(Type::Plain("Value"))),
+                    };
+                }
+                Type::List(inner) | Type::Map(inner) => of_type(inner, ids, false),
+                Type::Plain(_) | Type::Named(_) | Type::Boxed(_) => {}
+            }
+        }
+        let mut ids = BTreeMap::new();
+        for (id, shape) in self.all.iter().enumerate() {
+            if let Some(name) = &shape.component {
+                ids.entry(name.clone()).or_insert(id);
+            }
+        }
+        for shape in &mut self.all {
+            if let Body::Struct(fields) = &mut shape.body {
+                fields
+                    .iter_mut()
+                    .for_each(|field| of_type(&mut field.ty, &ids, true));
+            }
+        }
+    }
+
     fn value(&mut self, schema: &Value, path: &[String]) -> Valued {
+        if let Some(name) = schema[AGAIN].as_str() {
+            let mut rules = Rules::of(schema);
+            for keyword in [
+                AGAIN,
+                "type",
+                "x-kubernetes-preserve-unknown-fields",
+                "default",
+            ] {
+                rules.take(keyword);
+            }
+            rules.keys.push("preserve_unknown".to_owned());
+            return Valued {
+                ty: Type::Again(name.to_owned()),
+                rules,
+            };
+        }
+        // A component is one type wherever it is used, so its name does not come from the fields.
+        let component = schema[COMPONENT].as_str();
+        let own_path: Vec<String> = component
+            .into_iter()
+            .flat_map(|name| name.split(['.', '/']))
+            .map(names::camel)
+            .filter(|word| !word.is_empty())
+            .collect();
+        let path = if own_path.is_empty() { path } else { &own_path };
         if let Some(Known { ty, takes }) = known::of(schema) {
             let mut rules = Rules::of(schema);
             takes.iter().for_each(|name| rules.take(name));
@@ -228,6 +294,7 @@ impl Shapes {
         sorted.sort_by_key(|value| value.as_str());
         Some(Type::Named(self.add(Shape {
             path: path.to_vec(),
+            component: None,
             identity: json!({ "enum": sorted }),
             doc: None,
             keys: Vec::new(),
@@ -245,6 +312,16 @@ impl Shapes {
             rules.take("x-kubernetes-list-map-keys");
             rules.keys.push(keys);
         }
+        rules.patch(|json| {
+            let Type::Named(id) = item.ty else {
+                return None;
+            };
+            let Body::Struct(fields) = &self.all[id].body else {
+                return None;
+            };
+            let field = fields.iter().find(|field| field.json == json)?;
+            Some(field.name.clone())
+        });
         rules.each(item.rules);
         Some(Type::List(Box::new(item.ty)))
     }
@@ -254,7 +331,7 @@ impl Shapes {
         let is_composite = || match item {
             Type::Named(id) => matches!(self.all[*id].body, Body::Struct(_)),
             Type::Plain(name) => *name == "Value",
-            Type::List(_) | Type::Map(_) => true,
+            Type::List(_) | Type::Map(_) | Type::Boxed(_) | Type::Again(_) => true,
         };
         match schema["x-kubernetes-list-type"].as_str()? {
             "atomic" => Some("list = atomic".to_owned()),
@@ -303,6 +380,7 @@ impl Shapes {
         let is_open = schema["x-kubernetes-preserve-unknown-fields"] == true;
         let is_embedded = schema["x-kubernetes-embedded-resource"] == true;
         rules.object(schema);
+        rules.patch(|_| None);
         match (properties, additional) {
             // Its fields are implicit in part, and its other fields too.
             (_, _) if is_embedded => {
@@ -326,6 +404,7 @@ impl Shapes {
                 let keys = self.keys_of_struct(schema, of_type, &mut fields);
                 Some(Type::Named(self.add(Shape {
                     path: path.to_vec(),
+                    component: text(&schema[COMPONENT]),
                     identity,
                     doc: None,
                     keys,
@@ -358,6 +437,7 @@ impl Shapes {
                 let keys = self.keys_of_struct(schema, of_type, &mut []);
                 Some(Type::Named(self.add(Shape {
                     path: path.to_vec(),
+                    component: None,
                     identity: json!({ "keys": keys }),
                     doc: None,
                     keys,
@@ -407,12 +487,15 @@ impl Shapes {
         // Bytes are a list in Rust, which is left out when it is empty.
         let is_list = is_container || ty == Type::Plain("Vec<u8>");
         let must_be_sent = is_required && !has_default && !has_plain_default;
-        let is_option =
-            is_nullable || has_plain_default || (!is_container && !is_required && !has_default);
+        let is_back = matches!(ty, Type::Again(_));
+        let is_option = is_nullable
+            || is_back
+            || has_plain_default
+            || (!is_container && !is_required && !has_default);
         if is_nullable {
             rules.keys.push("nullable".to_owned());
         }
-        if must_be_sent && (is_list || is_nullable) {
+        if must_be_sent && (is_list || is_nullable || is_back) {
             rules.keys.push("present".to_owned());
         }
         let mut keys = Vec::new();
@@ -520,7 +603,7 @@ pub(super) fn without_docs(schema: &Value) -> Value {
         let mut out = Map::new();
         for (name, value) in keywords {
             let value = match (name.as_str(), value) {
-                ("description" | "title" | "example" | "externalDocs", _) => continue,
+                ("description" | "title" | "example" | "externalDocs" | COMPONENT, _) => continue,
                 ("properties", Value::Object(fields)) => {
                     let fields = fields
                         .iter()

@@ -1,5 +1,8 @@
 //! What single features become, and what is refused. `tests/tests/import.rs` compiles a package with all of them.
 
+mod openapi;
+mod sharing;
+
 use serde_json::{Value, json};
 
 use super::{ImportedKind, definition_differences, imported_kind};

@@ -1,12 +1,12 @@
 //! The versions of a kind together: which types they share, and how the others convert to the stored one.
 
+use std::collections::BTreeMap;
+
 use super::check;
-use super::compare::{canonical_root, differences};
-use super::definition::Definition;
-use super::fit;
+use super::compare::{canonical_root, differences, without_patches};
 use super::module::{ModuleView, Relations};
-use super::naming::{self, Named};
-use super::shapes::Shapes;
+use super::prepared::{Prepared, of_version};
+use super::sharing::Shared;
 use super::{conversion, names};
 use crate::render::Renderer;
 
@@ -26,64 +26,42 @@ pub(crate) struct Imported {
     pub(crate) has_json: bool,
 }
 
-/// Writes the modules of a kind; `module` is the Rust path of its module in a version.
+/// Writes the modules of a kind; `module` is the Rust path of its module in a version, and `shared` has the types of versions.
 pub(crate) fn write(
-    definition: &Definition,
+    prepared: &Prepared,
     module: &dyn Fn(&str) -> String,
+    shared: &BTreeMap<String, Shared>,
     renderer: &Renderer,
 ) -> Result<Imported, String> {
-    let mut definition = definition.clone();
-    let mut lost = fit::share_subresources(&mut definition.versions);
-    definition.versions.iter_mut().for_each(fit::add_status);
-    let named: Vec<Named> = definition
-        .versions
-        .iter()
-        .map(|version| naming::name(Shapes::read(&definition.kind, &version.schema)))
-        .collect();
-    for (version, named) in definition.versions.iter_mut().zip(&named) {
-        let lines = fit::leave_out_unfit(version, named);
-        lost.extend(
-            lines
-                .into_iter()
-                .map(|line| format!("{}: {line}", version.name)),
-        );
-    }
-    lost.extend(fit::share_subresources(&mut definition.versions));
-    let hub = definition
-        .versions
-        .iter()
-        .position(|version| version.is_stored)
-        .unwrap_or_default();
-    let hub_name = definition.versions[hub].name.clone();
+    let Prepared {
+        definition,
+        named,
+        hub,
+        lost,
+    } = prepared;
+    let (hub, mut lost) = (*hub, lost.clone());
+    let hub_name = prepared.hub_name();
+    let shared = shared.get(hub_name);
+    let of_hub = shared.map(|shared| (shared.path.clone(), shared.names(&named[hub])));
     let mut views = Vec::new();
     for (at, version) in definition.versions.iter().enumerate() {
-        let relations = if definition.versions.len() == 1 {
-            Relations::default()
-        } else if at == hub {
+        let relations = if at == hub {
+            let is_single = definition.versions.len() == 1;
+            let keys: &[&str] = if is_single { &[] } else { &["hub", "storage"] };
             Relations {
-                of_kind: vec!["hub".to_owned(), "storage".to_owned()],
+                of_kind: keys.iter().map(|&key| key.to_owned()).collect(),
+                of_version: of_hub.clone(),
                 ..Relations::default()
             }
         } else {
-            let path = module(&hub_name);
+            let path = module(hub_name);
             let (relations, lines) = conversion::relate(&named[at], &named[hub], &path);
-            lost.extend(
-                lines
-                    .into_iter()
-                    .map(|line| format!("{}: {line}", version.name)),
-            );
+            lost.extend(of_version(&version.name, lines));
             relations
         };
-        views.push(ModuleView::new(
-            &definition,
-            version,
-            &named[at],
-            &relations,
-        ));
+        views.push(ModuleView::new(definition, version, &named[at], &relations));
     }
-    let has_json = views
-        .iter()
-        .any(|view| view.uses.iter().any(|line| line.contains("serde_json")));
+    let has_json = views.iter().any(ModuleView::uses_json);
     let mut modules = Vec::new();
     for (version, view) in definition.versions.iter().zip(&views) {
         let text = renderer
@@ -95,11 +73,10 @@ pub(crate) fn write(
         });
     }
     for (at, version) in definition.versions.iter().enumerate() {
-        let others: Vec<&str> = if at == hub {
-            Vec::new()
-        } else {
-            vec![&modules[hub].text]
-        };
+        let mut others: Vec<&str> = shared.iter().map(|shared| &*shared.text).collect();
+        if at != hub {
+            others.push(&modules[hub].text);
+        }
         let written = check::schema_of(&modules[at].text, &others).map_err(|problems| {
             format!(
                 "{} {}: {}",
@@ -108,12 +85,11 @@ pub(crate) fn write(
                 problems.join("\n  ")
             )
         })?;
-        let lines = differences(&canonical_root(&version.schema), &canonical_root(&written));
-        lost.extend(
-            lines
-                .into_iter()
-                .map(|line| format!("{}: {line}", version.name)),
+        let lines = differences(
+            &without_patches(&canonical_root(&version.schema)),
+            &canonical_root(&written),
         );
+        lost.extend(of_version(&version.name, lines));
     }
     Ok(Imported {
         modules,
@@ -125,4 +101,21 @@ pub(crate) fn write(
 /// The module of a kind.
 pub(crate) fn module_of_kind(kind: &str) -> String {
     names::module(kind)
+}
+
+/// The order of versions in Kubernetes: v1 before v1beta1 before v1alpha1, and larger numbers first.
+pub(crate) fn priority(version: &str) -> (u8, u64, u64, String) {
+    let number = |text: &str| text.parse::<u64>().ok();
+    let rest = version.strip_prefix('v').unwrap_or_default();
+    let (stage, parts) = if let Some((major, minor)) = rest.split_once("beta") {
+        (2, (number(major), number(minor)))
+    } else if let Some((major, minor)) = rest.split_once("alpha") {
+        (1, (number(major), number(minor)))
+    } else {
+        (3, (number(rest), Some(0)))
+    };
+    match parts {
+        (Some(major), Some(minor)) => (stage, major, minor, String::new()),
+        _ => (0, 0, 0, version.to_owned()),
+    }
 }

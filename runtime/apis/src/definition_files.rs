@@ -1,5 +1,5 @@
 //! CustomResourceDefinitions in files, folders and standard input, as `apiloom serve` installs them and `apiloom import`
-//! reads them.
+//! reads them; and the documents of OpenAPI among them.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -36,7 +36,9 @@ pub struct DefinitionFile {
 pub struct DefinitionFiles {
     /// In the order in which they were read; the files of a folder are sorted.
     pub definitions: Vec<DefinitionFile>,
-    /// Number of documents that are no definitions, and were skipped.
+    /// Documents of OpenAPI, of any version, in the order in which they were read. They have no name.
+    pub openapi: Vec<DefinitionFile>,
+    /// Number of documents that are neither, and were skipped.
     pub others: usize,
 }
 
@@ -145,6 +147,17 @@ impl DefinitionFiles {
                 }
                 self.add(&item, place)?;
             }
+            return Ok(());
+        }
+        let is_openapi = ["openapi", "swagger"]
+            .iter()
+            .any(|name| document[name].is_string());
+        if is_openapi {
+            self.openapi.push(DefinitionFile {
+                place: place.to_owned(),
+                name: String::new(),
+                document: document.clone(),
+            });
             return Ok(());
         }
         if kind != "CustomResourceDefinition" || !api_version.starts_with(GROUP) {
@@ -261,6 +274,14 @@ mod tests {
             "CustomResourceDefinition"
         );
         assert_eq!(files.others, 2);
+    }
+
+    #[test]
+    fn documents_of_openapi_are_kept_apart() {
+        let files = read("openapi: 3.0.0\n---\nswagger: '2.0'\n---\na: 1\n").unwrap();
+        let places: Vec<_> = files.openapi.iter().map(|file| &*file.place).collect();
+        assert_eq!(places, ["a.yaml, document 1", "a.yaml, document 2"]);
+        assert_eq!((files.definitions.len(), files.others), (0, 1));
     }
 
     #[test]

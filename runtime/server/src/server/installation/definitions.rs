@@ -55,9 +55,10 @@ impl Definitions {
                 "there is no CustomResourceDefinition in what --crds names",
             ));
         }
-        if read.others > 0 {
+        let others = read.others + read.openapi.len();
+        if others > 0 {
             tracing::info!(
-                count = read.others,
+                count = others,
                 "documents that are no CustomResourceDefinitions are skipped"
             );
         }
