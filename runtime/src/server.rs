@@ -55,6 +55,7 @@ pub mod http {
     pub use apiloom_server::http::ConnectRequest;
     pub use apiloom_server::http::ConnectResponse;
     pub use apiloom_server::http::ConnectSocket;
+    pub use apiloom_server::http::ConnectStream;
     pub use apiloom_server::http::ConnectSubresource;
     pub use apiloom_server::http::CutOff;
     pub use apiloom_server::http::SocketClosed;

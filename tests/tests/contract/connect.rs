@@ -21,6 +21,7 @@ on_each_backend![
     a_connect_opens_nothing_but_a_websocket,
     a_websocket_over_http2_brings_its_token_as_a_protocol,
     a_proxy_forwards_the_rest_of_the_path,
+    a_proxy_switches_protocols_on_both_sides,
     a_stream_has_its_verbs_and_its_object,
 ];
 
@@ -378,6 +379,80 @@ async fn a_proxy_forwards_the_rest_of_the_path(on: Backend) {
         (answer.code, answer.json()["reason"].as_str()),
         (503, Some("ServiceUnavailable"))
     );
+}
+
+/// Switches each connection to the protocol that its request asks for, says `welcome` in the same piece as the head, and sends
+/// back what it reads. Of a request for WebSocket it sends back the key as the answer to it.
+async fn switching_backend() -> (String, tokio::task::JoinHandle<()>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let serving = tokio::spawn(async move {
+        loop {
+            let (mut connection, _) = listener.accept().await.unwrap();
+            let mut read = Vec::new();
+            while !read.ends_with(b"\r\n\r\n") {
+                assert_ne!(connection.read_buf(&mut read).await.unwrap(), 0);
+            }
+            let head = String::from_utf8(read).unwrap();
+            let value = |name: &str| {
+                let mut lines = head.lines();
+                lines.find_map(|line| Some(line.strip_prefix(name)?.to_owned()))
+            };
+            assert_eq!(value("connection: ").as_deref(), Some("Upgrade"));
+            let protocol = value("upgrade: ").unwrap();
+            let key = value("sec-websocket-key: ").unwrap_or_default();
+            let answer = format!(
+                "HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: {protocol}\r\nx-key: {key}\r\n\r\nwelcome"
+            );
+            connection.write_all(answer.as_bytes()).await.unwrap();
+            tokio::spawn(async move {
+                let (mut from, mut to) = connection.split();
+                let _ = tokio::io::copy(&mut from, &mut to).await;
+                let _ = to.shutdown().await;
+            });
+        }
+    });
+    (address, serving)
+}
+
+async fn a_proxy_switches_protocols_on_both_sides(on: Backend) {
+    let (address, serving) = switching_backend().await;
+    let (mut server, client) = start(on, &address).await;
+    let http1 = Client::of_http1(server.server().kubeconfig());
+    let path = format!("{PROXY}/x");
+    for protocol in ["SPDY/3.1", "websocket"] {
+        let mut stream = http1.upgrade(&path, protocol).await;
+        let mut read = [0; 7];
+        stream.read_exact(&mut read).await.unwrap();
+        assert_eq!(&read, b"welcome", "{protocol}");
+        // No frames of any protocol: the bytes are copied as they are.
+        let sent = vec![0xff; 300_000];
+        let (mut from, mut to) = tokio::io::split(&mut stream);
+        let mut echo = vec![0; sent.len()];
+        let (written, received) = tokio::join!(to.write_all(&sent), from.read_exact(&mut echo));
+        written.unwrap();
+        received.unwrap();
+        assert!(echo == sent, "{protocol}");
+        assert_eq!(running(&client, "proxy").await, 1);
+        // The end of one side is the end of the other.
+        to.shutdown().await.unwrap();
+        assert_eq!(from.read(&mut read).await.unwrap(), 0);
+        drop(stream);
+        let is_over = async {
+            while running(&client, "proxy").await > 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let is_over = tokio::time::timeout(Duration::from_secs(30), is_over).await;
+        is_over.expect("the stream has ended");
+    }
+    // What is open when the server stops is closed.
+    let mut stream = http1.upgrade(&path, "SPDY/3.1").await;
+    tokio::task::block_in_place(|| server.stop());
+    let mut rest = Vec::new();
+    let end = tokio::time::timeout(Duration::from_secs(30), stream.read_to_end(&mut rest)).await;
+    assert!(end.is_ok(), "the stream has ended");
+    serving.abort();
 }
 
 async fn a_stream_has_its_verbs_and_its_object(on: Backend) {

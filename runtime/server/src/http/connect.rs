@@ -1,5 +1,5 @@
 //! Subresources with `connect`: a handler of the program gets the request with the rest of its path, its query and its body,
-//! and responds with a stream, with any HTTP response, or over WebSocket.
+//! and responds with a stream, with any HTTP response, over WebSocket, or in another protocol.
 //!
 //! These requests have no deadline. Their streams are broken off when the server stops, so that clients do not take them for
 //! whole; a panic in one breaks off only that stream.
@@ -28,6 +28,7 @@ use super::call::ResourceCall;
 use super::query::{Query, decode};
 use super::shutdown_signal::ShutdownSignal;
 use super::socket::{self, ConnectSocket};
+use super::switched::{ConnectStream, ServeStream, Switch};
 use super::{Body, CutOff, extended_connect};
 use crate::auth::{BEARER_PROTOCOL, BoxError};
 use crate::registry::{GetOptions, UserInfo};
@@ -95,6 +96,7 @@ pub struct ConnectRequest<K> {
     pub raw_query: String,
     query: Query,
     upgrade: Option<socket::Upgrade>,
+    switch: Option<Switch>,
 }
 
 impl<K> ConnectRequest<K> {
@@ -132,6 +134,38 @@ impl<K> ConnectRequest<K> {
         let serve = Box::new(move |socket| serve(socket).boxed());
         Ok(ConnectResponse(Kind::WebSocket(upgrade, protocol, serve)))
     }
+    /// The protocols to which the client asks to switch the connection, as in its header `Upgrade`, such as `SPDY/3.1` or
+    /// `websocket`; `None` if it does not ask for that. Over HTTP/2 there is only `websocket`.
+    pub fn upgrade(&self) -> Option<&str> {
+        self.switch.as_ref().map(Switch::protocols)
+    }
+    /// Switches the connection to one of the protocols that the client asks for, and serves its bytes: for instance those of
+    /// another server to which the request was forwarded.
+    ///
+    /// The response is a 101 with these headers, without those about the connection. Over HTTP/2 it is a 200, to a client that
+    /// did not send a `Sec-WebSocket-Key`.
+    ///
+    /// # Errors
+    /// BadRequest if the client does not ask to switch protocols.
+    pub fn switch<F>(
+        &mut self,
+        protocol: HeaderValue,
+        mut headers: HeaderMap,
+        serve: impl FnOnce(ConnectStream) -> F + Send + 'static,
+    ) -> Result<ConnectResponse, ApiError>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let switch = self.switch.take();
+        let switch = switch.ok_or_else(|| ApiError::bad_request("Upgrade request required"))?;
+        remove_connection_headers(&mut headers);
+        for name in [CONTENT_LENGTH, CONTENT_TYPE] {
+            headers.remove(name);
+        }
+        let response = switch.response(protocol, headers);
+        let serve: ServeStream = Box::new(move |stream| serve(stream).boxed());
+        Ok(ConnectResponse(Kind::Switched(switch, response, serve)))
+    }
 }
 
 /// The body of a request.
@@ -166,6 +200,7 @@ pub struct ConnectResponse(Kind);
 enum Kind {
     Http(Response<Body>),
     WebSocket(socket::Upgrade, Option<&'static str>, Serve),
+    Switched(Switch, Response<Body>, ServeStream),
 }
 
 impl ConnectResponse {
@@ -253,6 +288,7 @@ struct Untyped {
     raw_query: String,
     query: Query,
     upgrade: Option<socket::Upgrade>,
+    switch: Option<Switch>,
 }
 
 /// A subresource with the handler `H`, for the expansion of `connect(..)`.
@@ -279,6 +315,7 @@ pub fn connect_subresource<K: Resource, H: ConnectSubresource<K>>(
                 raw_query: request.raw_query,
                 query: request.query,
                 upgrade: request.upgrade,
+                switch: request.switch,
             };
             handler.connect(request).await
         })
@@ -290,10 +327,11 @@ pub fn connect_subresource<K: Resource, H: ConnectSubresource<K>>(
     }
 }
 
-/// Serves a WebSocket after its response.
+/// Serves an upgraded connection after its response.
 type SocketTask = BoxFuture<'static, ()>;
 
-/// Calls the handler of a subresource, after admission. Returns its response, and for a WebSocket the future that serves it.
+/// Calls the handler of a subresource, after admission. Returns its response, and for an upgraded connection the
+/// future that serves it.
 pub(super) async fn connect(
     call: ResourceCall<'_>,
 ) -> Result<(Response<Body>, Option<SocketTask>), ApiError> {
@@ -336,6 +374,7 @@ pub(super) async fn connect(
         raw_query: call.request.uri.query().unwrap_or_default().to_owned(),
         query: call.query.clone(),
         upgrade: socket::Upgrade::of(call.request),
+        switch: Switch::of(call.request),
     };
     let stopping = call.stopping;
     let response = tokio::select! {
@@ -359,6 +398,10 @@ pub(super) async fn connect(
             let response = upgrade.response(protocol);
             let socket = upgrade.serve(protocol, stopping, serve);
             return Ok((response, Some(socket.boxed())));
+        }
+        Kind::Switched(switch, response, serve) => {
+            let stream = switch.serve(stopping, serve);
+            return Ok((response, Some(stream.boxed())));
         }
     };
     Ok((response, None))

@@ -20,6 +20,7 @@ mod list;
 mod migration;
 mod patch;
 mod subresource;
+mod switched;
 mod update;
 mod watch;
 mod websocket;
@@ -74,6 +75,7 @@ pub use response::{Body, CutOff};
 pub(crate) use response::{full, plain};
 pub use shutdown_signal::ShutdownSignal;
 pub use socket::{ConnectSocket, SocketClosed, SocketMessage};
+pub use switched::ConnectStream;
 
 /// Properties of the server in its responses.
 #[derive(Clone, Debug, Default)]

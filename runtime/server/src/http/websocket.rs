@@ -48,7 +48,7 @@ pub(super) fn is_requested(request: &Parts) -> bool {
 }
 
 /// Whether a list header contains a word, ignoring case.
-fn names(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
+pub(super) fn names(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
     let values = headers.get_all(name).iter();
     let values = values.filter_map(|value| value.to_str().ok());
     let mut words = values.flat_map(|value| value.split(','));
