@@ -7,6 +7,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use apiloom_storage::{Embedded, EmbeddedConfig, Storage as _};
 use apiloom_tests::wardle::{FLUNDERS, flunder};
@@ -295,6 +296,59 @@ fn every_request_is_a_line_of_the_log_where_it_is_asked_for() {
         requests.contains("method=GET uri=\"/livez?a=b\" code=200"),
         "{requests}"
     );
+}
+
+/// Requests with the value of a Secret, good and bad: what the log says of them has no value, at any level.
+#[tokio::test]
+async fn no_log_has_the_value_of_a_secret() {
+    const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+    // In text, and as the JSON and the store have it.
+    let values = ["correct-horse-battery", "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5"];
+    let [text, encoded] = values;
+    let server = Server::start(&["-v", "10"]);
+    let client = server.client();
+    let secret = |field: &str, value: &str| {
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, field: {"password": value}}).to_string()
+    };
+    let one = format!("{SECRETS}/a");
+    let json_type = &[("content-type", "application/json")][..];
+    let merge = &[("content-type", "application/merge-patch+json")][..];
+    let json_patch = &[("content-type", "application/json-patch+json")][..];
+    let test = json!([{"op": "test", "path": "/data/password", "value": text}]).to_string();
+    let cut = secret("data", encoded);
+    for (method, path, headers, body, code) in [
+        ("POST", SECRETS, json_type, secret("stringData", text), 201),
+        ("POST", SECRETS, json_type, secret("data", encoded), 409),
+        ("POST", SECRETS, json_type, secret("data", text), 400),
+        ("POST", SECRETS, json_type, secret("date", text), 409),
+        (
+            "POST",
+            SECRETS,
+            json_type,
+            cut[..cut.len() - 2].to_owned(),
+            400,
+        ),
+        ("PUT", &one, json_type, secret("data", encoded), 200),
+        ("PATCH", &one, merge, secret("stringData", text), 200),
+        ("PATCH", &one, merge, secret("immutable", text), 422),
+        ("PATCH", &one, json_patch, test, 422),
+        ("GET", &one, json_type, String::new(), 200),
+        ("DELETE", &one, json_type, String::new(), 200),
+    ] {
+        let answer = client.call(method, path, headers, body.clone()).await;
+        assert_eq!(answer.code, code, "{method} {body}: {}", answer.text());
+    }
+    let is_written = async {
+        while !server.log().contains("method=DELETE") {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let is_written = tokio::time::timeout(Duration::from_secs(30), is_written).await;
+    let log = server.log();
+    assert!(is_written.is_ok(), "{log}");
+    for value in values {
+        assert!(!log.contains(value), "{log}");
+    }
 }
 
 #[test]
