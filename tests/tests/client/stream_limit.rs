@@ -19,7 +19,7 @@ const MOST: usize = 10;
 /// Its connections, and the most streams that one of them ever had.
 #[derive(Default)]
 pub(super) struct Seen {
-    connections: AtomicUsize,
+    pub(super) connections: AtomicUsize,
     most_streams: AtomicUsize,
     /// The streams that are open now, of all connections.
     pub(super) open: AtomicUsize,

@@ -120,7 +120,7 @@ enum Step {
 /// The end at which messages go in, and what the connection needs as long as there is one of the halves.
 struct Sink {
     messages: SplitSink<Connection, Message>,
-    /// A stream of HTTP/2 lives no longer than the transport, and counts as one in use as long as there is its body.
+    /// A stream of HTTP/2 lives no longer than the transport.
     _connection: (Client, Body),
 }
 

@@ -21,7 +21,7 @@ pub use self::http::{TlsError, TlsOptions};
 pub use body::{Body, CollectError};
 pub use error::{BoxError, TransportError};
 pub(crate) use permission::SendPermission;
-pub(crate) use upgrade::PendingUpgrade;
+pub(crate) use upgrade::{PendingUpgrade, UpgradedStream};
 pub use upgrade::{Upgraded, upgraded};
 
 /// Sends one request and returns its response. Called by [`Client`](crate::Client) for every attempt, also concurrently.

@@ -16,15 +16,36 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::error::TransportError;
 
 /// The bytes of a connection, or of a stream of HTTP/2.
-trait Stream: AsyncRead + AsyncWrite + Send {}
-impl<T: AsyncRead + AsyncWrite + Send> Stream for T {}
+pub(crate) trait UpgradedStream: AsyncRead + AsyncWrite + Send {
+    /// Ends it at once: what waits to be sent is never sent. By default that of dropping it.
+    fn cut(self: Pin<Box<Self>>) {}
+
+    /// Ends it; what waits to be sent is sent until that time. By default that of dropping it.
+    fn release(self: Pin<Box<Self>>, _until: BoxFuture<'static, ()>) {}
+}
+
+/// A connection of HTTP/1.1, which closes when it is dropped.
+impl UpgradedStream for TokioIo<hyper::upgrade::Upgraded> {}
+
+#[cfg(test)]
+impl UpgradedStream for tokio::io::DuplexStream {}
 
 /// A connection that a response switched to another protocol. Dropping it closes the connection.
-pub struct Upgraded(Pin<Box<dyn Stream>>);
+pub struct Upgraded(Pin<Box<dyn UpgradedStream>>);
 
 impl Upgraded {
-    pub(crate) fn new(stream: impl AsyncRead + AsyncWrite + Send + 'static) -> Self {
+    pub(crate) fn new(stream: impl UpgradedStream + 'static) -> Self {
         Self(Box::pin(stream))
+    }
+
+    /// Closes the connection; what waits to be sent is never sent.
+    pub(crate) fn cut(self) {
+        self.0.cut();
+    }
+
+    /// Closes the connection; what waits to be sent is sent until that time.
+    pub(crate) fn release(self, until: BoxFuture<'static, ()>) {
+        self.0.release(until);
     }
 }
 

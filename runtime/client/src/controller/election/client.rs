@@ -111,8 +111,9 @@ impl Client {
 /// no response when the permission ends is given up; the server may still execute it within the time for which others wait.
 ///
 /// A request with `Upgrade`, such as that of a WebSocket, is a write: what is sent over its socket can change anything. The
-/// socket, and a response of unknown length to another write, are closed when the permission ends. Reads, also logs and watches
-/// that are open, change nothing and go on. The connection of a response is that of [`upgraded`](crate::transport::upgraded).
+/// socket, and a response of unknown length to another write, are closed when the permission ends; a socket over HTTP/2 takes its
+/// whole connection with it if bytes wait that the server has not taken yet. Reads, also logs and watches that are open, change
+/// nothing and go on. The connection of a response is that of [`upgraded`](crate::transport::upgraded).
 ///
 /// The guard is asked before a request is passed on, each time that it makes progress, and before each piece of its body goes
 /// to the connection; [`HttpTransport`](crate::transport::HttpTransport) sends pieces of at most 64 KiB. It is no fence: what a

@@ -6,17 +6,38 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use futures_util::future::{BoxFuture, FutureExt as _};
 use http_body::{Frame, SizeHint};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::JoinHandle;
 
 use super::leadership::{NotLeader, WriteGuard};
-use crate::transport::{Body, TransportError, Upgraded};
+use crate::transport::{Body, TransportError, Upgraded, UpgradedStream};
 
-/// A value that is dropped when the permission of a guard ends, also if nothing polls it then: a task waits for that. It is
+/// What can end at once.
+pub(super) trait Revoke: Sized + Send + 'static {
+    /// Ends it; what waits to be sent is never sent.
+    fn revoke(self) {}
+
+    /// Ends it before the permission of the guard ends: what waits to be sent is sent until then.
+    fn release(self, _guard: WriteGuard) {}
+}
+
+impl Revoke for Body {}
+
+impl Revoke for Upgraded {
+    fn revoke(self) {
+        self.cut();
+    }
+    fn release(self, guard: WriteGuard) {
+        Upgraded::release(self, async move { guard.closed().await }.boxed());
+    }
+}
+
+/// A value that is revoked when the permission of a guard ends, also if nothing polls it then: a task waits for that. It is
 /// not polled afterwards, also if that task has not run yet.
-pub(super) struct Revocable<T> {
+pub(super) struct Revocable<T: Revoke> {
     shared: Arc<Mutex<State<T>>>,
     guard: WriteGuard,
     task: JoinHandle<()>,
@@ -29,8 +50,8 @@ struct State<T> {
     writer: Option<Waker>,
 }
 
-/// Drops the value, and wakes who waits for it.
-fn revoke<T>(shared: &Mutex<State<T>>) {
+/// Takes the value, ends it so, and wakes the tasks that wait for it.
+fn end<T>(shared: &Mutex<State<T>>, end: impl FnOnce(T)) {
     let (value, wakers) = {
         let mut state = shared.lock();
         (
@@ -38,13 +59,15 @@ fn revoke<T>(shared: &Mutex<State<T>>) {
             [state.reader.take(), state.writer.take()],
         )
     };
-    drop(value);
+    if let Some(value) = value {
+        end(value);
+    }
     for waker in wakers.into_iter().flatten() {
         waker.wake();
     }
 }
 
-impl<T: Send + 'static> Revocable<T> {
+impl<T: Revoke> Revocable<T> {
     /// Outside of a Tokio runtime it panics.
     pub(super) fn new(value: T, guard: WriteGuard) -> Self {
         let shared = Arc::new(Mutex::new(State {
@@ -56,7 +79,7 @@ impl<T: Send + 'static> Revocable<T> {
             let (shared, guard) = (Arc::clone(&shared), guard.clone());
             async move {
                 guard.closed().await;
-                revoke(&shared);
+                end(&shared, T::revoke);
             }
         });
         Self {
@@ -73,7 +96,7 @@ impl<T: Send + 'static> Revocable<T> {
         poll: impl FnOnce(&mut T, &mut Context<'_>) -> Poll<R>,
     ) -> Poll<Result<R, NotLeader>> {
         if let Err(error) = self.guard.check() {
-            revoke(&self.shared);
+            end(&self.shared, T::revoke);
             return Poll::Ready(Err(error));
         }
         let mut state = self.shared.lock();
@@ -104,11 +127,29 @@ impl<T: Send + 'static> Revocable<T> {
     }
 }
 
-impl<T> Drop for Revocable<T> {
+impl<T: Revoke> Drop for Revocable<T> {
     fn drop(&mut self) {
         self.task.abort();
         // The task has the value too until it has ended.
-        revoke(&self.shared);
+        end(&self.shared, |value| value.release(self.guard.clone()));
+    }
+}
+
+impl UpgradedStream for Revocable<Upgraded> {
+    fn cut(self: Pin<Box<Self>>) {
+        end(&self.shared, Upgraded::cut);
+    }
+    fn release(self: Pin<Box<Self>>, until: BoxFuture<'static, ()>) {
+        let guard = self.guard.clone();
+        let until = async move {
+            tokio::select! {
+                () = guard.closed() => {}
+                () = until => {}
+            }
+        };
+        end(&self.shared, |value| {
+            Upgraded::release(value, until.boxed());
+        });
     }
 }
 

@@ -11,7 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{oneshot, watch};
 
-use super::connection::Sender;
+use super::connection::{Http2Sender, Sender};
+use super::gate::{Gate, Gated};
 use super::server_settings::{LiveSettings, SettingsReader};
 use crate::transport::TransportError;
 
@@ -86,6 +87,11 @@ pub(super) async fn handshake(
     is_http2: bool,
 ) -> Result<Connected, TransportError> {
     if is_http2 {
+        let gate = Gate::default();
+        let stream: BoxStream = Box::pin(Gated {
+            stream,
+            gate: gate.clone(),
+        });
         let (stream, settings) = SettingsReader::new(stream);
         let io = TokioIo::new(stream);
         let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
@@ -96,7 +102,7 @@ pub(super) async fn handshake(
             .keep_alive_interval(PING_INTERVAL)
             .keep_alive_timeout(PING_TIMEOUT)
             .keep_alive_while_idle(false);
-        let (sender, connection) = builder
+        let (requests, connection) = builder
             .handshake(io)
             .await
             .map_err(TransportError::unsent)?;
@@ -108,7 +114,7 @@ pub(super) async fn handshake(
             drop(ending);
         });
         return Ok(Connected {
-            sender: Sender::Http2(sender),
+            sender: Sender::Http2(Http2Sender { requests, gate }),
             settings,
             end,
         });

@@ -5,17 +5,34 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use futures_util::future::FutureExt as _;
 use http::{Method, Request, Response, StatusCode};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
+use tokio::runtime::Handle;
 
-use crate::transport::{Body, TransportError};
+use super::gate::Gate;
+use super::tunnel::Tunnel;
+use crate::transport::{Body, PendingUpgrade, TransportError, Upgraded};
 
 /// The end of a connection at which requests go in.
 pub(super) enum Sender {
     Http1(http1::SendRequest<Body>),
-    Http2(http2::SendRequest<Body>),
+    Http2(Http2Sender),
+}
+
+/// The end of a connection of HTTP/2. Clones are of the same connection.
+#[derive(Clone)]
+pub(super) struct Http2Sender {
+    pub(super) requests: http2::SendRequest<Body>,
+    pub(super) gate: Gate,
+}
+
+impl Http2Sender {
+    pub(super) fn is_closed(&self) -> bool {
+        self.requests.is_closed()
+    }
 }
 
 /// The right to send one request.
@@ -69,16 +86,24 @@ impl Lease {
     pub(super) async fn send(self, request: Request<Body>) -> Attempt {
         let Self { sender, end } = self;
         let is_connect = request.method() == Method::CONNECT;
-        let (sent, sender) = match sender {
+        let (sent, sender, gate) = match sender {
             Sender::Http1(mut sender) => {
                 let sent = sender.try_send_request(request).await;
-                (sent, Some(sender))
+                (sent, Some(sender), None)
             }
             // All clones of a sender are one connection, which the pool has.
-            Sender::Http2(mut sender) => (sender.try_send_request(request).await, None),
+            Sender::Http2(Http2Sender { mut requests, gate }) => {
+                let sent = requests.try_send_request(request).await;
+                (sent, None, Some(gate))
+            }
         };
         match sent {
-            Ok(response) => Attempt::Response(response_of(response, sender, end, is_connect)),
+            Ok(response) => Attempt::Response(match gate {
+                Some(gate) if is_connect && response.status() == StatusCode::OK => {
+                    tunnel_of(response, end, gate)
+                }
+                _ => response_of(response, sender, end),
+            }),
             Err(mut error) => {
                 let was_taken = error.take_message().is_none();
                 let error = error.into_error();
@@ -111,23 +136,37 @@ fn response_of(
     response: Response<Incoming>,
     sender: Option<http1::SendRequest<Body>>,
     end: LeaseEnd,
-    is_connect: bool,
 ) -> Response<Body> {
     // A connection that was switched to another protocol takes no more requests.
     let sender = sender.filter(|_| response.status() != StatusCode::SWITCHING_PROTOCOLS);
-    // A stream that was switched is in use as long as there is its empty body.
-    let is_tunnel = is_connect && response.status() == StatusCode::OK;
     response.map(|body| {
         let mut body = LeasedBody {
             body,
             sender,
             end: Some(end),
         };
-        if body.body.is_end_stream() && !is_tunnel {
+        if body.body.is_end_stream() {
             body.finish();
         }
         Body::new(body)
     })
+}
+
+/// A response that switched its stream to another protocol. The stream is in use until it has ended.
+fn tunnel_of(mut response: Response<Incoming>, end: LeaseEnd, gate: Gate) -> Response<Body> {
+    let upgrade = hyper::upgrade::on(&mut response);
+    let tunnel = async move {
+        let stream = upgrade.await.map_err(TransportError::new)?;
+        Ok(Upgraded::new(Tunnel::new(
+            stream,
+            end,
+            gate,
+            Handle::current(),
+        )))
+    };
+    let mut response = response.map(Body::new);
+    PendingUpgrade::put(&mut response, tunnel.boxed());
+    response
 }
 
 /// A response's body, at whose end the connection is free for the next request.

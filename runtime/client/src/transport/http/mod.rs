@@ -5,6 +5,7 @@
 
 mod connect;
 mod connection;
+mod gate;
 #[cfg(feature = "gzip")]
 mod gzip;
 mod origin;
@@ -13,6 +14,7 @@ mod server_settings;
 mod settings;
 #[cfg(feature = "tls")]
 mod tls;
+mod tunnel;
 
 use std::fmt;
 use std::sync::Arc;

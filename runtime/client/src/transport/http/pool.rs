@@ -8,13 +8,13 @@ use std::convert::Infallible;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use hyper::client::conn::{http1, http2};
+use hyper::client::conn::http1;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::connect::{self, BoxStream, Connected};
-use super::connection::{Lease, LeaseEnd, Sender, StreamEnd};
+use super::connection::{Http2Sender, Lease, LeaseEnd, Sender, StreamEnd};
 use super::origin::Origin;
 use super::server_settings::{LiveSettings, ServerSettings};
 use super::settings::Settings;
@@ -64,7 +64,7 @@ struct Waiting {
 
 /// A connection of HTTP/2.
 struct Shared {
-    sender: http2::SendRequest<Body>,
+    sender: Http2Sender,
     /// One reference is the pool's, each other one a stream's.
     streams: Arc<()>,
     /// What the server allows at present. It may lower the number of streams below those that there are.
