@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod apply;
+mod certificates;
 mod changing_limits;
 mod controllers;
 mod definitions;
