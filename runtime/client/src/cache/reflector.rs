@@ -242,8 +242,8 @@ impl<T: CacheObject> Reflector<T> {
 
     /// Remembers that a streaming list was refused although the objects can be listed.
     fn remember_refusal(&mut self, error: &SourceError) {
-        // These codes are about the parameters, the others about this resource or this user.
-        if matches!(error.code, None | Some(400 | 422)) {
+        // These codes are about the parameters or the storage, the others about this resource or this user.
+        if matches!(error.code, None | Some(400 | 422 | 500)) {
             self.server.refuse_streaming_lists();
         } else {
             self.has_no_streams = true;

@@ -119,7 +119,8 @@ pub enum SourceErrorKind {
     Expired,
     /// 504 with this cause: the server does not know the resourceVersion yet.
     TooLargeResourceVersion,
-    /// 4xx: the server does not accept the request.
+    /// 4xx: the server does not accept the request. Or 500: its storage has no progress notifications, which streaming lists
+    /// need.
     Refused,
     /// 429 and 5xx: the server asks to come back later, or has failed.
     Unavailable,
@@ -141,6 +142,9 @@ pub struct SourceError {
     pub retry_after: Option<Duration>,
 }
 
+/// How a server says that its storage cannot tell when it has sent all changes up to a version: etcd before 3.4.31 and 3.5.13.
+const NO_PROGRESS: &str = "storage feature RequestWatchProgress is disabled";
+
 impl SourceError {
     /// An error of this kind.
     pub fn new(kind: SourceErrorKind, message: impl Into<String>) -> Self {
@@ -161,8 +165,11 @@ impl SourceError {
         });
         // Servers before Kubernetes 1.16 report the condition by its message alone.
         let is_too_large = is_too_large || status.message.contains("Too large resource version");
+        // The error has no reason of its own.
+        let has_no_progress = status.message.contains(NO_PROGRESS);
         let kind = match (status.code, &*status.reason) {
             _ if is_too_large => SourceErrorKind::TooLargeResourceVersion,
+            _ if has_no_progress => SourceErrorKind::Refused,
             (Some(410), _) | (_, "Expired" | "Gone") => SourceErrorKind::Expired,
             (Some(429), _) => SourceErrorKind::Unavailable,
             (Some(400..=499), _) => SourceErrorKind::Refused,
@@ -217,6 +224,11 @@ mod tests {
             check(&format!(r#""code":{code}"#), Refused, None);
         }
         check(r#""code":500"#, Unavailable, None);
+        check(
+            r#""code":500,"message":"a watch stream was requested by the client but the required storage feature RequestWatchProgress is disabled""#,
+            Refused,
+            None,
+        );
         check(r#""message":"without anything""#, Unavailable, None);
     }
 }

@@ -3,7 +3,8 @@
 //! A list is answered by objects `a@1`, bad objects `!a@1`, `rv=5` and `continue=c`. A watch sends `+a@1`, `~a@2`, `-a@3`,
 //! a bookmark `b@4`, one that ends the initial events `end@5`, and `!a@6`; `wait=30` waits that many seconds, `eof` ends it,
 //! and at the end of the text it stays open. An error is a code, `large` (504, too large resourceVersion), `break`
-//! (the connection) or `429/7` (with Retry-After): alone it answers the request, in a watch it ends the stream.
+//! (the connection), `progress` (500, no progress notifications) or `429/7` (with Retry-After): alone it answers the request,
+//! in a watch it ends the stream.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, pending, ready};
 use futures_util::stream::{StreamExt, unfold};
 use parking_lot::Mutex;
+use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::cache::object::ObjectKey;
@@ -84,6 +86,13 @@ pub(super) fn error(text: &str) -> Option<SourceError> {
         "410" => SourceErrorKind::Expired,
         "large" => SourceErrorKind::TooLargeResourceVersion,
         "break" => SourceErrorKind::Transport,
+        "progress" => {
+            let message = "the required storage feature RequestWatchProgress is disabled";
+            let status =
+                json!({"kind": "Status", "apiVersion": "v1", "code": 500, "message": message});
+            let status = serde_json::from_value(status).expect("a status");
+            return Some(SourceError::from_status(&status));
+        }
         "429" | "500" | "503" => SourceErrorKind::Unavailable,
         "400" | "401" | "403" | "404" | "405" | "422" => SourceErrorKind::Refused,
         _ => return None,

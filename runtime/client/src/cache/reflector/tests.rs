@@ -296,6 +296,15 @@ async fn trap_12_a_refused_streaming_list_is_remembered_for_the_server() {
         assert!(first.server.refuses_streaming_lists());
         run(&first.server, &steps[1..], "+a@1 synced").await;
     }
+    // A server without progress notifications says so in the stream.
+    let steps = [
+        ("stream rv=", " progress"),
+        ("list rv=0 limit=500", "a@1 rv=5"),
+        ("watch rv=5", ""),
+    ];
+    let first = run(&ServerTraits::new(), &steps, "+a@1 synced").await;
+    assert_eq!(first.requests()[2].at, Duration::ZERO);
+    run(&first.server, &steps[1..], "+a@1 synced").await;
     // These are about one resource, or one user.
     for code in ["403", "405"] {
         let steps = [
