@@ -434,7 +434,8 @@ async fn trap_43_foreign_changes_do_not_prolong_a_lease() {
 
 #[tokio::test(start_paused = true)]
 async fn trap_43_a_leader_whose_term_is_ended_by_another_program_stops() {
-    let ends: [(&str, fn(&mut LeaseSpec)); 4] = [
+    type End = fn(&mut LeaseSpec);
+    let ends: [(&str, End); 4] = [
         ("removed", |spec| spec.holder_identity = Some(String::new())),
         ("removed", |spec| spec.holder_identity = None),
         // Another process led meanwhile.
