@@ -10,6 +10,9 @@ use async_trait::async_trait;
 use http::header::HeaderName;
 use http::{HeaderMap, HeaderValue, Request, Response};
 use parking_lot::Mutex;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
 use tokio::sync::Semaphore;
 
 use crate::registry::UserInfo;
@@ -22,6 +25,12 @@ const REMOTE_EXTRA: &str = "x-remote-extra-";
 
 /// How long a connection may take until it is ready.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How often the files of a client certificate are read until they are of one pair.
+const PAIR_ATTEMPTS: usize = 5;
+
+/// Time between two of these attempts.
+const BETWEEN_PAIR_ATTEMPTS: Duration = Duration::from_millis(50);
 
 /// How many requests with a deadline one server may have in flight: fewer than this server takes, so that one that hangs leaves
 /// room for others.
@@ -55,6 +64,31 @@ pub(crate) struct ProxyIdentity {
 struct Pem {
     certificate: Vec<u8>,
     key: Vec<u8>,
+}
+
+impl Pem {
+    /// Checks that the certificate is for the key.
+    ///
+    /// # Errors
+    /// Why the pair cannot be used.
+    fn check(&self) -> Result<(), String> {
+        let unusable = |why: &dyn fmt::Display| {
+            format!("cannot use the client certificate for other servers: {why}")
+        };
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.certificate).collect();
+        let chain = chain.map_err(|error| unusable(&error))?;
+        if chain.is_empty() {
+            return Err(unusable(&"there is no certificate in PEM form in it"));
+        }
+        let key = PrivateKeyDer::from_pem_slice(&self.key)
+            .map_err(|error| unusable(&format!("its private key cannot be read: {error}")))?;
+        let provider = rustls::crypto::aws_lc_rs::default_provider();
+        CertifiedKey::from_der(chain, key, &provider).map_err(|error| match error {
+            rustls::Error::InconsistentKeys(_) => unusable(&"it is not for the private key"),
+            error => unusable(&error),
+        })?;
+        Ok(())
+    }
 }
 
 /// Why a server cannot be asked.
@@ -128,10 +162,11 @@ impl ProxyIdentity {
         }
     }
 
-    /// Reads the files, in a thread of the runtime's pool. Without files no thread is started.
+    /// Reads the files, in a thread of the runtime's pool. Without files no thread is started. What was read last stays until
+    /// both files are of one pair.
     ///
     /// # Errors
-    /// A file that cannot be read, and why.
+    /// A file that cannot be used, and why.
     pub(crate) async fn read(self: &Arc<Self>) -> Result<(), (PathBuf, String)> {
         let Some((certificate, key)) = self.files.clone() else {
             return Ok(());
@@ -150,14 +185,26 @@ impl ProxyIdentity {
                 (path.to_owned(), reason)
             })
         };
-        let pem = Pem {
-            certificate: read(certificate)?,
-            key: read(key)?,
+        let mut attempts = 1;
+        let pem = loop {
+            let pem = Pem {
+                certificate: read(certificate)?,
+                key: read(key)?,
+            };
+            if self.content.lock().as_deref() == Some(&pem) {
+                return Ok(());
+            }
+            match pem.check() {
+                Ok(()) => break pem,
+                // They are renewed one after the other.
+                Err(_) if attempts < PAIR_ATTEMPTS => {
+                    attempts += 1;
+                    std::thread::sleep(BETWEEN_PAIR_ATTEMPTS);
+                }
+                Err(reason) => return Err((certificate.to_owned(), reason)),
+            }
         };
-        let mut content = self.content.lock();
-        if content.as_deref() != Some(&pem) {
-            *content = Some(Arc::new(pem));
-        }
+        *self.content.lock() = Some(Arc::new(pem));
         Ok(())
     }
 
@@ -315,7 +362,50 @@ fn escaped_key(key: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rcgen::{CertificateParams, KeyPair};
+
     use super::*;
+
+    /// A certificate and its key, in PEM.
+    fn pair() -> (String, String) {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec!["proxy".to_owned()]).unwrap();
+        (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
+    }
+
+    #[tokio::test]
+    async fn a_certificate_is_never_used_with_the_key_of_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let (certificate, key) = (dir.path().join("tls.crt"), dir.path().join("tls.key"));
+        let identity = Arc::new(ProxyIdentity::new(Some((certificate.clone(), key.clone()))));
+        let ((old, old_key), (new, new_key)) = (pair(), pair());
+        std::fs::write(&certificate, &new).unwrap();
+        std::fs::write(&key, &old_key).unwrap();
+        let (path, reason) = identity.read().await.unwrap_err();
+        assert_eq!(path, certificate);
+        assert!(
+            reason.ends_with("it is not for the private key"),
+            "{reason}"
+        );
+        assert!(identity.content().is_none());
+        std::fs::write(&certificate, &old).unwrap();
+        identity.read().await.unwrap();
+        let before = identity.content().unwrap();
+        // One of the files is new: the pair stays.
+        std::fs::write(&certificate, &new).unwrap();
+        identity.read().await.unwrap_err();
+        assert_eq!(identity.content().unwrap(), before);
+        std::fs::write(&certificate, "").unwrap();
+        identity.read().await.unwrap_err();
+        assert_eq!(identity.content().unwrap(), before);
+        // The other file follows while the first is read again.
+        std::fs::write(&certificate, &new).unwrap();
+        let read = identity.read();
+        let write = async { std::fs::write(&key, &new_key).unwrap() };
+        let (read, ()) = tokio::join!(read, write);
+        read.unwrap();
+        assert_eq!(identity.content().unwrap().key, new_key.as_bytes());
+    }
 
     #[test]
     fn a_user_is_named_in_headers() {
