@@ -138,12 +138,7 @@ pub(crate) fn of_resource_list(
         .map(|of| RemoteResource {
             response_kind: Some(kind(&of)),
             resource: of.name,
-            scope: if of.namespaced {
-                "Namespaced"
-            } else {
-                "Cluster"
-            }
-            .to_owned(),
+            scope: scope(of.namespaced),
             singular_resource: of.singular_name,
             verbs: of.verbs,
             short_names: of.short_names,
@@ -155,16 +150,37 @@ pub(crate) fn of_resource_list(
         let Some((resource, subresource)) = of.name.split_once('/') else {
             continue;
         };
-        let found = resources.iter_mut().find(|one| one.resource == resource);
-        if let Some(found) = found {
-            found.subresources.push(RemoteSubresource {
-                subresource: subresource.to_owned(),
-                response_kind: Some(kind(&of)),
-                verbs: of.verbs,
-            });
-        }
+        let position = resources.iter().position(|one| one.resource == resource);
+        let position = position.unwrap_or_else(|| {
+            resources.push(parent(resource, of.namespaced));
+            resources.len() - 1
+        });
+        resources[position].subresources.push(RemoteSubresource {
+            subresource: subresource.to_owned(),
+            response_kind: Some(kind(&of)),
+            verbs: of.verbs,
+        });
     }
     Ok(resources)
+}
+
+fn scope(is_namespaced: bool) -> String {
+    if is_namespaced {
+        "Namespaced"
+    } else {
+        "Cluster"
+    }
+    .to_owned()
+}
+
+/// The entry that has the subresources of a resource which is not listed itself: without verbs and of no kind.
+fn parent(resource: &str, is_namespaced: bool) -> RemoteResource {
+    RemoteResource {
+        resource: resource.to_owned(),
+        response_kind: Some(RemoteKind::default()),
+        scope: scope(is_namespaced),
+        ..RemoteResource::default()
+    }
 }
 
 #[cfg(test)]
@@ -195,5 +211,18 @@ mod tests {
         assert_eq!(of_discovery(aggregated, "h.io", "v1").unwrap(), None);
         assert!(of_discovery(b"<html>", "g.io", "v1").is_err());
         assert!(of_resource_list(b"{}", "g.io", "v1").is_err());
+    }
+
+    #[test]
+    fn a_subresource_without_its_resource_is_listed_below_an_empty_one() {
+        let list = br#"{"resources":[
+            {"name":"nodes/metrics","singularName":"","namespaced":false,"kind":"NodeMetrics","verbs":["get"]},
+            {"name":"nodes/proxy","singularName":"","namespaced":false,"kind":"NodeProxy","verbs":["create"]},
+            {"name":"things","singularName":"thing","namespaced":true,"kind":"Thing","verbs":["get"]}]}"#;
+        let resources = of_resource_list(list, "g.io", "v1").unwrap();
+        assert_eq!(resources[0].resource, "things");
+        let expected = r#"{"resource":"nodes","responseKind":{"group":"","version":"","kind":""},"scope":"Cluster","singularResource":"","verbs":[],"subresources":[{"subresource":"metrics","responseKind":{"group":"g.io","version":"v1","kind":"NodeMetrics"},"verbs":["get"]},{"subresource":"proxy","responseKind":{"group":"g.io","version":"v1","kind":"NodeProxy"},"verbs":["create"]}]}"#;
+        assert_eq!(serde_json::to_string(&resources[1]).unwrap(), expected);
+        assert_eq!(resources.len(), 2);
     }
 }
