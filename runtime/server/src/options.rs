@@ -418,6 +418,7 @@ impl Options {
             emulation_versions: self.api.emulation_version,
             proxy_client,
             service_resolver: self.generic.service_resolver,
+            service_documents_interval: Duration::from_secs(60),
             controllers: ControllerConfig {
                 names: self.controllers.controllers,
                 gc_workers: self.controllers.concurrent_gc_syncs,

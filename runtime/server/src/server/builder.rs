@@ -485,7 +485,9 @@ fn aggregated(config: &Config, services: &Arc<dyn ServiceResolver>) -> Services 
         let files = config.proxy_client.clone();
         let identity = files.map(|files| (files.certificate, files.private_key));
         let addresses = Arc::new(Resolved(Arc::clone(services)));
-        let (aggregation, unreachable) = Aggregation::new(addresses, ProxyIdentity::new(identity));
+        let interval = config.service_documents_interval;
+        let identity = ProxyIdentity::new(identity);
+        let (aggregation, unreachable) = Aggregation::new(addresses, identity, interval);
         Some((Arc::new(aggregation), unreachable))
     }
     #[cfg(not(feature = "apis-apiregistration"))]

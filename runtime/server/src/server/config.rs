@@ -265,6 +265,9 @@ pub struct Config {
     /// File with the addresses of services, a [`ServiceMap`](super::services::ServiceMap), for instance of conversion webhooks.
     /// Default none: services are found by the DNS of a cluster.
     pub service_resolver: Option<PathBuf>,
+    /// Time between two reads of discovery and OpenAPI of a server behind an APIService; they are also read when the APIService
+    /// changes, and when the server is available again. Default 1 minute.
+    pub service_documents_interval: Duration,
     /// The server's own controllers.
     pub controllers: ControllerConfig,
     /// Log verbosity, 0 to 10.
@@ -304,6 +307,7 @@ impl Config {
             emulation_versions: Vec::new(),
             proxy_client: None,
             service_resolver: None,
+            service_documents_interval: Duration::from_secs(60),
             controllers: ControllerConfig::default(),
             verbosity: 0,
         }

@@ -94,6 +94,28 @@ async fn each_reason_of_the_condition_is_written_and_counted(on: Backend) {
         until_available(client, RECORDED, "True", "Passed").await;
         until_counted(client, &gauge(0)).await;
     }
+    // Another server may write the condition while this one looks: what counts is the change that is written.
+    front
+        .services
+        .set("recorder", Err(ServiceError::NotFound(service.clone())));
+    look(60).await;
+    until_available(client, RECORDED, "False", "ServiceNotFound").await;
+    let held = front.services.hold().await;
+    look(61).await;
+    let started = Instant::now();
+    while front.services.waiting() == 0 {
+        assert!(started.elapsed() < Duration::from_secs(60));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let status = json!({"status": {"conditions": [{"type": "Available", "status": "True", "reason": "Passed"}]}});
+    let written = client.merge(&format!("{path}/status"), &status).await;
+    assert_eq!(written.code, 200, "{}", written.text());
+    drop(held);
+    until_counted(
+        client,
+        &format!("aggregator_unavailable_apiservice_total{{name=\"{RECORDED}\",reason=\"ServiceNotFound\"}} 3"),
+    )
+    .await;
     assert_eq!(client.delete(&path, &json!(null)).await.code, 200);
     until(client, "/metrics", |answer| {
         !answer.text().contains(&gauge(0))

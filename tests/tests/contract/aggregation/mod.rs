@@ -1,6 +1,7 @@
 //! APIServices: versions that another server serves. Both servers run in the process of the test, and speak TLS.
 
 mod conditions;
+mod documents;
 mod pair;
 mod recorder;
 
@@ -170,6 +171,8 @@ async fn c_047_an_unavailable_group_stays_listed(on: Backend) {
     );
 
     back.stop().await;
+    // A request that does not reach the server is followed by a look at it.
+    until(client, KETTLES, |answer| answer.code == 503).await;
     let failed = until_available(client, NAME, "False", "FailedDiscoveryCheck").await;
     let message = failed["status"]["conditions"][0]["message"]
         .as_str()
@@ -628,6 +631,7 @@ async fn kubectl_sees_two_servers_and_watches_resume(on: Backend) {
     back.stop().await;
     // The watch ends; what is listed stays answered.
     while watch.line_or_end().await.is_ok_and(|line| line.is_some()) {}
+    until(client, KETTLES, |answer| answer.code == 503).await;
     until_available(client, NAME, "False", "FailedDiscoveryCheck").await;
     let shown = run(&["get", "ns", "--no-headers"], String::new()).await;
     assert!(shown.stdout.starts_with("default"), "{}", shown.stderr);

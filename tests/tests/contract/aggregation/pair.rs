@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use apiloom::apis::core::v1::{ConfigMap, Secret};
 use apiloom::prelude::ObjectMeta;
 use apiloom::server::auth::{Answer, Authentication, Authenticator, Credentials, UserInfo};
 use apiloom::server::services::{ServiceAddress, ServiceError, ServicePort, ServiceResolver};
@@ -14,7 +15,7 @@ use apiloom_tests::StoreOfTest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedRwLockWriteGuard, RwLock, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::{Backend, Client};
@@ -153,7 +154,7 @@ impl Authenticator for FrontProxy {
     }
 }
 
-/// The server that is aggregated. It serves kettles.
+/// The server that is aggregated. It serves kettles, and kinds of core.
 pub(super) struct Back {
     running: Option<Running>,
     config: Config,
@@ -187,6 +188,7 @@ impl Back {
 
     pub(super) async fn start_again(&mut self) {
         let builder = Server::builder(self.config.clone()).kind::<Kettle>();
+        let builder = builder.built_in::<ConfigMap>().built_in::<Secret>();
         let builder = builder.authenticator(FrontProxy(self.certificate.clone()));
         let server = builder.build().await.unwrap();
         self.running = Some(Running::start(server).await);
@@ -195,18 +197,36 @@ impl Back {
 
 /// Where the services of the namespace default are, all at the port 443. Clones are the same.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Places(Arc<Mutex<BTreeMap<String, Result<SocketAddr, ServiceError>>>>);
+pub(super) struct Places {
+    places: Arc<Mutex<BTreeMap<String, Result<SocketAddr, ServiceError>>>>,
+    /// Locked while no service is found.
+    gate: Arc<RwLock<()>>,
+    waiting: Arc<AtomicUsize>,
+}
 
 impl Places {
     pub(super) fn set(&self, name: &str, place: Result<SocketAddr, ServiceError>) {
-        self.0.lock().unwrap().insert(name.to_owned(), place);
+        self.places.lock().unwrap().insert(name.to_owned(), place);
+    }
+
+    /// Lets all that look for services wait, until the guard is dropped.
+    pub(super) async fn hold(&self) -> OwnedRwLockWriteGuard<()> {
+        Arc::clone(&self.gate).write_owned().await
+    }
+
+    /// How many wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::SeqCst)
     }
 }
 
 #[async_trait]
 impl ServiceResolver for Places {
     async fn resolve(&self, service: &ServicePort) -> Result<ServiceAddress, ServiceError> {
-        let places = self.0.lock().unwrap();
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        drop(self.gate.read().await);
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        let places = self.places.lock().unwrap();
         match places.get(&service.name) {
             Some(place) if service.port == 443 => place.clone().map(ServiceAddress::from),
             Some(_) => Err(ServiceError::PortNotFound(service.clone())),
@@ -256,6 +276,16 @@ impl Front {
         authority: &Authority,
         services: &[(&str, SocketAddr)],
     ) -> Self {
+        Self::start_with(on, authority, services, |_| {}).await
+    }
+
+    /// The same with another configuration.
+    pub(super) async fn start_with(
+        on: Backend,
+        authority: &Authority,
+        services: &[(&str, SocketAddr)],
+        configure: impl FnOnce(&mut Config),
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut config = Config::new("front", dir.path());
         let store = StoreOfTest::new(on);
@@ -266,6 +296,7 @@ impl Front {
         }
         config.secure_port = free_address().port();
         config.proxy_client = Some(authority.files("proxy"));
+        configure(&mut config);
         let itself = ("itself", (config.bind_address, config.secure_port).into());
         let places = Places::default();
         for (name, address) in services.iter().chain([&itself]) {

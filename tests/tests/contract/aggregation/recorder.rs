@@ -17,7 +17,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, SignatureScheme};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
@@ -58,6 +58,8 @@ struct Shared {
     requests: Mutex<Vec<Recorded>>,
     /// One permit for each further piece of a stream.
     pieces: Semaphore,
+    /// The resources in discovery, and how often they changed.
+    resources: Mutex<(usize, Value)>,
 }
 
 impl Recorder {
@@ -79,6 +81,7 @@ impl Recorder {
         let shared = Arc::new(Shared {
             requests: Mutex::default(),
             pieces: Semaphore::new(0),
+            resources: Mutex::new((0, json!([]))),
         });
         let of_connections = Arc::clone(&shared);
         tokio::spawn(async move {
@@ -114,6 +117,12 @@ impl Recorder {
 
     pub(super) fn forget(&self) {
         self.shared.requests.lock().unwrap().clear();
+    }
+
+    /// Lists other resources in discovery, and with them OpenAPI of another hash.
+    pub(super) fn serve(&self, resources: Value) {
+        let mut present = self.shared.resources.lock().unwrap();
+        *present = (present.0 + 1, resources);
     }
 
     /// Sends the next piece of a stream.
@@ -154,11 +163,17 @@ async fn answer(
         certificate,
     });
     let last = path.rsplit('/').next().unwrap_or_default();
+    let (changes, resources) = shared.resources.lock().unwrap().clone();
     Ok(match last {
+        "v3" if changes > 0 => {
+            let url = format!("/openapi/v3/apis/rec.example.com/v1?hash={changes}");
+            let paths = json!({"apis/rec.example.com/v1": {"serverRelativeURL": url}});
+            whole(StatusCode::OK, json!({"paths": paths}).to_string())
+        }
         // Without aggregated discovery and without OpenAPI.
         "apis" | "v2" | "v3" if !path.starts_with("/apis/") => whole(StatusCode::NOT_FOUND, ""),
         "v1" => {
-            let list = json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "rec.example.com/v1", "resources": []});
+            let list = json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "rec.example.com/v1", "resources": resources});
             whole(StatusCode::OK, list.to_string())
         }
         "redirect" => {

@@ -2,18 +2,11 @@
 
 use apiloom_meta::kind::compare_versions;
 
-use super::table::{GROUP, Table};
+use super::table::{GROUP, LocalService, Priority, Table};
 use crate::http::served::{Group, RemoteVersion, Version};
 
-/// The priorities of the APIService that the server makes of a version which it serves itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LocalPriority {
-    pub(crate) group: i32,
-    pub(crate) version: i32,
-}
-
 /// The groups of Kubernetes that a server can have, with their priorities in kube-apiserver.
-const KNOWN_GROUPS: [(&str, LocalPriority); 6] = [
+const KNOWN_GROUPS: [(&str, Priority); 6] = [
     (GROUP, known(20_000, 1)),
     ("", known(18_000, 1)),
     ("events.k8s.io", known(17_750, 15)),
@@ -22,8 +15,8 @@ const KNOWN_GROUPS: [(&str, LocalPriority); 6] = [
     ("coordination.k8s.io", known(16_500, 15)),
 ];
 
-const fn known(group: i32, version: i32) -> LocalPriority {
-    LocalPriority { group, version }
+const fn known(group: i32, version: i32) -> Priority {
+    Priority { group, version }
 }
 
 /// The priority of all other groups.
@@ -35,17 +28,18 @@ const CUSTOM_VERSION: i32 = 100;
 /// Between the priorities of two versions of a group, as in the manifests that `apiloom generate` writes.
 const STEP: i32 = 10;
 
-/// The priorities of a version that this server serves: the `index`th of `count`, preferred first.
+/// The priorities of the APIService that the server makes of a version which it serves: the `index`th of `count`, preferred
+/// first.
 pub(crate) fn local_priority(
     group: &str,
     (index, count): (usize, usize),
     is_custom: bool,
-) -> LocalPriority {
+) -> Priority {
     if let Some((_, known)) = KNOWN_GROUPS.iter().find(|(name, _)| *name == group) {
         return *known;
     }
     let rank = i32::try_from(count.saturating_sub(index)).unwrap_or(i32::MAX);
-    LocalPriority {
+    Priority {
         group: OTHER_GROUP,
         version: if is_custom {
             CUSTOM_VERSION
@@ -63,12 +57,12 @@ fn is_custom(version: &Version<'_>) -> bool {
 /// A version with its place in the order.
 struct Placed<'a> {
     group: &'a str,
-    group_priority: i32,
-    version_priority: i32,
+    priority: Priority,
     version: Version<'a>,
 }
 
-/// The groups of this server with those of others. A version that another server serves replaces that of this one.
+/// The groups of this server with those of others. A version that another server serves replaces that of this one. The order
+/// is that of the stored APIServices; a version that has none yet is placed where that will be.
 pub(crate) fn merge<'a>(local: Vec<Group<'a>>, table: &'a Table) -> Vec<Group<'a>> {
     let mut placed: Vec<Placed<'a>> = Vec::new();
     let is_remote = |group: &str, version: &str| {
@@ -82,31 +76,65 @@ pub(crate) fn merge<'a>(local: Vec<Group<'a>>, table: &'a Table) -> Vec<Group<'a
                 continue;
             }
             let is_custom = is_custom(&version);
-            let priority = local_priority(group.name, (index, count), is_custom);
+            let mut stored = table.local().iter();
+            let stored = stored.find(|of| of.group == group.name && of.version == version.name);
             placed.push(Placed {
                 group: group.name,
-                group_priority: priority.group,
-                version_priority: priority.version,
+                priority: stored.map_or_else(
+                    || local_priority(group.name, (index, count), is_custom),
+                    |stored| stored.priority,
+                ),
                 version,
             });
         }
     }
-    placed.extend(table.services().iter().map(|service| Placed {
-        group: &service.group,
-        group_priority: service.group_priority,
-        version_priority: service.version_priority,
-        version: Version {
-            name: &service.version,
-            kinds: Vec::new(),
-            remote: Some(RemoteVersion {
-                resources: service.documents.resources.as_deref().map(Vec::as_slice),
-                is_fresh: service.is_available
-                    && !service.documents.is_stale
-                    && service.documents.resources.is_some(),
-            }),
-        },
+    // Those of users: the version is listed, as in kube-aggregator, and its paths are not found.
+    let is_placed = |of: &&LocalService| {
+        let mut placed = placed.iter();
+        placed.any(|one| one.group == of.group && one.version.name == of.version)
+    };
+    let unserved = table.local().iter().filter(|of| !is_placed(of));
+    let unserved: Vec<Placed<'a>> = unserved
+        .map(|of| {
+            let nothing = RemoteVersion {
+                resources: None,
+                is_fresh: true,
+            };
+            placed_remote((&of.group, &of.version, of.priority), nothing)
+        })
+        .collect();
+    placed.extend(unserved);
+    placed.extend(table.services().iter().map(|service| {
+        let of = (
+            service.group.as_str(),
+            service.version.as_str(),
+            service.priority,
+        );
+        let known = RemoteVersion {
+            resources: service.documents.resources.as_deref().map(Vec::as_slice),
+            is_fresh: service.is_available
+                && !service.documents.is_stale
+                && service.documents.resources.is_some(),
+        };
+        placed_remote(of, known)
     }));
     ordered(placed)
+}
+
+/// A version without kinds of this server.
+fn placed_remote<'a>(
+    (group, version, priority): (&'a str, &'a str, Priority),
+    known: RemoteVersion<'a>,
+) -> Placed<'a> {
+    Placed {
+        group,
+        priority,
+        version: Version {
+            name: version,
+            kinds: Vec::new(),
+            remote: Some(known),
+        },
+    }
 }
 
 /// Groups by priority and name, their versions by priority and name.
@@ -115,24 +143,24 @@ fn ordered(mut placed: Vec<Placed<'_>>) -> Vec<Group<'_>> {
     placed.sort_by(|one, other| {
         let names = || compare_versions(one.version.name, other.version.name);
         other
-            .version_priority
-            .cmp(&one.version_priority)
+            .priority
+            .version
+            .cmp(&one.priority.version)
             .then_with(names)
     });
     for Placed {
         group,
-        group_priority,
+        priority: of_version,
         version,
-        ..
     } in placed
     {
         match groups.iter_mut().find(|(_, known)| known.name == group) {
             Some((priority, known)) => {
-                *priority = group_priority.max(*priority);
+                *priority = of_version.group.max(*priority);
                 known.versions.push(version);
             }
             None => groups.push((
-                group_priority,
+                of_version.group,
                 Group {
                     name: group,
                     versions: vec![version],

@@ -10,13 +10,13 @@ mod state;
 mod table;
 mod tunnel;
 
-pub(crate) use merge::{LocalPriority, local_priority, merge};
+pub(crate) use merge::{local_priority, merge};
 pub(crate) use openapi::{add_v3, merge_v2, part_of_v2, prefix};
 pub(crate) use remote::{
     Addresses, Connections, ProxyIdentity, RemoteServer, RemoteTarget, Unreachable, add_aggregator,
 };
 pub(crate) use state::{Aggregation, UnreachableNotices};
-pub(crate) use table::{GROUP, RemoteDocuments, Service, Table};
+pub(crate) use table::{GROUP, LocalService, Priority, RemoteDocuments, Service, Table};
 pub(super) use tunnel::{Forwarded, is_requested as asks_for_upgrade};
 
 pub(crate) use super::served::{RemoteResource, of_discovery, of_resource_list};

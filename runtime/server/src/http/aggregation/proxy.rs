@@ -84,7 +84,10 @@ impl Aggregation {
         let permit = permit.map_err(|_| too_many())?;
         let connections = server.connections().await.map_err(|error| match error {
             Unreachable::Settings(text) => failure(StatusCode::INTERNAL_SERVER_ERROR, &text),
-            Unreachable::Address { .. } => unavailable(),
+            Unreachable::Address { .. } => {
+                self.report_unreachable(&service.name);
+                unavailable()
+            }
         })?;
         let headers = self.headers(call);
         let headers = headers.map_err(|text| failure(StatusCode::INTERNAL_SERVER_ERROR, &text))?;

@@ -1,13 +1,14 @@
 //! The present [`Table`], which a controller replaces, and what forwards its requests.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use http::HeaderValue;
 use tokio::sync::{mpsc, watch};
 
 use super::remote::{Addresses, ProxyIdentity, RemoteServer, RemoteTarget};
-use super::table::{GROUP, Service, Table};
+use super::table::{GROUP, LocalService, Service, Table};
 
 /// How many notices of unreachable servers may wait for the controller; more are not needed.
 const MAX_NOTICES: usize = 64;
@@ -18,6 +19,7 @@ pub(crate) struct Aggregation {
     table: ArcSwap<Table>,
     addresses: Arc<dyn Addresses>,
     identity: Arc<ProxyIdentity>,
+    documents_interval: Duration,
     /// The value of `Via` that this server adds, by which it recognizes its own requests.
     pub(super) via: HeaderValue,
     unreachable: mpsc::Sender<String>,
@@ -29,10 +31,12 @@ pub(crate) struct Aggregation {
 pub(crate) type UnreachableNotices = mpsc::Receiver<String>;
 
 impl Aggregation {
-    /// Without APIServices. The servers of later ones are found by `addresses`, and know this one by its certificate.
+    /// Without APIServices. The servers of later ones are found by `addresses`, know this one by its certificate, and their
+    /// documents are read at this interval.
     pub(crate) fn new(
         addresses: Arc<dyn Addresses>,
         identity: ProxyIdentity,
+        documents_interval: Duration,
     ) -> (Self, UnreachableNotices) {
         let (unreachable, notices) = mpsc::channel(MAX_NOTICES);
         let id = uuid::Uuid::new_v4().simple().to_string();
@@ -41,6 +45,7 @@ impl Aggregation {
             table: ArcSwap::default(),
             addresses,
             identity: Arc::new(identity),
+            documents_interval,
             via: via.unwrap_or(HeaderValue::from_static("2 apiloom")),
             unreachable,
             is_registered: watch::Sender::new(false),
@@ -70,11 +75,17 @@ impl Aggregation {
     }
 
     /// Replaces what is known, unless it is the same.
-    pub(crate) fn publish(&self, mut services: Vec<Service>) {
+    pub(crate) fn publish(&self, mut services: Vec<Service>, local: Vec<LocalService>) {
         services.retain(|service| service.group != GROUP);
-        if self.table.load().services() != services {
-            self.table.store(Arc::new(Table::new(services)));
+        let present = self.table.load();
+        if present.services() != services || present.local() != local {
+            self.table.store(Arc::new(Table::new(services, local)));
         }
+    }
+
+    /// Time between two reads of the documents of another server.
+    pub(crate) fn documents_interval(&self) -> Duration {
+        self.documents_interval
     }
 
     /// Notes that the APIServices of the versions that are compiled in were all seen, or cannot be made.

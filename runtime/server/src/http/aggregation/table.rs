@@ -10,13 +10,29 @@ use crate::http::served::RemoteResource;
 /// Name of the group of APIServices, which this server itself serves in any case: so a wrong APIService can be removed.
 pub(crate) const GROUP: &str = "apiregistration.k8s.io";
 
-/// The APIServices of other servers at one time.
+/// The APIServices at one time.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     generation: u64,
     services: Vec<Service>,
     /// Their positions by `GROUP/VERSION`; of core by `/v1`.
     by_version: HashMap<String, usize>,
+    local: Vec<LocalService>,
+}
+
+/// The place of a version in discovery, as an APIService has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Priority {
+    pub(crate) group: i32,
+    pub(crate) version: i32,
+}
+
+/// An APIService of this server itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LocalService {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) priority: Priority,
 }
 
 /// An APIService of another server.
@@ -25,8 +41,7 @@ pub(crate) struct Service {
     pub(crate) name: String,
     pub(crate) group: String,
     pub(crate) version: String,
-    pub(crate) group_priority: i32,
-    pub(crate) version_priority: i32,
+    pub(crate) priority: Priority,
     pub(crate) server: Arc<RemoteServer>,
     /// The condition Available.
     pub(crate) is_available: bool,
@@ -51,7 +66,7 @@ pub(crate) struct RemoteDocuments {
 }
 
 impl Table {
-    pub(super) fn new(services: Vec<Service>) -> Self {
+    pub(super) fn new(services: Vec<Service>, local: Vec<LocalService>) -> Self {
         static GENERATIONS: AtomicU64 = AtomicU64::new(1);
         let key = |service: &Service| format!("{}/{}", service.group, service.version);
         let positions = services.iter().enumerate();
@@ -59,6 +74,7 @@ impl Table {
             generation: GENERATIONS.fetch_add(1, Ordering::Relaxed),
             by_version: positions.map(|(at, of)| (key(of), at)).collect(),
             services,
+            local,
         }
     }
 
@@ -70,6 +86,11 @@ impl Table {
     /// All APIServices of other servers.
     pub(crate) fn services(&self) -> &[Service] {
         &self.services
+    }
+
+    /// The APIServices of this server itself.
+    pub(crate) fn local(&self) -> &[LocalService] {
+        &self.local
     }
 
     /// The service to which a path is forwarded, if there is one: `/apis/GROUP/VERSION` and below, and the OpenAPI document of

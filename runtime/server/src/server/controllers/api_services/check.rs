@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_apis::apiregistration::v1::APIService;
+use apiloom_apis::apiregistration::v1::{APIService, APIServiceSpec};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 
 use super::super::requests::{RequestError, Requests};
 use super::ask::request;
+use super::local::is_available;
 use super::{documents, local};
 use crate::http::aggregation::{
     Aggregation, Connections, RemoteDocuments, RemoteServer, Unreachable, prefix,
@@ -28,28 +29,38 @@ const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct Subject {
     pub(super) name: String,
     pub(super) uid: Option<String>,
-    pub(super) group: String,
-    pub(super) version: String,
+    pub(super) spec: APIServiceSpec,
     /// `None` for this server.
     pub(super) server: Option<Arc<RemoteServer>>,
     pub(super) documents: RemoteDocuments,
     pub(super) reads_documents: bool,
-    /// Whether it was available when the look began.
-    pub(super) was_available: bool,
+}
+
+impl Subject {
+    fn group(&self) -> &str {
+        self.spec.group.as_deref().unwrap_or_default()
+    }
+
+    fn version(&self) -> &str {
+        self.spec.version.as_deref().unwrap_or_default()
+    }
 }
 
 /// What was found.
 pub(super) struct Outcome {
     pub(super) name: String,
     pub(super) uid: Option<String>,
+    pub(super) spec: APIServiceSpec,
     pub(super) server: Option<Arc<RemoteServer>>,
     pub(super) is_available: bool,
-    /// The reason, if it was available before and is not any more.
+    /// The reason, if the condition was written that it is not available any more.
     pub(super) failed: Option<&'static str>,
     /// Whether the server refuses the condition.
     pub(super) is_refused: bool,
     /// The documents, if they were read, or could not be.
     pub(super) documents: Option<RemoteDocuments>,
+    /// Whether all documents were read.
+    pub(super) has_documents: bool,
 }
 
 /// Looks at a server, and writes the condition.
@@ -70,31 +81,39 @@ pub(super) async fn run(
     let written = write(&requests, &subject, (is_available, reason, &message)).await;
     let is_written = written.is_ok();
     let is_refused = matches!(&written, Err(error) if error.is_refusal());
+    let has_failed = matches!(&written, Ok(Change::BecameUnavailable));
     if let Err(error) = written
         && !error.is_conflict()
     {
         tracing::debug!(%error, service = %subject.name, "the condition of an APIService is not written");
     }
-    let documents = match found {
+    let (documents, has_documents) = match found {
         Ok(Some(connections)) if subject.reads_documents => {
-            let version = (subject.group.as_str(), subject.version.as_str());
-            Some(documents::read(&connections, version, &subject.documents).await)
+            let version = (subject.group(), subject.version());
+            let (documents, are_all) =
+                documents::read(&connections, version, &subject.documents).await;
+            (Some(documents), are_all)
         }
-        Ok(_) => None,
-        Err(_) => Some(RemoteDocuments {
-            is_stale: true,
-            ..subject.documents
-        }),
+        Ok(_) => (None, true),
+        Err(_) => {
+            let stale = RemoteDocuments {
+                is_stale: true,
+                ..subject.documents
+            };
+            (Some(stale), false)
+        }
     };
     Outcome {
         name: subject.name,
         uid: subject.uid,
+        spec: subject.spec,
         server: subject.server,
         // One that could not be written is tried again soon.
         is_available: is_available && is_written,
         is_refused,
-        failed: (subject.was_available && !is_available).then_some(reason),
+        failed: has_failed.then_some(reason),
         documents,
+        has_documents,
     }
 }
 
@@ -114,7 +133,7 @@ async fn look(
         };
         (reason, error.to_string())
     })?;
-    let path = prefix(&subject.group, &subject.version);
+    let path = prefix(subject.group(), subject.version());
     let attempts = (0..ATTEMPTS).map(async |number| {
         tokio::time::sleep(BETWEEN_ATTEMPTS * number).await;
         attempt(&connections, &path).await
@@ -151,21 +170,31 @@ async fn attempt(connections: &Connections, path: &str) -> Result<(), String> {
     Err(failed(format!("bad status from {url}: {}", code.as_u16())))
 }
 
-/// Writes the condition of an APIService, if it is another one.
+/// What became of a condition.
+enum Change {
+    None,
+    BecameUnavailable,
+}
+
+/// Writes the condition of an APIService, if it is another one. One that was changed since the look began is left to the next.
 async fn write(
     requests: &Requests,
     subject: &Subject,
     (is_true, reason, message): (bool, &str, &str),
-) -> Result<(), RequestError> {
+) -> Result<Change, RequestError> {
     let path = local::path(&subject.name);
     let Some(mut object) = requests.get::<APIService>(&path).await? else {
-        return Ok(());
+        return Ok(Change::None);
     };
-    let is_local = object.spec.service.is_none();
-    let is_other = object.metadata.uid != subject.uid || is_local == subject.server.is_some();
+    let is_other = object.metadata.uid != subject.uid || object.spec != subject.spec;
+    let was_available = is_available(&object);
     if is_other || !set_available(&mut object, is_true, reason, message) {
-        return Ok(());
+        return Ok(Change::None);
     }
     requests.put(&format!("{path}/status"), &object).await?;
-    Ok(())
+    Ok(if was_available && !is_true {
+        Change::BecameUnavailable
+    } else {
+        Change::None
+    })
 }

@@ -33,13 +33,14 @@ struct Answer {
     body: Bytes,
 }
 
-/// Reads the documents about a version. Servers need not have OpenAPI.
+/// Reads the documents about a version, and tells whether all could be read. Servers need not have OpenAPI.
 pub(super) async fn read(
     connections: &Connections,
     (group, version): (&str, &str),
     before: &RemoteDocuments,
-) -> RemoteDocuments {
+) -> (RemoteDocuments, bool) {
     let mut documents = before.clone();
+    let mut are_all = true;
     match read_resources(connections, (group, version), &mut documents).await {
         Ok(()) => documents.is_stale = false,
         Err(error) => {
@@ -49,7 +50,7 @@ pub(super) async fn read(
                 version,
                 "cannot read the discovery of a service"
             );
-            documents.is_stale = true;
+            (documents.is_stale, are_all) = (true, false);
         }
     }
     if let Err(error) = read_v3(connections, (group, version), &mut documents).await {
@@ -59,6 +60,7 @@ pub(super) async fn read(
             version,
             "cannot read the OpenAPI v3 of a service"
         );
+        are_all = false;
     }
     if let Err(error) = read_v2(connections, (group, version), &mut documents).await {
         tracing::debug!(
@@ -67,8 +69,9 @@ pub(super) async fn read(
             version,
             "cannot read the OpenAPI v2 of a service"
         );
+        are_all = false;
     }
-    documents
+    (documents, are_all)
 }
 
 async fn read_resources(

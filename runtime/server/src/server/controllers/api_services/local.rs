@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::super::requests::{RequestError, Requests};
-use crate::http::aggregation::{GROUP, LocalPriority, local_priority};
+use crate::http::aggregation::{GROUP, Priority, local_priority};
 use crate::registry::Catalog;
 use crate::registry::api_service_rules::LOCAL;
 
@@ -43,7 +43,7 @@ pub(super) fn path(name: &str) -> String {
 struct Wanted {
     group: String,
     version: String,
-    priority: LocalPriority,
+    priority: Priority,
     label: &'static str,
 }
 
@@ -52,7 +52,8 @@ struct Wanted {
 pub(super) struct Local {
     /// Those that were there when this server began.
     at_start: HashSet<String>,
-    /// Those that this server has made, or found as they should be. Later changes of others are left alone.
+    /// Those that this server has made, or found as they should be. Later changes of others are left alone, except of those
+    /// with the label `true`.
     settled: HashSet<String>,
     /// Since when those with the label are not served.
     unserved: BTreeMap<String, Instant>,
@@ -171,6 +172,15 @@ impl Local {
         self.look_at = Some(self.look_at.map_or(at, |before| before.min(at)));
     }
 
+    /// Whether a present APIService that is not as it should be is written. One with the label `true` always is; any other one
+    /// only once, and only if it is from before the start: the rest are changes of users, or of a server of another release.
+    fn is_corrected(&self, name: &str, wanted: &Wanted, label: &str) -> bool {
+        if label == ALWAYS && wanted.label == ALWAYS {
+            return true;
+        }
+        !self.settled.contains(name) && (label == ALWAYS || self.at_start.contains(name))
+    }
+
     fn steps(
         &mut self,
         wanted: &BTreeMap<String, Wanted>,
@@ -181,17 +191,16 @@ impl Local {
         for (name, wanted) in wanted {
             match present.get(name.as_str()) {
                 None => steps.push(Step::Create(name.clone())),
-                Some(object) if !self.settled.contains(name) => {
+                Some(object) => {
                     let Some(label) = label(object) else {
                         continue;
                     };
                     if wanted.fits(object, label) {
                         self.settled.insert(name.clone());
-                    } else {
+                    } else if self.is_corrected(name, wanted, label) {
                         steps.push(Step::Update(name.clone()));
                     }
                 }
-                Some(_) => {}
             }
         }
         let is_unserved = |name: &str| !wanted.contains_key(name);
@@ -218,6 +227,12 @@ impl Local {
         }
         steps
     }
+}
+
+/// Whether the condition says that the version can be used.
+pub(super) fn is_available(object: &APIService) -> bool {
+    let condition = object.available();
+    condition.is_some_and(|condition| condition.status == "True")
 }
 
 /// Whether an APIService has the condition of those that this server serves.

@@ -23,11 +23,12 @@ use tokio::time::Instant;
 
 pub(in crate::server) use self::addresses::Resolved;
 use self::check::{Outcome, Subject};
-use self::local::Local;
+use self::local::{Local, is_available};
 use self::metrics::AvailabilityMetrics;
 use super::requests::Requests;
 use crate::http::aggregation::{
-    Aggregation, RemoteDocuments, RemoteServer, RemoteTarget, Service, UnreachableNotices,
+    Aggregation, LocalService, Priority, RemoteDocuments, RemoteServer, RemoteTarget, Service,
+    UnreachableNotices,
 };
 use crate::registry::{
     Document, Endpoint, ListOptions, Registry, RequestContext, WatchEvent, WatchEventKind,
@@ -41,9 +42,6 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// Time between two looks at a server that is available.
 const CHECK_INTERVAL: Duration = Duration::from_secs(30);
-
-/// Time between two reads of the documents of a server.
-const DOCUMENTS_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Time before the second look at a server that is not available. Each later one takes twice as long, up to the usual interval.
 const FIRST_RETRY: Duration = Duration::from_millis(500);
@@ -122,6 +120,7 @@ struct Entry {
     read_at: Option<Instant>,
     /// When to look at the server again.
     check_at: Instant,
+    /// How often in succession it was not available, or its documents could not be read.
     failures: u32,
     in_check: bool,
 }
@@ -163,37 +162,53 @@ impl Entries {
         });
         let before = self.0.remove(&name);
         let before = before.filter(|before| before.server == server);
-        let (documents, read_at) = before.map_or_else(Default::default, |before| {
-            (before.documents, before.read_at)
+        let in_check = before.as_ref().is_some_and(|before| {
+            before.in_check && before.object.metadata.uid == object.metadata.uid
         });
         let entry = Entry {
             object,
             server,
-            documents,
-            read_at,
+            documents: before.map_or_else(Default::default, |before| before.documents),
+            // They are read again.
+            read_at: None,
             check_at: Instant::now(),
             failures: 0,
-            in_check: false,
+            in_check,
         };
         self.0.insert(name, entry);
     }
 
     /// Tells requests what is known.
     fn publish(&self, aggregation: &Aggregation) {
-        let services = self.0.iter().filter_map(|(name, entry)| {
+        let (mut services, mut local) = (Vec::new(), Vec::new());
+        for (name, entry) in &self.0 {
             let spec = &entry.object.spec;
-            Some(Service {
-                name: name.clone(),
-                group: spec.group.clone().unwrap_or_default(),
-                version: spec.version.clone().unwrap_or_default(),
-                group_priority: spec.group_priority_minimum,
-                version_priority: spec.version_priority,
-                server: entry.server.clone()?,
-                is_available: entry.is_available(),
-                documents: entry.documents.clone(),
-            })
-        });
-        aggregation.publish(services.collect());
+            let group = spec.group.clone().unwrap_or_default();
+            let version = spec.version.clone().unwrap_or_default();
+            match entry.server.clone() {
+                None => local.push(LocalService {
+                    group,
+                    version,
+                    priority: Priority {
+                        group: spec.group_priority_minimum,
+                        version: spec.version_priority,
+                    },
+                }),
+                Some(server) => services.push(Service {
+                    name: name.clone(),
+                    group,
+                    version,
+                    priority: Priority {
+                        group: spec.group_priority_minimum,
+                        version: spec.version_priority,
+                    },
+                    server,
+                    is_available: is_available(&entry.object),
+                    documents: entry.documents.clone(),
+                }),
+            }
+        }
+        aggregation.publish(services, local);
     }
 }
 
@@ -252,7 +267,7 @@ impl Controller {
                 self.entries.publish(&self.aggregation);
                 let entries = self.entries.0.iter();
                 self.metrics
-                    .set(entries.map(|(name, entry)| (name.as_str(), entry.is_available())));
+                    .set(entries.map(|(name, entry)| (name.as_str(), is_available(&entry.object))));
                 self.start_checks();
                 let objects = self.entries.0.iter();
                 let objects = objects.map(|(name, entry)| (name.as_str(), &entry.object));
@@ -301,10 +316,10 @@ impl Controller {
         checks.chain(self.local.next_look()).min()
     }
 
-    /// Looks at a server that a request did not reach, unless that is to be done soon.
+    /// Looks at a server that a request did not reach, unless it is known not to be available: then it is looked at again soon.
     fn look_soon(&mut self, name: &str) {
         if let Some(entry) = self.entries.0.get_mut(name)
-            && entry.failures == 0
+            && is_available(&entry.object)
         {
             entry.check_at = Instant::now();
         }
@@ -317,15 +332,14 @@ impl Controller {
                 continue;
             }
             entry.in_check = true;
-            let are_old = |read: Instant| now.duration_since(read) >= DOCUMENTS_INTERVAL;
+            let interval = self.aggregation.documents_interval();
+            let are_old = |read: Instant| now.duration_since(read) >= interval;
             let subject = Subject {
                 name: name.clone(),
                 uid: entry.object.metadata.uid.clone(),
-                group: entry.object.spec.group.clone().unwrap_or_default(),
-                version: entry.object.spec.version.clone().unwrap_or_default(),
+                spec: entry.object.spec.clone(),
                 server: entry.server.clone(),
                 documents: entry.documents.clone(),
-                was_available: entry.is_available(),
                 reads_documents: entry.read_at.is_none_or(are_old) || entry.documents.is_stale,
             };
             let aggregation = Arc::clone(&self.aggregation);
@@ -351,28 +365,29 @@ impl Controller {
             self.local.leave_out(&outcome.name);
         }
         let now = Instant::now();
-        if outcome.is_available {
+        if let Some(documents) = outcome.documents {
+            entry.documents = documents;
+            entry.read_at = outcome.has_documents.then_some(now);
+        }
+        // It was changed since the look began.
+        if entry.object.spec != outcome.spec {
+            entry.read_at = None;
+            entry.check_at = now;
+            return;
+        }
+        if outcome.is_available && outcome.has_documents {
             entry.failures = 0;
-            entry.check_at = now + CHECK_INTERVAL;
+            let interval = self.aggregation.documents_interval();
+            entry.check_at = now + CHECK_INTERVAL.min(interval);
         } else {
             let wait = FIRST_RETRY.saturating_mul(1 << entry.failures.min(16));
             entry.failures = entry.failures.saturating_add(1);
             entry.check_at = now + wait.min(CHECK_INTERVAL);
         }
-        if let Some(documents) = outcome.documents {
-            entry.documents = documents;
-            entry.read_at = Some(now);
-        }
     }
 }
 
 impl Entry {
-    /// Whether the condition says that the version can be used.
-    fn is_available(&self) -> bool {
-        let condition = self.object.available();
-        condition.is_some_and(|condition| condition.status == "True")
-    }
-
     /// Whether there is a server to look at, or the condition of a version of this server is not right.
     fn needs_checks(&self) -> bool {
         self.server.is_some() || !local::is_local_condition(&self.object)
