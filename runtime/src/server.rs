@@ -12,8 +12,10 @@ pub use apiloom_server::ControllerConfig;
 pub use apiloom_server::ControllerNames;
 pub use apiloom_server::CreateOptions;
 pub use apiloom_server::CreateSubresource;
+pub use apiloom_server::Endpoints;
 pub use apiloom_server::GetSubresource;
 pub use apiloom_server::Handler;
+pub use apiloom_server::HookContext;
 pub use apiloom_server::InProcess;
 pub use apiloom_server::Lister;
 pub use apiloom_server::Loopback;
@@ -48,7 +50,13 @@ pub mod auth {
     pub use apiloom_server::auth::UserInfo;
 }
 
-/// Requests and responses of a server in the same process.
+/// Health checks of a program.
+pub mod health {
+    pub use apiloom_server::http::health::Check;
+    pub use apiloom_server::http::health::Probe;
+}
+
+/// Requests and responses of a server, and handlers of them.
 pub mod http {
     pub use apiloom_server::http::Body;
     pub use apiloom_server::http::ConnectBody;
@@ -58,6 +66,9 @@ pub mod http {
     pub use apiloom_server::http::ConnectStream;
     pub use apiloom_server::http::ConnectSubresource;
     pub use apiloom_server::http::CutOff;
+    pub use apiloom_server::http::PathHandler;
+    pub use apiloom_server::http::PathRequest;
+    pub use apiloom_server::http::PathResponse;
     pub use apiloom_server::http::SocketClosed;
     pub use apiloom_server::http::SocketMessage;
 }

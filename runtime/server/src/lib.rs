@@ -19,6 +19,6 @@ pub use registry::{
     Subresource, SubresourceRequest, UpdateSubresource,
 };
 pub use server::{
-    Backend, BoundServer, Builder, Config, ControllerConfig, ControllerNames, InProcess, Loopback,
-    Server, ServerError, main, services,
+    Backend, BoundServer, Builder, Config, ControllerConfig, ControllerNames, Endpoints,
+    HookContext, InProcess, Loopback, Server, ServerError, main, services,
 };

@@ -23,8 +23,8 @@ use crate::registry::{
     DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_MAX_OBJECT_BYTES, EmulationVersion, StorageMediaType,
 };
 use crate::server::{
-    Backend, Config, ControllerConfig, ControllerNames, EtcdOptions, EtcdOverride, GoawayChance,
-    TlsFiles, WatchCacheSize,
+    Backend, Config, ControllerConfig, ControllerNames, Endpoints, EtcdOptions, EtcdOverride,
+    GoawayChance, TlsFiles, WatchCacheSize,
 };
 
 /// All flags of a generated server, in groups.
@@ -418,6 +418,7 @@ impl Options {
             emulation_versions: self.api.emulation_version,
             proxy_client,
             service_resolver: self.generic.service_resolver,
+            endpoints: Endpoints::default(),
             service_documents_interval: Duration::from_secs(60),
             controllers: ControllerConfig {
                 names: self.controllers.controllers,

@@ -11,13 +11,14 @@ use http::request::Parts;
 use http::{Method, Response, StatusCode};
 
 use super::aggregation::{
-    Aggregation, Forwarded, GROUP as SERVICES, Service, Table, asks_for_upgrade,
+    Aggregation, Forwarded, GROUP as SERVICES, Service, Table, asks_for_upgrade, merge, version_of,
 };
 use super::body::{self, RequestBody};
 use super::call::{Arrival, Call, ResourceCall};
 use super::compress::compress;
 use super::cut_off::until;
 use super::definitions;
+use super::delegation::{served_by, serves};
 use super::discovery::Discovery;
 use super::encode::Reply;
 use super::error::{page_not_found, respond_as};
@@ -27,6 +28,7 @@ use super::metrics::{Metrics, RequestKind, RequestLabels, verb_label};
 use super::negotiate::{Answer, check_route};
 use super::observe::{Observation, resource_labels};
 use super::openapi::OpenApi;
+use super::paths::{Found, PathHandlers};
 use super::query::Query;
 use super::request_info::MIGRATION_PATH;
 use super::response::full;
@@ -35,8 +37,8 @@ use super::shutdown_signal::ShutdownSignal;
 use super::timeout::{MUTATING_TIMEOUT, handler_timeout, out_of_time};
 use super::version::Version;
 use super::{
-    Body, RequestInfo, ServerInfo, connect, create, delete, extended_connect, get, list, migration,
-    patch, subresource, update, warning, watch, websocket,
+    Body, Endpoints, RequestInfo, ServerInfo, connect, create, delete, extended_connect, get, list,
+    migration, patch, subresource, update, warning, watch, websocket,
 };
 use crate::auth::Authenticated;
 use crate::registry::{Catalog, Endpoint, OffThread, Registry, RequestContext};
@@ -47,6 +49,8 @@ pub(crate) struct Api {
     registry: Arc<Registry>,
     /// `None` if requests are never forwarded.
     aggregation: Option<Arc<Aggregation>>,
+    /// The server that answers what this one does not serve.
+    next: Option<Arc<Api>>,
     /// The API of the latest known catalog; replaced when the catalog changes.
     last: Arc<ArcSwap<Inner>>,
 }
@@ -59,6 +63,11 @@ struct Inner {
     aggregation: Option<Arc<Aggregation>>,
     /// The versions that other servers serve.
     services: Arc<Table>,
+    /// The same of the next server.
+    next: Option<Arc<Inner>>,
+    /// The handlers of the program.
+    handlers: PathHandlers,
+    endpoints: Endpoints,
     info: Arc<ServerInfo>,
     discovery: Arc<OnceLock<Discovery>>,
     openapi: Arc<OpenApi>,
@@ -74,6 +83,8 @@ enum Destination<'a> {
     Resource(&'a Arc<Endpoint>, Verb),
     /// A document of the server, if there is one for the path: discovery, OpenAPI, health, metrics.
     Document,
+    /// A path of no group of this server.
+    Unknown,
     /// This error response, because there is no such resource.
     Response(Response<Body>),
 }
@@ -91,19 +102,30 @@ impl Api {
             catalog,
             aggregation: None,
             services: Arc::default(),
+            next: None,
+            handlers: PathHandlers::default(),
+            endpoints: Endpoints::default(),
             version: Arc::new(Version::new(info)),
             info: Arc::new(info.clone()),
             health,
             stopping: ShutdownSignal::default(),
         };
-        Self::of(registry, inner)
-    }
-
-    fn of(registry: Arc<Registry>, inner: Inner) -> Self {
         Self {
             registry,
-            aggregation: inner.aggregation.clone(),
+            aggregation: None,
+            next: None,
             last: Arc::new(ArcSwap::from_pointee(inner)),
+        }
+    }
+
+    /// The same API with another part.
+    fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
+        let mut inner = Inner::clone(&self.last.load());
+        inner.discovery = Arc::default();
+        change(&mut inner);
+        Self {
+            last: Arc::new(ArcSwap::from_pointee(inner)),
+            ..self
         }
     }
 
@@ -113,17 +135,23 @@ impl Api {
         let aggregation = self.aggregation.as_ref();
         let of_services = aggregation.map_or(0, |aggregation| aggregation.generation());
         let has_catalog = last.catalog.generation() == self.registry.generation();
-        if has_catalog && last.services.generation() == of_services {
+        let next = self.next.as_ref().map(|next| next.current());
+        let has_next = match (&last.next, &next) {
+            (Some(before), Some(now)) => Arc::ptr_eq(before, now),
+            (before, now) => before.is_none() && now.is_none(),
+        };
+        if has_catalog && has_next && last.services.generation() == of_services {
             return Arc::clone(&last);
         }
         let services = aggregation.map(|aggregation| aggregation.table());
         let services = services.unwrap_or_default();
+        let of_next = next.as_ref().map(|next| Arc::clone(&next.openapi));
         let (catalog, openapi) = if has_catalog {
-            let openapi = last.openapi.with_services(Arc::clone(&services));
+            let openapi = last.openapi.with_others(Arc::clone(&services), of_next);
             (Arc::clone(&last.catalog), openapi)
         } else {
             let catalog = self.registry.catalog();
-            let openapi = OpenApi::new(&catalog).with_services(Arc::clone(&services));
+            let openapi = OpenApi::new(&catalog).with_others(Arc::clone(&services), of_next);
             (catalog, openapi)
         };
         let current = Arc::new(Inner {
@@ -131,6 +159,7 @@ impl Api {
             openapi: Arc::new(openapi),
             catalog,
             services,
+            next,
             ..Inner::clone(&last)
         });
         self.last.store(Arc::clone(&current));
@@ -157,9 +186,7 @@ impl Api {
             query
         };
         let query = self.registry.read_query(bytes, read).await;
-        let catalog = self.registry.catalog();
-        let endpoint = catalog.endpoint(&info.api_group, &info.api_version, &info.resource);
-        let stream = endpoint.and_then(|endpoint| stream_of(endpoint.def(), &info));
+        let stream = self.takes_input(&info);
         let is_forwarded_stream = || {
             let aggregation = self.aggregation.as_ref();
             let table = aggregation.map(|aggregation| aggregation.table());
@@ -167,10 +194,21 @@ impl Api {
                 && table.is_some_and(|table| table.service_of(&info.path).is_some())
         };
         info.connects = stream.is_some() || is_forwarded_stream();
-        let takes_input = stream.is_some_and(|stream| stream.verbs.contains(&Verb::Create));
         info.second_verb =
-            (takes_input && websocket::is_requested(request)).then_some(Verb::Create);
+            (stream == Some(true) && websocket::is_requested(request)).then_some(Verb::Create);
         Call::new(arrival, request, info, query, user)
+    }
+
+    /// Whether a stream takes input, if the request is for one.
+    fn takes_input(&self, info: &RequestInfo) -> Option<bool> {
+        let catalog = self.registry.catalog();
+        match catalog.endpoint(&info.api_group, &info.api_version, &info.resource) {
+            Some(endpoint) => {
+                let stream = stream_of(endpoint.def(), info)?;
+                Some(stream.verbs.contains(&Verb::Create))
+            }
+            None => self.next.as_ref()?.takes_input(info),
+        }
     }
 
     /// Responds to an authorized request, by its deadline.
@@ -205,43 +243,96 @@ impl Api {
     /// Forwards requests for versions that other servers serve.
     #[must_use]
     pub(crate) fn aggregating(self, aggregation: Arc<Aggregation>) -> Self {
-        let inner = Inner {
-            aggregation: Some(aggregation),
-            ..Inner::clone(&self.last.load())
-        };
-        Self::of(self.registry, inner)
+        let of_requests = Some(Arc::clone(&aggregation));
+        Self {
+            aggregation: of_requests,
+            ..self.with(|inner| inner.aggregation = Some(aggregation))
+        }
+    }
+
+    /// Answers the paths of these handlers, and the documents that are on.
+    #[must_use]
+    pub(crate) fn handling(self, handlers: PathHandlers, endpoints: Endpoints) -> Self {
+        self.with(|inner| (inner.handlers, inner.endpoints) = (handlers, endpoints))
+    }
+
+    /// Leaves what this server does not serve to another one, whose requests are counted here, and whose health checks become
+    /// those of this one.
+    #[must_use]
+    pub(crate) fn delegating(self, next: Self) -> Self {
+        let next = next.counted_in(&self.metrics());
+        let present = next.current();
+        Self {
+            next: Some(Arc::new(next)),
+            ..self.with(|inner| {
+                inner.health = inner.health.clone().with_checks_of(&present.health);
+                // The present state is taken with the first request.
+                inner.next = None;
+            })
+        }
+    }
+
+    fn counted_in(self, metrics: &Arc<Metrics>) -> Self {
+        let next = self.next.as_ref().map(|next| Api::clone(next));
+        let next = next.map(|next| Arc::new(next.counted_in(metrics)));
+        Self {
+            next,
+            ..self.with(|inner| inner.metrics = Arc::clone(metrics))
+        }
     }
 
     /// Sets the signal that ends watches.
     #[must_use]
     pub(crate) fn stopping(self, stopping: impl Into<ShutdownSignal>) -> Self {
-        let inner = Inner {
-            stopping: stopping.into(),
-            ..Inner::clone(&self.last.load())
-        };
-        Self::of(self.registry, inner)
+        self.with(|inner| inner.stopping = stopping.into())
     }
 }
 
 impl Inner {
+    /// This server and those after it.
+    fn chain(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |server| server.next.as_deref())
+    }
+
+    /// The first server of the chain that has the version of a path; this one, if none has.
+    fn server_of(&self, path: &str) -> &Self {
+        if self.next.is_none() {
+            return self;
+        }
+        let path = path.strip_prefix("/openapi/v3").unwrap_or(path);
+        let Some((group, version)) = version_of(path) else {
+            return self;
+        };
+        let mut servers = self.chain();
+        let found = servers.find(|server| serves(&server.catalog, group, version));
+        found.unwrap_or(self)
+    }
+
     fn discovery(&self) -> &Discovery {
         self.discovery.get_or_init(|| {
+            let on = self.endpoints;
+            let openapi = self.openapi.paths().filter(|_| on.openapi);
+            let metrics = on.metrics.then(|| "/metrics".to_owned());
             let others = self
                 .health
                 .paths()
-                .chain(self.openapi.paths())
-                .chain(["/version", "/metrics", MIGRATION_PATH].map(str::to_owned));
+                .chain(openapi)
+                .chain(["/version", MIGRATION_PATH].map(str::to_owned))
+                .chain(metrics)
+                .chain(self.chain().flat_map(|server| server.handlers.listed()));
+            let groups = served_by(self.chain().map(|server| &*server.catalog));
             let has_services = self
                 .catalog
                 .groups()
                 .iter()
                 .any(|group| group.name == SERVICES);
-            let discovery = if has_services {
-                Discovery::with_services(&self.catalog, &self.services, &self.info)
+            let groups = if has_services {
+                merge(groups, &self.services)
             } else {
-                Discovery::new(&self.catalog, &self.info)
+                groups
             };
-            discovery.with_paths(others)
+            let discovery = Discovery::of(&groups, &self.info.address).with_paths(others);
+            discovery.listing_itself(on.discovery)
         })
     }
 
@@ -249,13 +340,25 @@ impl Inner {
         if let Some(service) = self.services.service_of(&call.info.path) {
             return self.forward(service, call, body).await;
         }
+        self.server_of(&call.info.path).answer_own(call, body).await
+    }
+
+    /// Responds to a request that belongs to this server, or to no server of the chain.
+    async fn answer_own(&self, call: &Call<'_>, body: RequestBody) -> Response<Body> {
         let (info, request) = (&call.info, call.request);
+        if let Some(found) = self.handlers.exact(&info.path) {
+            return self.handle(&found, call, body).await;
+        }
         if extended_connect::is_converted(request) && !info.connects {
             return call.respond(&extended_connect::no_websocket());
         }
         let (endpoint, verb) = match self.destination(call) {
             Destination::Resource(endpoint, verb) => (endpoint, verb),
-            Destination::Document => return self.document(call).await,
+            Destination::Document => return self.document(call, body).await,
+            Destination::Unknown => {
+                let answer = self.by_handler(call, body).await;
+                return answer.unwrap_or_else(page_not_found);
+            }
             Destination::Response(response) => return response,
         };
         let ctx = RequestContext::new(Arc::clone(call.user.user()));
@@ -363,7 +466,7 @@ impl Inner {
             return Destination::Response(answer);
         }
         if info.path.starts_with("//") || (info.is_resource_request && !known_group) {
-            return Destination::Response(page_not_found());
+            return Destination::Unknown;
         }
         if !info.is_resource_request {
             return Destination::Document;
@@ -474,8 +577,33 @@ impl Inner {
         }
     }
 
+    /// Responds by a handler of the program, or of that of the next servers, if there is one for the path.
+    async fn by_handler(&self, call: &Call<'_>, body: RequestBody) -> Option<Response<Body>> {
+        let path = &call.info.path;
+        let found = self.chain().find_map(|server| {
+            let exact = server.handlers.exact(path);
+            exact.or_else(|| server.handlers.below(path))
+        })?;
+        Some(self.handle(&found, call, body).await)
+    }
+
+    async fn handle(
+        &self,
+        found: &Found<'_>,
+        call: &Call<'_>,
+        body: RequestBody,
+    ) -> Response<Body> {
+        let labels = RequestLabels {
+            verb: verb_label(call.request.method.as_str()),
+            subresource: SmolStr::new(found.path),
+            ..RequestLabels::default()
+        };
+        let observed = Observation::new(&self.metrics, labels, None, None);
+        observed.answer(found.answer(call, body, self.stopping.clone()).await)
+    }
+
     /// Responds to a request that is not for a resource.
-    async fn document(&self, call: &Call<'_>) -> Response<Body> {
+    async fn document(&self, call: &Call<'_>, body: RequestBody) -> Response<Body> {
         let (info, request) = (&call.info, call.request);
         let labels = RequestLabels {
             verb: verb_label(request.method.as_str()),
@@ -485,6 +613,9 @@ impl Inner {
         let observed = Observation::new(&self.metrics, labels, None, None);
         let Some(answer) = self.known_document(call).await else {
             observed.leads_nowhere();
+            if let Some(answer) = self.by_handler(call, body).await {
+                return answer;
+            }
             return if self.is_inside_a_group(&info.path) {
                 call.respond(&ApiError::no_such_resource())
             } else {
@@ -499,11 +630,17 @@ impl Inner {
 
     /// Responds to discovery, version, migration, OpenAPI, metrics and health; `None` for other paths.
     async fn known_document(&self, call: &Call<'_>) -> Option<Result<Response<Body>, ApiError>> {
-        let request = call.request;
-        let discovery = self
-            .discovery()
-            .respond(request, (&call.accepts, &call.query));
-        let answer = discovery.or_else(|| self.version.respond(request));
+        let (request, on) = (call.request, self.endpoints);
+        let is_on = if request.uri.path() == "/" {
+            on.index
+        } else {
+            on.discovery
+        };
+        let discovery = self.discovery();
+        let discovery = is_on.then(|| discovery.respond(request, (&call.accepts, &call.query)));
+        let answer = discovery
+            .flatten()
+            .or_else(|| self.version.respond(request));
         let answer = answer.or_else(|| {
             let stopping = self.stopping.clone();
             migration::respond(request, &call.query, &self.registry, stopping)
@@ -511,10 +648,13 @@ impl Inner {
         if answer.is_some() {
             return answer;
         }
-        if request.uri.path().starts_with("/openapi/") {
+        if on.openapi && request.uri.path().starts_with("/openapi/") {
             return self.openapi(call).await.transpose();
         }
-        match self.metrics.respond(request, &call.accepts) {
+        let metrics = on
+            .metrics
+            .then(|| self.metrics.respond(request, &call.accepts));
+        match metrics.flatten() {
             Some(answer) => Some(Ok(answer)),
             None => self.health.respond(request).await.map(Ok),
         }

@@ -173,6 +173,10 @@ impl<K> ConnectRequest<K> {
 pub struct ConnectBody(RequestBody);
 
 impl ConnectBody {
+    pub(super) fn new(body: RequestBody) -> Self {
+        Self(body)
+    }
+
     /// The next piece; `None` at the end.
     ///
     /// # Errors
@@ -222,18 +226,27 @@ impl ConnectResponse {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let mut response = response.map(|body| {
-            let data = body.into_data_stream();
-            body_of(data.map(|piece| piece.map_err(Into::into)))
-        });
-        let headers = response.headers_mut();
-        let lengths = headers.get_all(CONTENT_LENGTH).iter().count();
-        if lengths > 1 || headers.contains_key(TRANSFER_ENCODING) {
-            headers.remove(CONTENT_LENGTH);
-        }
-        remove_connection_headers(headers);
-        Self(Kind::Http(response))
+        Self(Kind::Http(http_response(response)))
     }
+}
+
+/// The response of a program, without what is about its connection.
+pub(super) fn http_response<B>(response: Response<B>) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let mut response = response.map(|body| {
+        let data = body.into_data_stream();
+        body_of(data.map(|piece| piece.map_err(Into::into)))
+    });
+    let headers = response.headers_mut();
+    let lengths = headers.get_all(CONTENT_LENGTH).iter().count();
+    if lengths > 1 || headers.contains_key(TRANSFER_ENCODING) {
+        headers.remove(CONTENT_LENGTH);
+    }
+    remove_connection_headers(headers);
+    response
 }
 
 /// Removes the headers that are about one connection (RFC 9110, section 7.6.1): those that `Connection` names, and those that

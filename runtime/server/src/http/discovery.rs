@@ -17,7 +17,6 @@ use http::request::Parts;
 use http::{HeaderValue, Response};
 
 use super::accept::{Accepts, Clause};
-use super::aggregation::{Table, merge};
 use super::error::only_get;
 use super::format::{Sink, Writer};
 use super::negotiate::{choose, not_acceptable};
@@ -40,6 +39,7 @@ pub struct Discovery {
     aggregated: BTreeMap<&'static str, StaticDoc>,
     /// Paths in the list at `/` in addition to those of `legacy`.
     other_paths: Vec<String>,
+    lists_itself: bool,
 }
 
 /// Media type parameters of an aggregated document.
@@ -70,11 +70,6 @@ impl Discovery {
         Self::of(&served(catalog), &info.address)
     }
 
-    /// The same with the versions that other servers serve.
-    pub(crate) fn with_services(catalog: &Catalog, services: &Table, info: &ServerInfo) -> Self {
-        Self::of(&merge(served(catalog), services), &info.address)
-    }
-
     pub(crate) fn of(groups: &[Group<'_>], server_address: &str) -> Self {
         let aggregated = documents::aggregated(groups)
             .into_iter()
@@ -83,6 +78,16 @@ impl Discovery {
             legacy: documents::legacy(groups, server_address),
             aggregated: aggregated.collect(),
             other_paths: Vec::new(),
+            lists_itself: true,
+        }
+    }
+
+    /// Whether its own documents are in the list at `/`.
+    #[must_use]
+    pub(crate) fn listing_itself(self, lists_itself: bool) -> Self {
+        Self {
+            lists_itself,
+            ..self
         }
     }
 
@@ -124,6 +129,7 @@ impl Discovery {
         let mut paths: Vec<&str> = self
             .legacy
             .keys()
+            .filter(|_| self.lists_itself)
             .chain(&self.other_paths)
             .map(String::as_str)
             .collect();

@@ -102,6 +102,19 @@ impl Check {
         self
     }
 
+    /// Lets the check pass only if another one does too.
+    fn join(&mut self, other: &Self) {
+        let (one, other) = (Arc::clone(&self.run), Arc::clone(&other.run));
+        self.run = Arc::new(move || {
+            let (one, other) = (one(), other());
+            async move {
+                one.await?;
+                other.await
+            }
+            .boxed()
+        });
+    }
+
     /// Adds the check to a group, which `?exclude=GROUP` excludes as a whole.
     #[must_use]
     pub fn grouped(mut self, group: &'static str) -> Self {
@@ -130,6 +143,23 @@ impl Health {
         Self {
             checks: always.into_iter().chain(checks).collect(),
         }
+    }
+
+    /// Adds the checks of the next server of a chain, before the last one. One with the name of a present check becomes a part of
+    /// that.
+    #[must_use]
+    pub(crate) fn with_checks_of(mut self, next: &Self) -> Self {
+        for check in &next.checks {
+            let same = |own: &&mut Check| own.name == check.name && own.probes == check.probes;
+            match self.checks.iter_mut().find(same) {
+                Some(own) => own.join(check),
+                None => {
+                    let at = self.checks.len().saturating_sub(1);
+                    self.checks.insert(at, check.clone());
+                }
+            }
+        }
+        self
     }
 
     /// All paths of the endpoints, for the list at `/`.

@@ -14,6 +14,7 @@ mod route;
 mod connect;
 mod create;
 mod definitions;
+mod delegation;
 mod delete;
 mod get;
 mod list;
@@ -46,6 +47,7 @@ mod format;
 mod negotiate;
 mod observe;
 mod params;
+mod paths;
 mod query;
 mod request_info;
 mod response;
@@ -69,6 +71,8 @@ pub use connect::{
     ConnectBody, ConnectRequest, ConnectResponse, ConnectSubresource, connect_subresource,
 };
 pub(crate) use extended_connect::{UpgradeGuard, convert as convert_extended_connect};
+pub(crate) use paths::PathHandlers;
+pub use paths::{PathHandler, PathRequest, PathResponse};
 pub use query::Query;
 pub use request_info::{RequestInfo, RequestInfoError, RequestVerb};
 pub use response::{Body, CutOff};
@@ -76,6 +80,30 @@ pub(crate) use response::{full, plain};
 pub use shutdown_signal::ShutdownSignal;
 pub use socket::{ConnectSocket, SocketClosed, SocketMessage};
 pub use switched::ConnectStream;
+
+/// Which documents of its own a server answers. A path whose document is off is as unknown as any other. Default all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Endpoints {
+    /// The list of paths at `/`.
+    pub index: bool,
+    /// Discovery: `/api`, `/apis` and the lists of resources below. Without it, kubectl and most clients find nothing.
+    pub discovery: bool,
+    /// `/openapi/v2` and `/openapi/v3`.
+    pub openapi: bool,
+    /// `/metrics`.
+    pub metrics: bool,
+}
+
+impl Default for Endpoints {
+    fn default() -> Self {
+        Self {
+            index: true,
+            discovery: true,
+            openapi: true,
+            metrics: true,
+        }
+    }
+}
 
 /// Properties of the server in its responses.
 #[derive(Clone, Debug, Default)]

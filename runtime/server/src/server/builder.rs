@@ -8,12 +8,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use apiloom_meta::{Clock, GroupDef, Resource};
 use apiloom_storage::{Memory, Storage};
+use futures_util::future::BoxFuture;
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
 
+use super::additions::{AddedHandler, Additions, path_handlers};
 use super::certificates::{self, Certificates};
 use super::controllers::Services;
 use super::filters::Auth;
+use super::hooks::{Hook, HookContext};
 use super::installation::Installation;
 use super::loopback::Loopback;
 use super::running::{InProcess, RunningServer};
@@ -22,10 +25,11 @@ use super::stores::{OwnStore, Stores};
 use super::webhooks::Webhooks;
 use super::{Config, ServerError, kubeconfig, listener, private_file};
 use crate::auth::{
-    Authenticator, Authenticators, Authorizer, Authorizers, PrivilegedGroup, PublicInfo,
+    Authenticator, Authenticators, Authorizer, Authorizers, BoxError, PrivilegedGroup, PublicInfo,
     StaticToken,
 };
-use crate::http::ConnectSubresource;
+use crate::http::health::Check;
+use crate::http::{ConnectSubresource, PathHandler};
 use crate::registry::{
     Admission, AdmissionContext, BuiltIn, Handler, Lister, Listers, Registry, RegistryBuilder,
     Strategy, Subresource,
@@ -46,6 +50,10 @@ pub struct Builder {
     authorizers: Authorizers,
     listers: Listers,
     services: Option<Arc<dyn ServiceResolver>>,
+    handlers: Vec<AddedHandler>,
+    hooks: Vec<Hook>,
+    checks: Vec<Check>,
+    next: Option<Box<Server>>,
 }
 
 impl Builder {
@@ -198,6 +206,124 @@ impl Builder {
         self
     }
 
+    /// Answers requests for exactly this path by a handler of the program, and lists the path at `/`. It comes after all filters;
+    /// the path is authorized as it is written: one outside of `/api` and `/apis` as a path, not as a resource. A document of
+    /// the server at this path is replaced.
+    ///
+    /// ```
+    /// use apiloom_server::http::PathRequest;
+    ///
+    /// async fn hello(request: PathRequest) -> String {
+    ///     format!("hello {}\n", request.user.name)
+    /// }
+    /// # fn example(builder: apiloom_server::Builder) -> apiloom_server::Builder {
+    /// builder.path("/hello", hello)
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn path(self, path: impl Into<String>, handler: impl PathHandler) -> Self {
+        self.handled(path.into(), false, true, handler)
+    }
+
+    /// As [`Builder::path`], without a line in the list at `/`.
+    #[must_use]
+    pub fn unlisted_path(self, path: impl Into<String>, handler: impl PathHandler) -> Self {
+        self.handled(path.into(), false, false, handler)
+    }
+
+    /// As [`Builder::path`] for all paths below a prefix, which ends with a slash. The longest prefix of a path wins. What the
+    /// server has itself comes first.
+    #[must_use]
+    pub fn prefix(self, prefix: impl Into<String>, handler: impl PathHandler) -> Self {
+        self.handled(prefix.into(), true, true, handler)
+    }
+
+    /// As [`Builder::prefix`], without a line in the list at `/`.
+    #[must_use]
+    pub fn unlisted_prefix(self, prefix: impl Into<String>, handler: impl PathHandler) -> Self {
+        self.handled(prefix.into(), true, false, handler)
+    }
+
+    fn handled(
+        mut self,
+        path: String,
+        is_prefix: bool,
+        is_listed: bool,
+        handler: impl PathHandler,
+    ) -> Self {
+        self.handlers.push(AddedHandler {
+            path,
+            is_prefix,
+            is_listed,
+            handler: Arc::new(handler),
+        });
+        self
+    }
+
+    /// Leaves what this server does not serve to the next one, behind the filters of this one. That may have a next one too;
+    /// after the last one comes the 404.
+    ///
+    /// A version of a group belongs to the first server that has it. The groups and OpenAPI documents of all are merged, and with
+    /// the kind APIService the first one has APIServices for all of them; health checks, post-start hooks and handlers of paths of the next one are those of the first, and
+    /// its requests are counted there. The next one runs its own controllers and stops with the first. Its configuration of
+    /// addresses, certificates, limits and authentication has no effect; its own APIServices are not followed.
+    /// Each server has its own store, and in it its own namespaces, unless the same one is given to both.
+    ///
+    /// ```
+    /// # use apiloom_server::{Backend, Config, Server, ServerError};
+    /// # use apiloom_storage::Memory;
+    /// # async fn example() -> Result<Server, ServerError> {
+    /// let store = Memory::new();
+    /// let extensions = Server::builder(Config::new("extensions", "")).storage(store.clone());
+    /// let extensions = extensions.all_built_in().build().await?;
+    /// let first = Server::builder(Config::new("first", "")).storage(store);
+    /// first.delegate(extensions).build().await
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn delegate(mut self, next: Server) -> Self {
+        self.next = Some(Box::new(next));
+        self
+    }
+
+    /// Runs a function once the server serves, with a client of it. The health check `poststarthook/NAME` fails until it has
+    /// succeeded; after an error it fails for ever, so that supervisors restart the process.
+    ///
+    /// ```
+    /// use apiloom_server::HookContext;
+    /// use apiloom_server::auth::BoxError;
+    ///
+    /// async fn warm_up(context: HookContext) -> Result<(), BoxError> {
+    ///     let request = http::Request::get("/version").body(String::new())?;
+    ///     match context.loopback.privileged().send(request).await.status() {
+    ///         http::StatusCode::OK => Ok(()),
+    ///         code => Err(format!("the version is answered with {code}").into()),
+    ///     }
+    /// }
+    /// # fn example(builder: apiloom_server::Builder) -> apiloom_server::Builder {
+    /// builder.post_start_hook("warm-up", warm_up)
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn post_start_hook<F>(
+        mut self,
+        name: impl Into<String>,
+        run: impl FnOnce(HookContext) -> F + Send + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<(), BoxError>> + Send + 'static,
+    {
+        self.hooks.push(Hook::new(name, run));
+        self
+    }
+
+    /// Adds a health check of the program.
+    #[must_use]
+    pub fn health_check(mut self, check: Check) -> Self {
+        self.checks.push(check);
+        self
+    }
+
     fn registry(
         config: &Config,
         steps: Vec<Step>,
@@ -239,7 +365,12 @@ impl Builder {
             authorizers,
             listers,
             services,
+            handlers,
+            hooks,
+            checks,
+            next,
         } = self;
+        let handlers = path_handlers(handlers, &hooks)?;
         check_clock(SystemTime::now())?;
         kubeconfig::check(&config)?;
         let installation = Installation::read(&config).await?;
@@ -259,7 +390,13 @@ impl Builder {
             webhooks: Webhooks::new(Arc::clone(&services)),
             services,
             aggregated,
-            installation,
+            additions: Additions {
+                installation,
+                handlers,
+                hooks,
+                checks,
+            },
+            next,
         })
     }
 
@@ -313,7 +450,9 @@ pub struct Server {
     services: Arc<dyn ServiceResolver>,
     /// The versions that other servers serve.
     aggregated: Services,
-    installation: Installation,
+    additions: Additions,
+    /// The server that answers what this one does not serve.
+    next: Option<Box<Server>>,
     webhooks: Webhooks,
 }
 
@@ -329,6 +468,10 @@ impl Server {
             authorizers: Authorizers::default(),
             listers: Listers::default(),
             services: None,
+            handlers: Vec::new(),
+            hooks: Vec::new(),
+            checks: Vec::new(),
+            next: None,
         }
     }
 
@@ -368,21 +511,23 @@ impl Server {
     ///
     /// # Errors
     /// A store that cannot be read.
-    pub async fn start(self) -> Result<InProcess, ServerError> {
+    pub async fn start(mut self) -> Result<InProcess, ServerError> {
         let started = start(&self.registry, &self.aggregated, &self.webhooks).await;
         self.stop_after_error(started).await?;
+        let next = self.start_next().await?;
         let Self {
             config,
             registry,
             stores,
             auth,
             aggregated,
-            installation,
+            additions,
             webhooks,
             ..
         } = self;
         let nowhere = (String::new(), aggregated);
-        let running = RunningServer::new(&config, registry, stores, auth, nowhere, installation)?;
+        let running =
+            RunningServer::new(&config, registry, stores, auth, nowhere, (additions, next))?;
         Ok(InProcess(running.with_webhooks(webhooks)))
     }
 
@@ -391,16 +536,17 @@ impl Server {
     ///
     /// # Errors
     /// An address that cannot be bound, a store that cannot be read, a directory or certificate that cannot be used.
-    pub async fn bind(self) -> Result<BoundServer, ServerError> {
+    pub async fn bind(mut self) -> Result<BoundServer, ServerError> {
         let begun = self.begin().await;
         let begun = self.stop_after_error(begun).await?;
+        let next = self.start_next().await?;
         let Self {
             config,
             registry,
             stores,
             mut auth,
             aggregated,
-            installation,
+            additions,
             webhooks,
             ..
         } = self;
@@ -425,10 +571,26 @@ impl Server {
                 stores,
                 auth,
                 (address, aggregated),
-                installation,
+                (additions, next),
             )?
             .with_webhooks(webhooks),
         })
+    }
+
+    /// Starts the next server of the chain.
+    async fn start_next(&mut self) -> Result<Option<Box<RunningServer>>, ServerError> {
+        let Some(next) = self.next.take() else {
+            return Ok(None);
+        };
+        let started = next.start_as_next().await;
+        let running = self.stop_after_error(started).await?;
+        Ok(Some(Box::new(running)))
+    }
+
+    /// Starts as the next server of another one, which has the APIServices of both.
+    fn start_as_next(mut self) -> BoxFuture<'static, Result<RunningServer, ServerError>> {
+        self.aggregated = None;
+        Box::pin(async move { Ok(self.start().await?.0) })
     }
 
     async fn begin(&self) -> Result<BoundParts, ServerError> {

@@ -11,6 +11,7 @@ use apiloom_storage::Retention;
 use apiloom_storage::cache::Budget;
 
 use super::controllers::config::ControllerConfig;
+use crate::http::Endpoints;
 use crate::http::timeout::REQUEST_TIMEOUT;
 use crate::registry::{
     DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_EVENT_TTL, DEFAULT_MAX_OBJECT_BYTES,
@@ -265,6 +266,8 @@ pub struct Config {
     /// File with the addresses of services, a [`ServiceMap`](super::services::ServiceMap), for instance of conversion webhooks.
     /// Default none: services are found by the DNS of a cluster.
     pub service_resolver: Option<PathBuf>,
+    /// Which documents of its own the server answers. Default all.
+    pub endpoints: Endpoints,
     /// Time between two reads of discovery and OpenAPI of a server behind an APIService; they are also read when the APIService
     /// changes, and when the server is available again. Default 1 minute.
     pub service_documents_interval: Duration,
@@ -307,6 +310,7 @@ impl Config {
             emulation_versions: Vec::new(),
             proxy_client: None,
             service_resolver: None,
+            endpoints: Endpoints::default(),
             service_documents_interval: Duration::from_secs(60),
             controllers: ControllerConfig::default(),
             verbosity: 0,

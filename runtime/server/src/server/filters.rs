@@ -60,6 +60,11 @@ impl Filters {
         }
     }
 
+    /// The API behind the filters.
+    pub(super) fn api(&self) -> &Api {
+        &self.api
+    }
+
     /// Runs the request id and the panic guard, then the other filters.
     pub(super) async fn serve(
         &self,

@@ -6,8 +6,9 @@ use apiloom_storage::{Storage, StorageError};
 use futures_util::future::try_join_all;
 use tokio::sync::watch;
 
+use super::additions::Additions;
 use super::controllers::Services;
-use super::installation::Installation;
+use super::hooks::Hook;
 use super::stores::Stores;
 use crate::http::health::{Check, Health, Probe};
 use crate::registry::Registry;
@@ -17,9 +18,10 @@ pub(super) fn checks(
     stores: &Stores,
     registry: Arc<Registry>,
     stopping: watch::Receiver<bool>,
-    installation: &Installation,
+    additions: &Additions,
     services: &Services,
 ) -> Health {
+    let installation = &additions.installation;
     let is_stopping = move || {
         if *stopping.borrow() {
             Err("process is shutting down".to_owned())
@@ -62,6 +64,8 @@ pub(super) fn checks(
     ];
     let last = Check::new("shutdown", is_stopping).on(&[Probe::Readyz]);
     let checks = of_stores(stores).into_iter().chain(own);
+    let checks = checks.chain(additions.hooks.iter().map(Hook::check));
+    let checks = checks.chain(additions.checks.iter().cloned());
     Health::new(checks.chain(registered).chain(installed).chain([last]))
 }
 
@@ -135,7 +139,7 @@ mod tests {
         let stores = Stores::one(storage);
         let registry = Arc::new(stores.registry().build().unwrap());
         let stopping = watch::Sender::new(false).subscribe();
-        checks(&stores, registry, stopping, &Installation::default(), &None)
+        checks(&stores, registry, stopping, &Additions::default(), &None)
     }
 
     #[tokio::test]

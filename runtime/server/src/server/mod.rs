@@ -5,6 +5,7 @@
 //! here exits the process.
 
 mod activity;
+mod additions;
 mod builder;
 mod certificates;
 mod client_certificates;
@@ -15,6 +16,7 @@ mod controllers;
 mod filters;
 mod guarded_body;
 mod health;
+mod hooks;
 mod in_flight;
 mod installation;
 mod kubeconfig;
@@ -32,11 +34,13 @@ mod streams;
 mod unread;
 mod webhooks;
 
+pub use crate::http::Endpoints;
 pub use builder::{BoundServer, Builder, Server};
 pub use config::{
     Backend, Config, EtcdOptions, EtcdOverride, GoawayChance, ServerError, TlsFiles, WatchCacheSize,
 };
 pub use controllers::{ControllerConfig, ControllerNames};
+pub use hooks::HookContext;
 pub use loopback::Loopback;
 pub use main::main;
 #[cfg(feature = "apis-apiextensions")]

@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apiloom_client::controller::Cancel;
-use tokio::sync::watch;
+use futures_util::future::BoxFuture;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 
+use super::additions::Additions;
 use super::controllers::{
     self, ControllerConfig, ControllerMetrics, Controllers, Services, SharedStore,
 };
 use super::filters::{Auth, Filters};
+use super::hooks::{Hook, HookContext};
 use super::installation::Installation;
 use super::loopback::{Loopback, LoopbackToken};
 use super::services::ClusterDns;
@@ -43,6 +46,9 @@ pub(super) struct RunningServer {
     services: Services,
     installation: Installation,
     webhooks: Webhooks,
+    hooks: Vec<Hook>,
+    /// The server that answers what this one does not serve.
+    next: Option<Box<RunningServer>>,
 }
 
 impl RunningServer {
@@ -53,7 +59,7 @@ impl RunningServer {
         stores: Stores,
         mut auth: Auth,
         (address, services): (String, Services),
-        installation: Installation,
+        (additions, next): (Additions, Option<Box<Self>>),
     ) -> Result<Self, ServerError> {
         controllers::check_stores(&config.controllers, &registry.catalog())?;
         let info = ServerInfo {
@@ -64,16 +70,20 @@ impl RunningServer {
         let (stop, stopped) = watch::channel(false);
         let shared = stores.shared();
         let shared = shared.map(|store| SharedStore::new(store, config.storage_prefix.clone()));
-        let health = health::checks(
-            &stores,
-            Arc::clone(&registry),
-            left,
-            &installation,
-            &services,
-        );
+        let health = health::checks(&stores, Arc::clone(&registry), left, &additions, &services);
+        let Additions {
+            installation,
+            handlers,
+            hooks,
+            ..
+        } = additions;
         let mut api = Api::new(Arc::clone(&registry), &info, health).stopping(stopped);
         if let Some((aggregation, _)) = &services {
             api = api.aggregating(Arc::clone(aggregation));
+        }
+        api = api.handling(handlers, config.endpoints);
+        if let Some(next) = &next {
+            api = api.delegating(next.filters.api().clone());
         }
         let metrics = api.metrics();
         let (token, authenticator) = LoopbackToken::make()?;
@@ -94,6 +104,8 @@ impl RunningServer {
             services,
             installation,
             webhooks: Webhooks::new(Arc::new(ClusterDns)),
+            hooks,
+            next,
         })
     }
 
@@ -106,17 +118,45 @@ impl RunningServer {
 
     /// Installs what the configuration names, while [`RunningServer::serve`] runs, and waits until the server has made the
     /// APIServices of its compiled versions.
-    pub(super) fn install(&self) -> impl Future<Output = Result<(), ServerError>> + Send + use<> {
+    pub(super) fn install(&self) -> BoxFuture<'static, Result<(), ServerError>> {
+        let of_next = self.next.as_ref().map(|next| next.install());
         let (installation, registry) = (self.installation.clone(), self.registry());
         let services = self.services.as_ref();
         let aggregation = services.map(|(aggregation, _)| Arc::clone(aggregation));
-        async move {
+        Box::pin(async move {
             installation.run(&registry).await?;
             if let Some(aggregation) = aggregation {
                 aggregation.registered().await;
             }
-            Ok(())
-        }
+            match of_next {
+                Some(of_next) => of_next.await,
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Serves as the next server of another one: until the sender of `stop` tells that one's end, and then until that has
+    /// answered its requests, which `answered` tells.
+    fn serve_as_next(
+        self,
+        mut stop: watch::Receiver<bool>,
+        answered: oneshot::Receiver<()>,
+    ) -> BoxFuture<'static, ()> {
+        let shutdown = async move {
+            // An error means that the other one is gone.
+            let _ = stop.wait_for(|is_stopping| *is_stopping).await;
+        };
+        let listen = move |_| async move {
+            // Its sender is dropped.
+            let _ = answered.await;
+        };
+        Box::pin(self.serve(listen, shutdown))
+    }
+
+    /// The registries of the servers after this one.
+    fn next_registries(&self) -> Vec<Arc<Registry>> {
+        let servers = std::iter::successors(self.next.as_deref(), |one| one.next.as_deref());
+        servers.map(|server| Arc::clone(&server.registry)).collect()
     }
 
     /// How long requests in flight are waited for.
@@ -135,6 +175,7 @@ impl RunningServer {
         listen: impl FnOnce(watch::Receiver<bool>) -> L,
         shutdown: impl Future<Output = ()>,
     ) {
+        let next_registries = self.next_registries();
         let Self {
             loopback,
             registry,
@@ -148,13 +189,25 @@ impl RunningServer {
             shared,
             services,
             webhooks,
+            hooks,
+            next,
             ..
         } = self;
         // Aborted when this function ends or is cancelled.
         let mut background = JoinSet::new();
         let of_controllers = metrics.of_controllers().clone();
         background.spawn(object_counts::keep(Arc::clone(&registry), metrics));
+        for hook in hooks {
+            let loopback = loopback.clone();
+            background.spawn(hook.run(HookContext { loopback }));
+        }
+        let mut servers = JoinSet::new();
+        let (answering, answered) = oneshot::channel();
+        if let Some(next) = next {
+            servers.spawn(next.serve_as_next(stop.subscribe(), answered));
+        }
         let controllers = Controllers {
+            next_registries,
             config: controllers,
             registry: Arc::clone(&registry),
             loopback: loopback.clone(),
@@ -195,6 +248,8 @@ impl RunningServer {
         }
         own.shutdown().await;
         loopback.drain(drain).await;
+        drop(answering);
+        while servers.join_next().await.is_some() {}
         background.shutdown().await;
         registry.stop().await;
         stores.close().await;

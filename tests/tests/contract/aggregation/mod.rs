@@ -1,6 +1,8 @@
 //! APIServices: versions that another server serves. Both servers run in the process of the test, and speak TLS.
 
+mod attacks;
 mod conditions;
+mod delegation;
 mod documents;
 mod pair;
 mod recorder;
@@ -26,6 +28,7 @@ on_each_backend![
     errors_of_services_are_those_of_the_aggregator,
     a_service_is_found_by_the_file_of_the_flag,
     kubectl_sees_two_servers_and_watches_resume,
+    each_kubectl_writes_and_watches_through_the_proxy,
 ];
 
 pub(crate) const SERVICES: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
@@ -655,4 +658,77 @@ async fn kubectl_sees_two_servers_and_watches_resume(on: Backend) {
     assert_eq!(event["object"]["metadata"]["name"], "second");
     front.stop().await;
     back.stop().await;
+}
+
+async fn each_kubectl_writes_and_watches_through_the_proxy(on: Backend) {
+    let authority = Authority::new();
+    let mut back = Back::start(&authority).await;
+    let front = Front::start(on, &authority, &[("kettles", back.address())]).await;
+    register(&front.client, "kitchen.example.com", "kettles", &authority).await;
+    until_fresh(&front.client, "kitchen.example.com", "Current").await;
+    let kubeconfig = front.kubeconfig.clone();
+    let scripts = tokio::task::spawn_blocking(move || {
+        for release in ["1.32", "1.37"] {
+            kubectl_script(&Kubectl::new(release, &kubeconfig), release);
+        }
+    });
+    scripts.await.unwrap();
+    front.stop().await;
+    back.stop().await;
+}
+
+fn kubectl_script(kubectl: &Kubectl, release: &str) {
+    let run = |args: &[&str], stdin: &str, expected: &str| {
+        let output = kubectl.run(args, stdin);
+        assert_eq!(
+            output.stdout, expected,
+            "{release}: {args:?}: {}",
+            output.stderr
+        );
+    };
+    let with = |litres: u32| {
+        let mut object = kettle("whistling");
+        object["spec"]["litres"] = json!(litres);
+        object.to_string()
+    };
+    let named = |done: &str| format!("kettle.kitchen.example.com/whistling {done}\n");
+    run(&["apply", "-f", "-"], &with(1), &named("created"));
+    run(&["apply", "-f", "-"], &with(2), &named("configured"));
+    run(&["apply", "-f", "-"], &with(2), &named("unchanged"));
+    run(
+        &["apply", "--server-side", "--force-conflicts", "-f", "-"],
+        &with(3),
+        &named("serverside-applied"),
+    );
+    let mut watch = kubectl
+        .command(&[
+            "get",
+            "kettles",
+            "-w",
+            "-o",
+            "jsonpath={.metadata.name} {.spec.litres}{\"\\n\"}",
+        ])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(watch.stdout.take().unwrap()));
+    let mut next = || lines.next().unwrap().unwrap();
+    assert_eq!(next(), "whistling 3");
+    let patch = [
+        "patch",
+        "kettle",
+        "whistling",
+        "--type=merge",
+        "-p",
+        r#"{"spec":{"litres":4}}"#,
+    ];
+    run(&patch, "", &named("patched"));
+    assert_eq!(next(), "whistling 4");
+    let deleted = "kettle.kitchen.example.com \"whistling\" deleted";
+    let output = kubectl.run(&["delete", "kettle", "whistling"], "");
+    assert!(output.stdout.starts_with(deleted), "{release}: {output:?}");
+    assert_eq!(next(), "whistling 4");
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+    run(&["get", "kettles"], "", "");
 }

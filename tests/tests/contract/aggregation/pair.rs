@@ -102,14 +102,14 @@ pub(super) fn free_address() -> SocketAddr {
 }
 
 /// A server that serves until it is told to stop.
-struct Running {
+pub(super) struct Running {
     stop: oneshot::Sender<()>,
     serving: JoinHandle<()>,
-    kubeconfig: PathBuf,
+    pub(super) kubeconfig: PathBuf,
 }
 
 impl Running {
-    async fn start(server: Server) -> Self {
+    pub(super) async fn start(server: Server) -> Self {
         let bound = server.bind().await.unwrap();
         let kubeconfig = bound.kubeconfig().to_owned();
         let installed = bound.install();
@@ -124,7 +124,7 @@ impl Running {
         }
     }
 
-    async fn stop(self) {
+    pub(super) async fn stop(self) {
         self.stop.send(()).unwrap();
         self.serving.await.unwrap();
     }
@@ -154,7 +154,7 @@ impl Authenticator for FrontProxy {
     }
 }
 
-/// The server that is aggregated. It serves kettles, and kinds of core.
+/// The server that is aggregated. It serves kettles, machines with their streams, and kinds of core.
 pub(super) struct Back {
     running: Option<Running>,
     config: Config,
@@ -189,6 +189,7 @@ impl Back {
     pub(super) async fn start_again(&mut self) {
         let builder = Server::builder(self.config.clone()).kind::<Kettle>();
         let builder = builder.built_in::<ConfigMap>().built_in::<Secret>();
+        let builder = machine_kinds::configure(builder.kind::<machine_kinds::v1::Machine>());
         let builder = builder.authenticator(FrontProxy(self.certificate.clone()));
         let server = builder.build().await.unwrap();
         self.running = Some(Running::start(server).await);
@@ -262,6 +263,7 @@ pub(super) struct Front {
     /// A client of the administrator.
     pub(super) client: Client,
     pub(super) kubeconfig: PathBuf,
+    pub(super) address: SocketAddr,
     pub(super) services: Places,
     /// How many requests of the tester were authenticated.
     pub(super) calls: Arc<AtomicUsize>,
@@ -297,7 +299,8 @@ impl Front {
         config.secure_port = free_address().port();
         config.proxy_client = Some(authority.files("proxy"));
         configure(&mut config);
-        let itself = ("itself", (config.bind_address, config.secure_port).into());
+        let address = (config.bind_address, config.secure_port).into();
+        let itself = ("itself", address);
         let places = Places::default();
         for (name, address) in services.iter().chain([&itself]) {
             places.set(name, Ok(*address));
@@ -317,6 +320,7 @@ impl Front {
             client: Client::new(&running.kubeconfig),
             kubeconfig: running.kubeconfig.clone(),
             running,
+            address,
             services: places,
             calls,
             _store: store,

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -28,6 +29,10 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 use super::pair::Authority;
 
 type Body = UnsyncBoxBody<Bytes, std::io::Error>;
+
+/// Size of a large answer.
+pub(super) const LARGE_BYTES: usize = 64 << 20;
+const PIECE_BYTES: usize = 64 << 10;
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]
@@ -58,6 +63,8 @@ struct Shared {
     requests: Mutex<Vec<Recorded>>,
     /// One permit for each further piece of a stream.
     pieces: Semaphore,
+    /// The bytes of large answers that were asked for.
+    sent: AtomicUsize,
     /// The resources in discovery, and how often they changed.
     resources: Mutex<(usize, Value)>,
 }
@@ -81,6 +88,7 @@ impl Recorder {
         let shared = Arc::new(Shared {
             requests: Mutex::default(),
             pieces: Semaphore::new(0),
+            sent: AtomicUsize::new(0),
             resources: Mutex::new((0, json!([]))),
         });
         let of_connections = Arc::clone(&shared);
@@ -119,6 +127,11 @@ impl Recorder {
         self.shared.requests.lock().unwrap().clear();
     }
 
+    /// How many bytes of large answers were sent.
+    pub(super) fn sent(&self) -> usize {
+        self.shared.sent.load(Ordering::SeqCst)
+    }
+
     /// Lists other resources in discovery, and with them OpenAPI of another hash.
     pub(super) fn serve(&self, resources: Value) {
         let mut present = self.shared.resources.lock().unwrap();
@@ -150,6 +163,13 @@ async fn answer(
     let path = request.uri().path().to_owned();
     let upgrade = request.headers().get(UPGRADE).cloned();
     if let Some(protocol) = upgrade {
+        shared.requests.lock().unwrap().push(Recorded {
+            method: request.method().to_string(),
+            uri: path,
+            headers: request.headers().clone(),
+            body: String::new(),
+            certificate,
+        });
         return Ok(switch(&mut request, protocol));
     }
     let (parts, body) = request.into_parts();
@@ -191,6 +211,13 @@ async fn answer(
             };
             let body = StreamBody::new(stream::iter([first]).chain(stream::once(then)));
             whole(StatusCode::OK, "").map(|_| body.boxed_unsync())
+        }
+        "large" => {
+            let pieces = stream::iter(0..LARGE_BYTES / PIECE_BYTES).map(move |_| {
+                shared.sent.fetch_add(PIECE_BYTES, Ordering::SeqCst);
+                Ok(Frame::data(Bytes::from_static(&[b'x'; PIECE_BYTES])))
+            });
+            whole(StatusCode::OK, "").map(|_| StreamBody::new(pieces).boxed_unsync())
         }
         "stream" => {
             let pieces = stream::iter(0..).then(move |number| {

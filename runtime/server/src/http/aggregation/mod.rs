@@ -16,7 +16,9 @@ pub(crate) use remote::{
     Addresses, Connections, ProxyIdentity, RemoteServer, RemoteTarget, Unreachable, add_aggregator,
 };
 pub(crate) use state::{Aggregation, UnreachableNotices};
-pub(crate) use table::{GROUP, LocalService, Priority, RemoteDocuments, Service, Table};
+pub(crate) use table::{
+    GROUP, LocalService, Priority, RemoteDocuments, Service, Table, version_of,
+};
 pub(super) use tunnel::{Forwarded, is_requested as asks_for_upgrade};
 
 pub(crate) use super::served::{RemoteResource, of_discovery, of_resource_list};

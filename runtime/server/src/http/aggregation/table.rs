@@ -107,6 +107,11 @@ impl Table {
     }
 }
 
+/// The group, empty for core, and the version of a path.
+pub(crate) fn version_of(path: &str) -> Option<(&str, &str)> {
+    key_of(path)?.0.split_once('/')
+}
+
 /// The group and version of a path, as `GROUP/VERSION`, and the rest of the path.
 fn key_of(path: &str) -> Option<(&str, &str)> {
     if let Some(rest) = path.strip_prefix("/apis/") {

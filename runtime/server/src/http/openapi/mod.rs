@@ -166,6 +166,8 @@ pub struct OpenApi {
     since: SystemTime,
     /// The versions that other servers serve.
     services: Arc<Table>,
+    /// The documents of the next server, for versions that this one does not have.
+    next: Option<Arc<OpenApi>>,
     /// The own documents of v3.
     v3: Arc<OnceLock<V3>>,
     /// The index of v3 with those of other servers.
@@ -249,6 +251,7 @@ impl OpenApi {
             sources: Arc::new(sources),
             since: SystemTime::now(),
             services: Arc::default(),
+            next: None,
             v3: Arc::default(),
             index: OnceLock::new(),
             v2: OnceLock::new(),
@@ -256,12 +259,13 @@ impl OpenApi {
         }
     }
 
-    /// The same with the versions that these other servers serve.
-    pub(crate) fn with_services(&self, services: Arc<Table>) -> Self {
+    /// The same with the versions that these other servers serve, and those of the next server.
+    pub(crate) fn with_others(&self, services: Arc<Table>, next: Option<Arc<Self>>) -> Self {
         Self {
             sources: Arc::clone(&self.sources),
             since: SystemTime::now(),
             services,
+            next,
             v3: Arc::clone(&self.v3),
             index: OnceLock::new(),
             v2: OnceLock::new(),
@@ -272,12 +276,25 @@ impl OpenApi {
     /// Paths of the documents, for the list at `/`.
     pub fn paths(&self) -> impl Iterator<Item = String> + use<'_> {
         let documents = self
-            .sources
-            .iter()
+            .all_sources()
+            .into_iter()
             .map(|source| format!("/openapi/v3/{}", source.key()));
         ["/openapi/v2".to_owned(), "/openapi/v3".to_owned()]
             .into_iter()
             .chain(documents)
+    }
+
+    /// The sources of this server, and those of the next for other versions.
+    fn all_sources(&self) -> Vec<&Source> {
+        let mut all: Vec<&Source> = self.sources.iter().collect();
+        for source in self.next.iter().flat_map(|next| next.all_sources()) {
+            let is_same =
+                |own: &&Source| own.group == source.group && own.version == source.version;
+            if !all.iter().any(is_same) {
+                all.push(source);
+            }
+        }
+        all
     }
 
     /// The media types in which a document is offered, as clients spell them.
@@ -339,7 +356,7 @@ impl OpenApi {
 
     /// The document of v2 with those of other servers.
     fn merged_v2(&self) -> Value {
-        let mut document = Source::v2(self.sources.iter());
+        let mut document = Source::v2(self.all_sources().into_iter());
         merge_v2(&mut document, &self.services);
         document
     }
@@ -351,8 +368,11 @@ impl OpenApi {
             let Ok(mut index) = serde_json::from_slice(own) else {
                 return own.clone();
             };
-            if self.services.services().is_empty() {
+            if self.services.services().is_empty() && self.next.is_none() {
                 return own.clone();
+            }
+            if let Some(next) = &self.next {
+                add_missing(&mut index, next.index());
             }
             add_v3(&mut index, &self.services);
             index.to_string().into()
@@ -449,6 +469,22 @@ fn location(path: &str, document: &V3Document) -> String {
 }
 
 /// Inserts a header whose value is a path or date of the server, which is always valid.
+/// Adds the entries of another index for documents that this one does not have.
+fn add_missing(index: &mut Value, other: &Bytes) {
+    let Ok(mut other) = serde_json::from_slice::<Value>(other) else {
+        return;
+    };
+    let (Some(paths), Some(others)) = (
+        index.get_mut("paths").and_then(Value::as_object_mut),
+        other.get_mut("paths").and_then(Value::as_object_mut),
+    ) else {
+        return;
+    };
+    for (path, entry) in std::mem::take(others) {
+        paths.entry(path).or_insert(entry);
+    }
+}
+
 fn insert(response: &mut Response<Body>, name: HeaderName, text: &str) {
     if let Ok(value) = HeaderValue::try_from(text) {
         response.headers_mut().insert(name, value);

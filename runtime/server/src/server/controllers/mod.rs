@@ -39,6 +39,12 @@ use crate::registry::{Catalog, Endpoint, Registry};
 pub(super) struct Controllers {
     pub(super) config: ControllerConfig,
     pub(super) registry: Arc<Registry>,
+    /// Those of the next servers, whose versions are registered with those of this one.
+    #[cfg_attr(
+        not(feature = "apis-apiregistration"),
+        allow(dead_code, reason = "only APIServices have them")
+    )]
+    pub(super) next_registries: Vec<Arc<Registry>>,
     pub(super) loopback: Loopback,
     /// Other servers may have the same store.
     pub(super) shared: Option<SharedStore>,
@@ -127,7 +133,8 @@ impl Controllers {
             let client = requests::client(&self.loopback, api_services::NAME, None, metrics);
             let requests = Requests::new(registry, client);
             let metrics = &self.metrics.registry;
-            api_services::run(requests, aggregation, unreachable, metrics).await;
+            let next = self.next_registries.clone();
+            api_services::run(requests, next, (aggregation, unreachable), metrics).await;
         }
         #[cfg(not(feature = "apis-apiregistration"))]
         drop(services);

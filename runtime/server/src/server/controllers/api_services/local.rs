@@ -1,6 +1,7 @@
 //! The APIServices of the versions that this server itself serves: made, and made again, and deleted when they are served no more.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use apiloom_apis::apiregistration::v1::APIService;
@@ -11,8 +12,8 @@ use tokio::time::Instant;
 
 use super::super::requests::{RequestError, Requests};
 use crate::http::aggregation::{GROUP, Priority, local_priority};
-use crate::registry::Catalog;
 use crate::registry::api_service_rules::LOCAL;
+use crate::registry::{Catalog, Registry};
 
 /// The label of APIServices that servers make themselves.
 pub(super) const LABEL: &str = "kube-aggregator.kubernetes.io/automanaged";
@@ -50,6 +51,8 @@ struct Wanted {
 /// The APIServices that this server keeps for its own versions.
 #[derive(Default)]
 pub(super) struct Local {
+    /// Those of the next servers of the chain.
+    next: Vec<Arc<Registry>>,
     /// Those that were there when this server began.
     at_start: HashSet<String>,
     /// Those that this server has made, or found as they should be. Later changes of others are left alone, except of those
@@ -70,6 +73,19 @@ enum Step {
 }
 
 impl Local {
+    /// For the versions of a server, and of the next ones.
+    pub(super) fn new(next: Vec<Arc<Registry>>) -> Self {
+        Self {
+            next,
+            ..Self::default()
+        }
+    }
+
+    /// The registries of the next servers.
+    pub(super) fn next(&self) -> impl Iterator<Item = &Arc<Registry>> {
+        self.next.iter()
+    }
+
     /// Begins with the names of the APIServices that there are. A later call has no effect.
     pub(super) fn begin(&mut self, names: HashSet<String>) {
         if self.settled.is_empty() && self.at_start.is_empty() {
@@ -99,7 +115,14 @@ impl Local {
             return;
         }
         self.look_at = None;
-        let wanted = wanted(&requests.registry().catalog());
+        let registries = std::iter::once(requests.registry()).chain(&self.next);
+        let mut all = BTreeMap::new();
+        for registry in registries {
+            for (name, one) in wanted(&registry.catalog()) {
+                all.entry(name).or_insert(one);
+            }
+        }
+        let wanted = all;
         let steps = self.steps(&wanted, &present, now);
         self.note_missing(&wanted, &present);
         let (wanted, present) = (&wanted, &present);

@@ -18,6 +18,8 @@ use std::time::Duration;
 use apiloom_apis::apiregistration::v1::APIService;
 use apiloom_client::metrics::Registry as MetricRegistry;
 use apiloom_meta::{ApiError, Resource as _};
+use futures_util::future::select_all;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -88,15 +90,15 @@ fn typed(endpoint: &Endpoint, document: &Document) -> Result<APIService, ApiErro
 /// Runs the controller; never returns while the server has APIServices.
 pub(super) async fn run(
     requests: Requests,
-    aggregation: Arc<Aggregation>,
-    mut unreachable: UnreachableNotices,
+    next: Vec<Arc<Registry>>,
+    (aggregation, mut unreachable): (Arc<Aggregation>, UnreachableNotices),
     metrics: &MetricRegistry,
 ) {
     let Some(endpoint) = endpoint(requests.registry()) else {
         return;
     };
     let mut controller = Controller {
-        local: Local::default(),
+        local: Local::new(next),
         entries: Entries::default(),
         checks: JoinSet::new(),
         metrics: AvailabilityMetrics::new(metrics),
@@ -212,6 +214,13 @@ impl Entries {
     }
 }
 
+/// Waits until one of the catalogs changes.
+async fn any_changed(generations: &mut [watch::Receiver<u64>]) {
+    // An error means that a registry is gone, and this task ends with it.
+    let changes = generations.iter_mut().map(|one| Box::pin(one.changed()));
+    let _ = select_all(changes).await;
+}
+
 /// The server of an APIService; `None` for this one.
 fn target_of(object: &APIService) -> Option<RemoteTarget> {
     let spec = &object.spec;
@@ -240,7 +249,8 @@ impl Controller {
         };
         let ctx = RequestContext::default();
         let mut events = endpoint.reads().watch(&ctx, None, &options).await?;
-        let mut generations = self.requests.registry().generations();
+        let registries = std::iter::once(self.requests.registry()).chain(self.local.next());
+        let mut generations: Vec<_> = registries.map(|of| of.generations()).collect();
         let mut listed = Some(HashSet::new());
         loop {
             let at = self.next_look().filter(|_| listed.is_none());
@@ -258,8 +268,7 @@ impl Controller {
                         self.finish(outcome);
                     }
                 }
-                // An error means that the registry is gone, and this task ends with it.
-                _ = generations.changed() => self.local.look_now(),
+                () = any_changed(&mut generations) => self.local.look_now(),
                 Some(name) = unreachable.recv() => self.look_soon(&name),
                 () = tokio::time::sleep_until(at.unwrap_or_else(Instant::now)), if at.is_some() => {}
             }

@@ -1,0 +1,91 @@
+//! Hooks of a program that run once the server serves, each with a health check until it has ended.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+
+use super::loopback::Loopback;
+use crate::auth::BoxError;
+use crate::http::health::Check;
+
+/// What a post-start hook is given.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct HookContext {
+    /// A client of the server.
+    pub loopback: Loopback,
+}
+
+type Run = Box<dyn FnOnce(HookContext) -> BoxFuture<'static, Result<(), BoxError>> + Send>;
+
+/// How far a hook is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Progress {
+    Unfinished,
+    Succeeded,
+    Failed(String),
+}
+
+/// A hook that has not run.
+pub(super) struct Hook {
+    name: String,
+    /// Taken once. In a lock only since nothing else makes it `Sync`, as the server that holds it is.
+    run: Mutex<Run>,
+    progress: Arc<Mutex<Progress>>,
+}
+
+impl Hook {
+    pub(super) fn new<F>(
+        name: impl Into<String>,
+        run: impl FnOnce(HookContext) -> F + Send + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<(), BoxError>> + Send + 'static,
+    {
+        Self {
+            name: name.into(),
+            run: Mutex::new(Box::new(move |context| run(context).boxed())),
+            progress: Arc::new(Mutex::new(Progress::Unfinished)),
+        }
+    }
+
+    /// Its name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The check that fails until the hook has succeeded.
+    pub(super) fn check(&self) -> Check {
+        let progress = Arc::clone(&self.progress);
+        let check = move || match &*progress.lock() {
+            Progress::Unfinished => Err("not finished".to_owned()),
+            Progress::Succeeded => Ok(()),
+            Progress::Failed(why) => Err(why.clone()),
+        };
+        Check::new(format!("poststarthook/{}", self.name), check)
+    }
+
+    /// Runs the hook.
+    pub(super) async fn run(self, context: HookContext) {
+        let Self {
+            name,
+            run,
+            progress,
+        } = self;
+        let run = run.into_inner();
+        let ended = AssertUnwindSafe(async move { run(context).await }).catch_unwind();
+        let ended = match ended.await {
+            Ok(Ok(())) => Progress::Succeeded,
+            Ok(Err(error)) => Progress::Failed(error.to_string()),
+            // The panic hook has logged it.
+            Err(_) => Progress::Failed("it panicked".to_owned()),
+        };
+        if let Progress::Failed(why) = &ended {
+            tracing::error!(hook = %name, %why, "a post-start hook failed; the server stays unhealthy");
+        }
+        *progress.lock() = ended;
+    }
+}
