@@ -9,6 +9,7 @@ on_each_backend![
     a_null_that_is_applied_is_a_value,
     violations_by_unchanged_values_are_warned_of,
     a_rule_sees_an_absent_old_value_and_computes_its_message,
+    owners_of_fields_are_sorted_as_all_fields_are,
 ];
 
 async fn a_null_that_is_applied_is_a_value(on: Backend) {
@@ -106,4 +107,30 @@ async fn a_rule_sees_an_absent_old_value_and_computes_its_message(on: Backend) {
     refused(&short, &invalid("only x"));
     let empty = client.merge(&path, &json!({"spec": {"list": []}})).await;
     refused(&empty, &invalid("too short"));
+}
+
+async fn owners_of_fields_are_sorted_as_all_fields_are(on: Backend) {
+    let (_server, client) = with_foos(on).await;
+    let first = "\"managedFields\":[{\"apiVersion\":\"ex.io/v1\",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"f:spec\":{";
+    let of_scale = "},\"manager\":\"scaler\",\"operation\":\"Apply\",\"subresource\":\"scale\"";
+    let path = format!("{FOOS}/a");
+    let made = client
+        .post(FOOS, &foo("a", &json!({"note": "n", "replicas": 1})))
+        .await;
+    let merged = client.merge(&path, &json!({"spec": {"replicas": 2}})).await;
+    let scale = json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": {"replicas": 3}});
+    let headers = [("content-type", "application/apply-patch+yaml")];
+    let url = format!("{path}/scale?fieldManager=scaler&force=true");
+    let scaled = client
+        .call("PATCH", &url, &headers, scale.to_string())
+        .await;
+    assert_eq!(scaled.code, 200, "{}", scaled.text());
+    let shown = client.get(&path).await;
+    let listed = client.get(FOOS).await;
+    for answer in [&made, &merged] {
+        assert!(answer.text().contains(first), "{}", answer.text());
+    }
+    for answer in [&shown, &listed] {
+        assert!(answer.text().contains(of_scale), "{}", answer.text());
+    }
 }

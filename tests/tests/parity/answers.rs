@@ -177,11 +177,7 @@ impl Side {
                     }
                     "continue" if !text.is_empty() => *value = Json::string("TOKEN"),
                     "object" if is_bookmark => mask_bookmark(value),
-                    // FIXME: those of custom resources are not sorted, except in objects that are being deleted.
-                    "managedFields" => {
-                        sort(value);
-                        sort_entries(value);
-                    }
+                    "managedFields" => sort_entries(value),
                     _ => {}
                 }
             }
@@ -285,7 +281,10 @@ fn sort(json: &mut Json) {
 /// that wrote two of them may be in the same second on one side alone.
 fn sort_entries(entries: &mut Json) {
     if let Json::Array(entries) = entries {
-        entries.sort_by_cached_key(|entry| masked(&entry.write(false)));
+        entries.sort_by_cached_key(|entry| {
+            let members = ["operation", "manager", "apiVersion", "subresource"];
+            members.map(|member| entry.text_of(member))
+        });
     }
 }
 

@@ -29,7 +29,8 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
     ),
     difference(
         METADATA_ORDER,
-        "FIXME: PartialObjectMetadata of a custom resource has sorted metadata; kube-apiserver gives it the order of ObjectMeta",
+        "PartialObjectMetadata of a custom resource has the bytes of its metadata, which are sorted; kube-apiserver makes an ObjectMeta \
+         of them, in its order",
     ),
     difference(
         COLUMN_DESCRIPTIONS,
@@ -69,7 +70,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
     ),
     difference(
         "Protobuf",
-        "custom resources and their Scale have no form in Protobuf",
+        "custom resources have no form in Protobuf; their Scale has",
     ),
     difference(
         "accepted types",

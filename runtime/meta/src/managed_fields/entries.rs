@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use super::changes::FieldChanges;
-use super::entry_text::{EntryJson, EntryText, entry_texts, to_text};
+use super::entry_text::{EntryJson, EntryText, MemberOrder, entry_texts, to_text};
 use super::field_set::FieldSet;
 use super::fields_json::FieldsError;
 use super::limits::{SUBRESOURCE_MAX_BYTES, is_field_manager};
@@ -341,7 +341,16 @@ impl ManagedFields {
 
     /// Writes the entries to an object, sorted, without those that own nothing. They become one text; if validation of the
     /// metadata would refuse one, an array, which it then reads.
-    pub fn write(mut self, object: &mut Object) {
+    pub fn write(self, object: &mut Object) {
+        self.write_in(MemberOrder::Declared, object);
+    }
+
+    /// As [`ManagedFields::write`], for a custom resource: the members of entries are sorted, as all of its fields are.
+    pub fn write_sorted(self, object: &mut Object) {
+        self.write_in(MemberOrder::Sorted, object);
+    }
+
+    fn write_in(mut self, order: MemberOrder, object: &mut Object) {
         self.entries.retain(|entry| !entry.is_empty());
         self.entries.sort_by(|a, b| {
             let by_time = compare_times(a, b);
@@ -365,7 +374,7 @@ impl ManagedFields {
                 object.meta_mut().remove("managedFields");
                 return;
             }
-            let text = to_text(self.entries.iter().map(ManagedEntry::text));
+            let text = to_text(self.entries.iter().map(ManagedEntry::text), order);
             let is_valid = self.entries.iter().all(ManagedEntry::is_valid);
             let entries = (!is_valid).then(|| serde_json::from_str(&text).ok());
             let entries = entries.flatten().unwrap_or(Value::String(text));

@@ -10,6 +10,9 @@ use serde_json::Value;
 use crate::codec;
 use crate::codec::{member, value_end};
 
+/// The member with the fields, whose value is no text.
+const FIELDS: &str = "fieldsV1";
+
 /// The members of one entry, without checks. Absent ones are empty.
 #[derive(Default)]
 pub(crate) struct EntryText<'a> {
@@ -113,42 +116,61 @@ fn string(json: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Borrowed(text))
 }
 
-/// The text of entries, with their members in the order of the API and without the empty ones.
-pub(super) fn to_text<'a>(entries: impl IntoIterator<Item = EntryText<'a>>) -> String {
+/// The order of the members of an entry.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum MemberOrder {
+    /// That of the API's type.
+    Declared,
+    /// That of their names, as custom resources have all fields.
+    Sorted,
+}
+
+/// The text of entries, with their members in an order and without the empty ones.
+pub(super) fn to_text<'a>(
+    entries: impl IntoIterator<Item = EntryText<'a>>,
+    order: MemberOrder,
+) -> String {
     let mut out = Vec::with_capacity(1024);
     for entry in entries {
         out.push(if out.is_empty() { b'[' } else { b',' });
-        append(&entry, &mut out);
+        append(&entry, order, &mut out);
     }
     out.push(b']');
     // Only whole texts were appended.
     String::from_utf8(out).unwrap_or_default()
 }
 
-fn append(entry: &EntryText<'_>, out: &mut Vec<u8>) {
+fn append(entry: &EntryText<'_>, order: MemberOrder, out: &mut Vec<u8>) {
+    let fields = match &entry.fields {
+        EntryJson::Text(json) => json,
+        EntryJson::Absent | EntryJson::Tree(_) => "",
+    };
+    let mut members = [
+        ("manager", &*entry.manager),
+        ("operation", &entry.operation),
+        ("apiVersion", &entry.api_version),
+        ("time", entry.time.as_deref().unwrap_or_default()),
+        ("fieldsType", &entry.fields_type),
+        (FIELDS, fields),
+        ("subresource", &entry.subresource),
+    ];
+    if order == MemberOrder::Sorted {
+        members.sort_unstable();
+    }
     let mut separator = b'{';
-    let mut member = |name: &str, text: &str, is_json: bool| {
+    for (name, text) in members {
         if text.is_empty() {
-            return;
+            continue;
         }
         out.push(std::mem::replace(&mut separator, b','));
         out.push(b'"');
         out.extend_from_slice(name.as_bytes());
         out.extend_from_slice(b"\":");
-        if is_json {
+        if name == FIELDS {
             out.extend_from_slice(text.as_bytes());
         } else {
             codec::append_text(text, out);
         }
-    };
-    member("manager", &entry.manager, false);
-    member("operation", &entry.operation, false);
-    member("apiVersion", &entry.api_version, false);
-    member("time", entry.time.as_deref().unwrap_or_default(), false);
-    member("fieldsType", &entry.fields_type, false);
-    if let EntryJson::Text(json) = &entry.fields {
-        member("fieldsV1", json, true);
     }
-    member("subresource", &entry.subresource, false);
     out.push(b'}');
 }

@@ -98,7 +98,7 @@ impl Writes {
                     .ok_or_else(|| ApiError::internal("an applied object that is no object"))?;
             }
         }
-        merged.managed.write(&mut object);
+        self.write_owners(merged.managed, &mut object);
         self.match_target(target, object)
     }
 

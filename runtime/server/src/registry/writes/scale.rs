@@ -117,7 +117,7 @@ impl Writes {
         let managed = owners
             .of_object(managed, &of_scale)
             .map_err(|error| ApiError::internal_text(error.to_string()))?;
-        managed.write(&mut object);
+        self.write_owners(managed, &mut object);
         Ok(Some(Scaled {
             object,
             old_scale: live,

@@ -43,7 +43,16 @@ impl Writes {
                 kind = %self.resource.kind.group_kind, name = target.name, error = error.message,
                 "managedFields cannot be updated and are dropped"
             );
-            ManagedFields::default().write(new);
+            self.write_owners(ManagedFields::default(), new);
+        }
+    }
+
+    /// Writes entries to an object in the order that its kind has.
+    pub(super) fn write_owners(&self, managed: ManagedFields, object: &mut Object) {
+        if self.resource.def().custom.is_some() {
+            managed.write_sorted(object);
+        } else {
+            managed.write(object);
         }
     }
 
@@ -55,13 +64,13 @@ impl Writes {
     ) -> Result<(), ApiError> {
         if live.is_none() && is_longer(new.as_value(), self.settings.max_object_bytes) {
             // It is refused later, and a set of all its fields would need as much memory as the object.
-            ManagedFields::default().write(new);
+            self.write_owners(ManagedFields::default(), new);
             return Ok(());
         }
         let mut managed = sent_or_live(target, new, live);
         if managed.is_empty() && live.is_some() {
             // They were cleared, and only an apply request begins anew.
-            managed.write(new);
+            self.write_owners(managed, new);
             return Ok(());
         }
         let manager = self.manager(target, target.manager, Operation::Update);
@@ -70,7 +79,7 @@ impl Writes {
         self.record_update(&mut managed, manager, Difference { live, new })
             .await?;
         managed.merge_oldest().map_err(unreadable)?;
-        managed.write(new);
+        self.write_owners(managed, new);
         Ok(())
     }
 
