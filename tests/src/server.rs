@@ -36,7 +36,7 @@ pub fn build(binary: &str) -> PathBuf {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo
             .args(["build", "--quiet", "--workspace"])
-            .args(["--bins", "--test", "filters"])
+            .args(["--bins", "--test", "filters", "--example", "document_kinds"])
             .args(cfg!(feature = "etcd").then_some("--features=etcd"))
             .current_dir(repository());
         if profile.ends_with("release") {

@@ -76,15 +76,13 @@ fn is_established(answer: &Answer) -> bool {
     conditions.any(|condition| condition["type"] == "Established" && condition["status"] == "True")
 }
 
-/// Creates the minimal object in the stored version, lists it and deletes it.
+/// Creates the minimal object in the version that is stored, which all of them serve, lists it and deletes it.
 async fn one_object(client: &Client, definition: &Definition) {
     let file = &definition.file;
     let versions = definition.versions().iter();
-    let mut stored =
-        versions.filter(|version| version["storage"] == true && version["served"] == true);
-    let Some(version) = stored.next() else {
-        return;
-    };
+    let mut stored = versions.filter(|version| version["storage"] == true);
+    let version = stored.next().unwrap();
+    assert_eq!(version["served"], true, "{file}: no object was created");
     let spec = &definition.document["spec"];
     let object = objects::minimal(definition, version);
     let namespace = if spec["scope"] == "Namespaced" {

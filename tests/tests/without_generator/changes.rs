@@ -441,3 +441,31 @@ async fn a_kind_from_a_document_comes_changes_and_goes() {
     drop(kettles);
     server.stop().await;
 }
+
+#[test]
+fn the_example_adds_changes_and_removes_a_kind() {
+    let example = apiloom_tests::build("examples/document_kinds");
+    let output = std::process::Command::new(example).output().unwrap();
+    let (shown, problems) = (output.stdout, output.stderr);
+    let shown = String::from_utf8(shown).unwrap();
+    let problems = String::from_utf8_lossy(&problems);
+    assert!(output.status.success(), "{shown}{problems}");
+    let lines: Vec<&str> = shown.lines().collect();
+    let [early, bulb, bright, late] = lines[..] else {
+        panic!("{shown}");
+    };
+    assert_eq!(early, "too-early: 404 Not Found 404 page not found");
+    assert!(
+        bulb.starts_with("bulb: 201 Created {\"apiVersion\":\"example.com/v1\""),
+        "{bulb}"
+    );
+    assert!(
+        bright.starts_with("too-bright: 422 Unprocessable Entity {"),
+        "{bright}"
+    );
+    assert!(
+        bright.contains("spec.watts in body should be less than or equal to 10"),
+        "{bright}"
+    );
+    assert_eq!(late, "too-late: 404 Not Found 404 page not found");
+}
