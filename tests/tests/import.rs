@@ -181,6 +181,34 @@ fn apiloom(folder: &Path, arguments: &[&str]) {
     assert!(is_done, "{arguments:?}: {said}{told}");
 }
 
+/// The first definition of each project of the corpus that is imported without loss.
+fn corpus_sample() -> Vec<PathBuf> {
+    let root = repository().join("target/tools/crds");
+    let mut sample = Vec::new();
+    for folder in files(&root).into_iter().filter(|path| path.is_dir()) {
+        // After the @ is another release of the same definitions.
+        if folder.display().to_string().contains('@') {
+            continue;
+        }
+        let is_whole = |path: &PathBuf| {
+            let imported = documents(path)
+                .iter()
+                .map(imported_kind)
+                .collect::<Vec<_>>();
+            let lines = imported.iter().flat_map(|kind| match kind {
+                Ok(kind) => kind.lost.iter().map(String::as_str).collect(),
+                Err(_) => vec!["it is refused"],
+            });
+            lines
+                .into_iter()
+                .all(|line| line.contains(": conversion of "))
+        };
+        sample.extend(files(&folder).into_iter().find(is_whole));
+    }
+    assert!(sample.len() > 12, "{sample:?}");
+    sample
+}
+
 #[test]
 fn the_package_of_an_import_gives_equivalent_definitions() {
     let root = tempfile::tempdir().unwrap();
@@ -195,10 +223,15 @@ fn the_package_of_an_import_gives_equivalent_definitions() {
         "tests/ports/machine/generated/openapi/v3",
         "tests/ports/workload/generated/openapi/v3/work.example.com_v1.json",
     ];
-    let sources: Vec<PathBuf> = sources
+    let mut sources: Vec<PathBuf> = sources
         .iter()
         .map(|source| repository().join(source))
         .collect();
+    if std::env::var_os("APILOOM_IMPORT_CORPUS").is_some() {
+        let mut corpus = corpus_sample();
+        corpus.retain(|path| !sources.contains(path));
+        sources.append(&mut corpus);
+    }
     let mut arguments = vec!["import", "kinds"];
     arguments.extend(sources.iter().map(|source| source.to_str().unwrap()));
     apiloom(&root, &arguments);

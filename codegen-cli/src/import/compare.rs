@@ -156,9 +156,13 @@ fn as_floats(value: &mut Value) {
     }
 }
 
-/// The types of an int-or-string are implied.
+/// The types of an int-or-string are implied. One that also has a type takes only values of that type.
 fn int_or_string(schema: &mut Map<String, Value>) {
     if schema.get("x-kubernetes-int-or-string") != Some(&Value::Bool(true)) {
+        return;
+    }
+    if schema.contains_key("type") {
+        schema.remove("x-kubernetes-int-or-string");
         return;
     }
     let both = json!([{ "type": "integer" }, { "type": "string" }]);
@@ -211,6 +215,12 @@ fn flatten(schema: &mut Map<String, Value>) {
                 (_, Some(own), value) if own == value => {}
                 ("required", Some(Value::Array(own)), Value::Array(more)) => {
                     own.extend(more.iter().cloned());
+                }
+                // A value of both lists is left.
+                ("enum", Some(Value::Array(own)), Value::Array(more))
+                    if own.iter().any(|value| more.contains(value)) =>
+                {
+                    own.retain(|value| more.contains(value));
                 }
                 _ => {
                     rest.insert(name, value);

@@ -105,7 +105,8 @@ pub(super) fn of(schema: &Value) -> Option<Known> {
     if let Some(ty) = NAMED.into_iter().find(|ty| schema[TYPE] == **ty) {
         return known(ty, &OF_NAMED);
     }
-    if schema["x-kubernetes-int-or-string"] == true {
+    // A schema that also has a type takes only values of that type.
+    if schema["x-kubernetes-int-or-string"] == true && !has("type") {
         return match schema["pattern"].as_str() {
             Some(pattern) if [QUANTITY, OWN_QUANTITY].contains(&pattern) => {
                 known("Quantity", &OF_INT_OR_STRING)

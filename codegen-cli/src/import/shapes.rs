@@ -202,6 +202,10 @@ impl Shapes {
             return self.finish(Type::Plain(ty), rules, schema);
         }
         let mut rules = Rules::of(schema);
+        if schema["type"].is_string() {
+            // Only values of the type are taken.
+            rules.take("x-kubernetes-int-or-string");
+        }
         let ty = match schema["type"].as_str() {
             Some("string") => self.text(schema, path, &mut rules),
             Some("boolean") => Some(Type::Plain("bool")),

@@ -293,6 +293,33 @@ fn order_and_documentation_do_not_count() {
 }
 
 #[test]
+fn a_part_with_a_shorter_list_of_values_leaves_those() {
+    let both = definition(
+        json!({ "a": { "type": "string", "enum": ["x", "y", "z"], "allOf": [{ "enum": ["z", "x"] }] } }),
+    );
+    let one = definition(json!({ "a": { "type": "string", "enum": ["x", "z"] } }));
+    assert_eq!(definition_differences(&both, &one), Ok(Vec::new()));
+    assert_eq!(import(&both).lost, [""; 0]);
+    let none = definition(
+        json!({ "a": { "type": "string", "enum": ["x"], "allOf": [{ "enum": ["z"] }] } }),
+    );
+    let one = definition(json!({ "a": { "type": "string", "enum": ["x"] } }));
+    let differences = definition_differences(&none, &one).unwrap_or_default();
+    assert_eq!(
+        differences,
+        ["v1: spec.a: allOf [{\"enum\":[\"z\"]}] is left out"]
+    );
+}
+
+#[test]
+fn an_int_or_string_with_a_type_is_of_that_type() {
+    check(
+        json!({ "a": { "type": "integer", "x-kubernetes-int-or-string": true } }),
+        &["pub a: Option<i64>,"],
+    );
+}
+
+#[test]
 fn a_union_is_a_choice_of_required_fields() {
     let fields = json!({ "a": { "type": "object", "properties": { "x": { "type": "string" } } }, "b": { "type": "object", "properties": { "x": { "type": "string" } } } });
     let with = |name: &str, value: Value| {
