@@ -89,10 +89,12 @@ fn clients(model: &Model, renderer: &Renderer) -> Result<Files, RenderError> {
     let apply = renderer.rust_as_written("apply.rs.tera", &ApplyView::new(model))?;
     let mut files = Files::from([(path("clientset"), clientset), (path("apply"), apply)]);
     if let Some(view) = MethodsView::new(model) {
-        files.insert(path("methods"), renderer.rust("methods.rs.tera", &view)?);
+        let methods = renderer.rust_as_written("methods.rs.tera", &view)?;
+        files.insert(path("methods"), methods);
     }
     if let Some(view) = IndexesView::new(model) {
-        files.insert(path("index"), renderer.rust("index.rs.tera", &view)?);
+        let indexes = renderer.rust_as_written("index.rs.tera", &view)?;
+        files.insert(path("index"), indexes);
     }
     Ok(files)
 }

@@ -42,9 +42,11 @@ pub use apiloom_client::clientset;
 pub use apiloom_client::config;
 pub use apiloom_client::configurations;
 pub use apiloom_client::controller;
+pub use apiloom_client::indexes;
+pub use apiloom_client::methods;
 pub use apiloom_client::verbs;
 
-/// What the traits of generated methods are written with.
+/// The requests of generated methods, and what they are made of: for functions that take or return them.
 pub mod requests {
     pub use apiloom_client::client::GetRequest;
     pub use apiloom_client::client::ListRequest;

@@ -123,6 +123,14 @@ fn minimal() -> (Model, Settings) {
     (model, Settings::new("p", ""))
 }
 
+/// The templates of files that are calls of a macro.
+const CALLS: [&str; 4] = [
+    "apply.rs.tera",
+    "clientset.rs.tera",
+    "index.rs.tera",
+    "methods.rs.tera",
+];
+
 /// A `.proto` file with all that it can have, or with nothing.
 fn proto_file(is_full: bool) -> ProtoFile {
     let field = ProtoField {
@@ -256,7 +264,7 @@ fn check(input: &(Model, Settings)) {
                 "the view of {name} is what the template names"
             );
         }
-        let rendered = if ["apply.rs.tera", "clientset.rs.tera"].contains(name) {
+        let rendered = if CALLS.contains(name) {
             renderer.rust_as_written(name, view)
         } else if name.ends_with(".rs.tera") {
             renderer.rust(name, view)

@@ -33,20 +33,8 @@ pub(crate) struct KindMethods {
     /// `FlunderMethods`.
     pub(crate) name: String,
     pub(crate) rust_type: String,
-    pub(crate) methods: Vec<MethodView>,
-}
-
-/// One method.
-#[derive(Debug, Serialize)]
-pub(crate) struct MethodView {
-    pub(crate) doc: String,
-    pub(crate) name: String,
-    /// Parameters after `&self`, each with a comma before it.
-    pub(crate) parameters: String,
-    /// The type of the request.
-    pub(crate) request: String,
-    /// The call of the client.
-    pub(crate) call: String,
+    /// Each in the words of `methods!`: `get power_of "power" -> crate::v1::Power`.
+    pub(crate) methods: Vec<String>,
 }
 
 /// `index.rs`.
@@ -101,7 +89,7 @@ impl KindMethods {
     fn new(kind: &Kind) -> Option<KindMethods> {
         let methods = kind.client.methods.iter().map(method);
         let connections = kind.client.connections.iter().map(connection);
-        let methods: Vec<MethodView> = methods.chain(connections).collect();
+        let methods: Vec<String> = methods.chain(connections).collect();
         (!methods.is_empty()).then(|| KindMethods {
             plural: kind.plural.clone(),
             name: format!("{}Methods", kind.kind),
@@ -111,100 +99,40 @@ impl KindMethods {
     }
 }
 
-fn method(method: &Method) -> MethodView {
-    let sub = method.subresource.as_deref().map(literal);
-    let below = match &sub {
-        Some(sub) => format!("Some({sub})"),
-        None => "None".to_owned(),
-    };
-    let of_object = match &sub {
-        Some(sub) => format!("Some(({sub}, name))"),
-        None => "None".to_owned(),
-    };
-    let name = if sub.is_some() { ", name: &str" } else { "" };
-    let output = &method.output;
-    let input = method.input.as_deref().unwrap_or(output);
-    let (verb, parameters, request, call) = match method.verb.as_str() {
-        "get" => (
-            "Reads",
-            ", name: &str".to_owned(),
-            format!("GetRequest<{output}>"),
-            format!("get_as({below}, name)"),
-        ),
-        "list" => (
-            "Lists",
-            name.to_owned(),
-            format!("ListRequest<{output}>"),
-            format!("list_as({of_object})"),
-        ),
-        "create" => (
-            "Creates",
-            format!("{name}, body: &{input}"),
-            format!("WriteRequest<{output}>"),
-            format!("create_as({of_object}, body)"),
-        ),
-        "update" => (
-            "Replaces",
-            format!(", name: &str, body: &{input}"),
-            format!("WriteRequest<{output}>"),
-            format!("update_as({below}, name, body)"),
-        ),
-        "patch" => (
-            "Patches",
-            ", name: &str, patch: Patch".to_owned(),
-            format!("PatchRequest<{output}>"),
-            format!("patch_as({below}, name, patch)"),
-        ),
-        _ => (
-            "Applies a configuration to",
-            ", name: &str, configuration: &(impl Serialize + ?Sized), field_manager: &str"
-                .to_owned(),
-            format!("PatchRequest<{output}>"),
-            format!("apply_as::<{input}, _>({below}, name, configuration, field_manager)"),
-        ),
-    };
-    let what = match (&method.subresource, method.verb.as_str()) {
-        (Some(sub), _) => format!("the subresource `{sub}` of an object"),
-        (None, "list") => "the objects".to_owned(),
-        (None, _) => "an object".to_owned(),
-    };
-    MethodView {
-        doc: format!("{verb} {what}."),
-        name: method.name.clone(),
-        parameters,
-        request,
-        call,
-    }
+fn method(method: &Method) -> String {
+    let below = below(method.subresource.as_deref());
+    let input = method.input.as_ref().map(|input| format!(" ({input})"));
+    format!(
+        "{} {}{below}{} -> {}",
+        method.verb,
+        method.name,
+        input.unwrap_or_default(),
+        method.output
+    )
 }
 
-fn connection(connection: &Connection) -> MethodView {
-    let sub = literal(&connection.subresource);
-    let method = |verb: &str| match verb {
+fn connection(connection: &Connection) -> String {
+    let below = below(Some(&connection.subresource));
+    let only = match connection.verbs.as_slice() {
+        [only] => format!(" ({})", http_method(only)),
+        _ => String::new(),
+    };
+    format!("connect {}{below}{only}", connection.name)
+}
+
+/// The subresource behind the name of a method.
+fn below(subresource: Option<&str>) -> String {
+    subresource.map_or_else(String::new, |name| format!(" {}", literal(name)))
+}
+
+/// The method of HTTP by which a stream of a verb is opened.
+fn http_method(verb: &str) -> &'static str {
+    match verb {
         "create" => "POST",
         "delete" => "DELETE",
         "patch" => "PATCH",
         "update" => "PUT",
         _ => "GET",
-    };
-    let (parameters, call) = match connection.verbs.as_slice() {
-        [only] => (
-            ", name: &str",
-            format!("connect(Method::{}, {sub}, name)", method(only)),
-        ),
-        _ => (
-            ", method: Method, name: &str",
-            format!("connect(method, {sub}, name)"),
-        ),
-    };
-    MethodView {
-        doc: format!(
-            "Opens a stream of the subresource `{}` of an object.",
-            connection.subresource
-        ),
-        name: connection.name.clone(),
-        parameters: parameters.to_owned(),
-        request: "RawRequest".to_owned(),
-        call,
     }
 }
 

@@ -42,6 +42,7 @@ pub mod controller;
 pub mod discovery;
 pub mod dynamic;
 pub mod error;
+mod indexes;
 pub mod metrics;
 pub mod object;
 pub mod signals;
@@ -50,6 +51,8 @@ pub mod transport;
 #[cfg(test)]
 mod scripted;
 
+#[doc(hidden)]
+pub use apiloom_meta::codegen::IndexKeys as __IndexKeys;
 #[doc(hidden)]
 pub use serde as __serde;
 

@@ -17,14 +17,16 @@ use super::resource::ResourceClient;
 use super::scope::ObjectScope;
 use super::write::WriteRequest;
 
+mod declare;
+
 mod sealed {
     pub trait Sealed {}
 }
 
 impl<K, S> sealed::Sealed for ResourceClient<K, S> {}
 
-/// A client in which a name stands for one object, with the requests that the traits of `apiloom generate` are made of: each
-/// method of those calls one of these. The key `method(..)` of a kind, and its subresources, decide which there are.
+/// A client in which a name stands for one object, with the requests that the traits of [`methods!`](crate::methods) are made
+/// of: each method of those calls one of these. The key `method(..)` of a kind, and its subresources, decide which there are.
 ///
 /// `subresource` is the last part of the path; `None` is the object itself. The kind `B` of a body gives it `apiVersion` and
 /// `kind`; the response is decoded as `T`.
