@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod refusals;
 mod server;
 
 use std::time::Duration;
@@ -12,15 +13,16 @@ use apiloom_client::cache::{Informer, InformerFactory, ResourceVersion};
 use apiloom_client::{Client, Error, HasMetadata as _, Namespaced, ResourceClient, WatchEvent};
 use futures_util::{FutureExt as _, StreamExt as _};
 
-use server::{Answer, both};
+use server::both;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
 macro_rules! answer {
     ($name:literal) => {
-        Answer::read(include_str!(concat!("answers/", $name, ".http")))
+        $crate::server::Answer::read(include_str!(concat!("answers/", $name, ".http")))
     };
 }
+use answer;
 
 fn maps(client: &Client) -> ResourceClient<ConfigMap, Namespaced> {
     client.namespaced("ns")
@@ -152,6 +154,8 @@ async fn all_ways_of_410_are_told() {
         answer!("list-first-page"),
         answer!("status-continue-expired"),
         answer!("list"),
+        answer!("status-continue-expired"),
+        answer!("list-rest"),
     ];
     both(&answers, |client, server| {
         async move {
@@ -170,7 +174,22 @@ async fn all_ways_of_410_are_told() {
             // In the middle of pages the whole list is read at once.
             let list = maps(&client).list().limit(1).all().await.unwrap();
             assert_eq!((list.items.len(), list.resource_version()), (2, "130"));
+            // A caller may go on with the token of the error instead.
+            let error = maps(&client).list().continue_from("old").await.unwrap_err();
+            let token = error
+                .status()
+                .unwrap()
+                .metadata
+                .continue_token
+                .clone()
+                .unwrap();
+            let rest = maps(&client).list().continue_from(token).await.unwrap();
+            assert_eq!((rest.items.len(), rest.resource_version()), (1, "131"));
             let requests = server.requests();
+            assert!(
+                requests[7].contains("continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEs"),
+                "{requests:?}"
+            );
             assert!(requests[4].contains("continue=eyJ2"), "{requests:?}");
             assert!(
                 !requests[5].contains("continue") && !requests[5].contains("limit"),

@@ -125,7 +125,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    fn new(answers: &[Answer]) -> Self {
+    pub(crate) fn new(answers: &[Answer]) -> Self {
         Self {
             answers: Arc::new(Mutex::new(answers.iter().cloned().collect())),
             requests: Arc::default(),
