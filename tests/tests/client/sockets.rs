@@ -11,6 +11,8 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use http::Method;
 use http_body_util::BodyExt as _;
+use machine_kinds::generated::methods::machine_v1::MachineMethods as _;
+use machine_kinds::v1::Machine;
 use serde_json::{Value, json};
 
 use super::over_tls::client_through;
@@ -36,8 +38,9 @@ fn machines(client: &Client) -> ResourceClient<DynamicObject, Namespaced> {
 }
 
 async fn console(client: &Client, protocols: &[&str]) -> Socket {
-    let console = machines(client).subresource::<Value>("console");
-    let request = console.request(Method::GET, "a").query("banner", "hello");
+    let machines = client.namespaced::<Machine>("default");
+    let request = machines.connect_console(Method::GET, "a");
+    let request = request.query("banner", "hello");
     request.websocket(protocols).await.unwrap()
 }
 

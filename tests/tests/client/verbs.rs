@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use apiloom_client::client::{Deletion, FieldValidation, VersionMatch};
+use apiloom::testing::TestServer;
+use apiloom_client::client::{Deletion, FieldValidation, Scale, VersionMatch};
 use apiloom_client::discovery::Mapper;
 use apiloom_client::{Client, DynamicObject, Error, HasMetadata as _, Patch, WatchEvent};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use serde_json::json;
 use wardle::v1alpha1::{Fischer, Flunder};
+use workload_kinds::v1::{Workload, WorkloadSpec, WorkloadStatus};
 
 use super::{flunder, server};
 
@@ -283,5 +285,57 @@ async fn objects_without_a_rust_type_are_found_read_and_written() {
     );
     assert_eq!(metadata.get("a").await.unwrap(), added);
     drop(events);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_scale_of_an_object_is_read_and_written() {
+    let server = TestServer::builder().install(workload_kinds::generated::install);
+    let server = server.build().await.unwrap();
+    let workloads = server.client().namespaced::<Workload>("default");
+    let workload = Workload {
+        metadata: apiloom_meta::ObjectMeta {
+            name: Some("a".to_owned()),
+            ..Default::default()
+        },
+        spec: WorkloadSpec {
+            replicas: Some(2),
+            image: "shop".to_owned(),
+        },
+        status: None,
+    };
+    let mut created = workloads.create(&workload).await.unwrap();
+    created.status = Some(WorkloadStatus {
+        replicas: Some(1),
+        selector: Some("app=shop".to_owned()),
+    });
+    workloads.update_status(&created).await.unwrap();
+
+    let mut scale = workloads.scale().get("a").await.unwrap();
+    assert_eq!((scale.spec.replicas, scale.status.replicas), (2, 1));
+    assert_eq!(scale.status.selector, "app=shop");
+    assert_eq!(scale.metadata.uid, created.metadata.uid);
+    let stale = scale.clone();
+    scale.spec.replicas = 5;
+    let written = workloads.scale().update("a", &scale).await.unwrap();
+    assert_eq!((written.spec.replicas, written.status.replicas), (5, 1));
+    assert_eq!(workloads.get("a").await.unwrap().spec.replicas, Some(5));
+
+    let conflict = workloads.scale().update("a", &stale).await.unwrap_err();
+    assert!(conflict.is_conflict(), "{conflict}");
+    // Without a resourceVersion the last one wins.
+    let dry = workloads.scale().update("a", &Scale::new("a", 7)).dry_run();
+    assert_eq!(dry.await.unwrap().spec.replicas, 7);
+    let patch = Patch::merge(&json!({"spec": {"replicas": 6}}));
+    let patched = workloads.scale().patch("a", patch).await.unwrap();
+    assert_eq!(patched.spec.replicas, 6);
+    let refused = workloads.scale().update("a", &Scale::new("a", 101)).await;
+    assert!(refused.unwrap_err().is_invalid());
+    let missing = workloads.scale().get("none").await.unwrap_err();
+    assert!(missing.is_not_found(), "{missing}");
+    // The other version has the same numbers in other fields.
+    let older = server.client();
+    let older = older.namespaced::<workload_kinds::v1beta1::Workload>("default");
+    assert_eq!(older.scale().get("a").await.unwrap().spec.replicas, 6);
     server.stop().await;
 }

@@ -4,11 +4,14 @@ use apiloom::client::{Error, Patch};
 use apiloom::meta::Status;
 use apiloom::prelude::*;
 use apiloom::testing::Control;
+use http::Method;
 use http_body_util::BodyExt as _;
 use machine_kinds::generated::clientset::Clientset;
 use machine_kinds::generated::methods::machine_v1::MachineMethods as _;
 use machine_kinds::v1::{Machine, MachineSpec, PowerState, Restart, TokenRequest};
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 
 fn named(name: &str) -> ObjectMeta {
     ObjectMeta {
@@ -99,7 +102,20 @@ async fn methods_of_subresources_have_the_types_of_their_handlers(
     let missing = machines.reboot("none", &restart("it is slow")).await;
     assert!(missing.is_err_and(|error| error.is_not_found()));
 
-    // No method is written for this one: its subresource gives it.
+    // No methods are written for these: their subresources give them.
+    let mut power: PowerState = machines.get_power("one").await?;
+    assert!(power.on);
+    power.on = false;
+    assert!(!machines.update_power("one", &power).await?.on);
+    let stale = machines.update_power("one", &power).await;
+    assert!(stale.is_err_and(|error| error.is_conflict()));
+    let refused = machines.create_restart("one", &restart("it hangs")).await;
+    assert!(refused.is_err_and(|error| error.to_string().contains("is switched off")));
+    power = machines.get_power("one").await?;
+    power.on = true;
+    machines.update_power("one", &power).await?;
+    let status: Status = machines.create_restart("one", &restart("it hangs")).await?;
+    assert_eq!(status.status, "Success");
     let request = TokenRequest {
         metadata: ObjectMeta::default(),
         audiences: vec!["shop".to_owned()],
@@ -134,5 +150,52 @@ async fn connections_of_subresources_are_streams(clients: Clientset) -> Result<(
 
     let missing = machines.connect_log("none").bytes().await;
     assert!(missing.is_err_and(|error| error.is_not_found()));
+
+    // A console is a WebSocket, which only a connection can become; `tests/tests/client/sockets.rs` opens it.
+    for method in [Method::GET, Method::POST] {
+        let refused = machines.connect_console(method, "one").bytes().await;
+        let code = refused.as_ref().err().and_then(Error::code);
+        assert_eq!(code, Some(400), "{refused:?}");
+    }
+    Ok(())
+}
+
+#[apiloom::test]
+async fn a_proxy_passes_requests_on(clients: Clientset) -> Result<(), Box<dyn std::error::Error>> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let machines = clients.machine_v1().machines("default");
+    let mut serving = machine("one");
+    serving.spec.address = Some(listener.local_addr()?.to_string());
+    machines.build(&serving).await?;
+    let echo = tokio::spawn(async move {
+        for _ in 0..2 {
+            let (mut connection, _) = listener.accept().await?;
+            let mut request = Vec::new();
+            let is_whole = |request: &[u8]| {
+                let is_get = request.starts_with(b"GET");
+                request.ends_with(b"the end") || is_get && request.ends_with(b"\r\n\r\n")
+            };
+            while !is_whole(&request) {
+                connection.read_buf(&mut request).await?;
+            }
+            let line = request
+                .split(|byte| *byte == b'\r')
+                .next()
+                .unwrap_or_default();
+            connection.write_all(b"HTTP/1.0 200 OK\r\n\r\n").await?;
+            connection.write_all(line).await?;
+        }
+        Ok::<_, std::io::Error>(())
+    });
+    let read = machines.connect_proxy(Method::GET, "one");
+    let read = read.query("a", "b").accept("*/*").bytes().await?;
+    assert_eq!(read, "GET /?a=b HTTP/1.0");
+    let written = machines.connect_proxy(Method::PUT, "one");
+    let written = written.body("text/plain", "the end").accept("*/*");
+    assert_eq!(written.bytes().await?, "PUT / HTTP/1.0");
+    echo.await??;
+    let gone = machines.connect_proxy(Method::GET, "one").without_retry();
+    let gone = gone.accept("*/*").bytes().await;
+    assert_eq!(gone.err().and_then(|error| error.code()), Some(503));
     Ok(())
 }
