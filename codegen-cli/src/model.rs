@@ -169,6 +169,9 @@ pub struct Kind {
     pub namespaced: bool,
     /// Whether clients and informers are generated for it.
     pub has_client: bool,
+    /// Whether its client has only methods of its own, and not the verbs.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_client_verbs: bool,
     /// Served verbs, as RBAC spells them.
     pub verbs: Vec<String>,
     /// The subresources with a verb, by name.

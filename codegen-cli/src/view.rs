@@ -582,6 +582,7 @@ mod tests {
             conditions: Vec::new(),
             namespaced: true,
             has_client: true,
+            no_client_verbs: false,
             verbs: Vec::new(),
             subresources: Vec::new(),
             client: crate::model::ClientParts::default(),

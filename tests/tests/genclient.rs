@@ -2,22 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-#[allow(missing_docs, unreachable_pub, dead_code, reason = "files of a package")]
-#[path = "../fixtures/generator/forms/src/generated/apply.rs"]
+// The package `forms`: its library, with this file as the root. Its `kube.rs`, and that of the clients below, are compiled with
+// kube-rs in `tests/kube-rs`.
+#[allow(
+    missing_docs,
+    unreachable_pub,
+    dead_code,
+    unexpected_cfgs,
+    reason = "files of a package with features of its own"
+)]
+#[path = "../fixtures/generator/forms/src/generated/mod.rs"]
 #[rustfmt::skip]
-mod apply;
-#[allow(missing_docs, unreachable_pub, dead_code, reason = "files of a package")]
-#[path = "../fixtures/generator/forms/src/generated/clientset.rs"]
-#[rustfmt::skip]
-mod clientset;
-#[allow(missing_docs, unreachable_pub, dead_code, reason = "files of a package")]
-#[path = "../fixtures/generator/forms/src/generated/index.rs"]
-#[rustfmt::skip]
-mod index;
-#[allow(missing_docs, unreachable_pub, dead_code, reason = "files of a package")]
-#[path = "../fixtures/generator/forms/src/generated/methods.rs"]
-#[rustfmt::skip]
-mod methods;
+mod generated;
 #[allow(
     missing_docs,
     unreachable_pub,
@@ -26,6 +22,8 @@ mod methods;
 )]
 #[path = "../fixtures/generator/forms/src/v1.rs"]
 mod v1;
+
+apiloom::group! { name = "forms.example.com", versions = [v1] }
 
 // The clients that are a package of their own name the types by the package of the kinds.
 extern crate self as forms;
@@ -41,6 +39,12 @@ extern crate self as forms;
 #[rustfmt::skip]
 mod other_package;
 
+// The module that the feature `fake` of that package adds.
+#[allow(missing_docs, unreachable_pub, reason = "a file of a package")]
+#[path = "../fixtures/generator/forms-client/src/generated/fake.rs"]
+#[rustfmt::skip]
+mod fake;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -51,9 +55,11 @@ use futures_util::future::BoxFuture;
 use http::{Request, Response};
 use serde_json::{Value, json};
 
-use clientset::{Clientset, Informers};
-use methods::forms_v1::OrderMethods;
-use v1::{Address, Draft, Job, Order, OrderSpec, Rate, Review, Size, Zone};
+use generated::clientset::{Clientset, Informers};
+use generated::index;
+use generated::methods::forms_v1::{LedgerMethods as _, OrderMethods};
+use other_package::clientset;
+use v1::{Address, Draft, Job, Ledger, Order, OrderSpec, Rate, Review, Size, Zone};
 
 /// A server that records requests and answers each of them with an object that is of every kind and a list too.
 #[derive(Clone, Default)]
@@ -179,6 +185,19 @@ async fn methods_send_the_request_of_their_verb_with_its_types() {
     ]);
 }
 
+/// The verbs themselves do not compile: see `rustc-missing-verb` among the UI tests.
+#[tokio::test]
+async fn a_client_without_verbs_has_the_methods_of_its_kind() {
+    let server = Recorder::default();
+    let ledgers = server.clients().forms_v1().ledgers("ns");
+    let ledger: Ledger = ledgers.audit("a").await.unwrap();
+    let _: Ledger = ledgers.book(&ledger).await.unwrap();
+    server.check(&[
+        "GET namespaces/ns/ledgers/a -",
+        "POST namespaces/ns/ledgers Ledger",
+    ]);
+}
+
 #[test]
 fn indexes_have_the_keys_of_their_field() {
     fn keys<I: Index<Order>>(order: &Order) -> Vec<I::Key> {
@@ -203,7 +222,7 @@ fn indexes_have_the_keys_of_their_field() {
 async fn clients_of_another_package_have_the_same_types() {
     use other_package::methods::forms_v1::OrderMethods as OtherMethods;
     let server = Recorder::default();
-    let clients = other_package::clientset::Clientset::new(Client::new(server.clone()));
+    let clients = clientset::Clientset::new(Client::new(server.clone()));
     let orders = clients.forms_v1().orders("ns");
     let order: Order = OtherMethods::get_approval(&orders, "a").await.unwrap();
     let mut keys = Vec::new();
@@ -217,6 +236,34 @@ async fn clients_of_another_package_have_the_same_types() {
         "GET namespaces/ns/orders/a/approval -",
         "PATCH namespaces/ns/orders/a?fieldManager=me Order",
     ]);
+}
+
+/// The fake clients of that package have a server with the kinds of this one.
+#[tokio::test]
+async fn fake_clients_of_another_package_have_a_server_with_the_kinds() {
+    use other_package::methods::forms_v1::OrderMethods as OtherMethods;
+    let (clients, control) = fake::Clientset::builder()
+        .objects([order()])
+        .build()
+        .await
+        .unwrap();
+    let orders = clients.forms_v1().orders("default");
+    let draft: Draft = OtherMethods::get_refund(&orders, "a").await.unwrap();
+    assert_eq!(draft.text.as_deref(), Some("a"));
+    let mut approved: Order = OtherMethods::get_approval(&orders, "a").await.unwrap();
+    approved.approval = Some(true);
+    let approved = OtherMethods::update_approval(&orders, "a", &approved);
+    assert_eq!(approved.await.unwrap().approval, Some(true));
+    let actions = control.take_actions().into_iter();
+    let actions: Vec<String> = actions.map(|action| action.to_string()).collect();
+    assert_eq!(
+        actions,
+        [
+            "get orders/refund default/a",
+            "get orders/approval default/a",
+            "update orders/approval default/a",
+        ]
+    );
 }
 
 /// The kinds that can be listed and watched have informers, which take the generated indexes.

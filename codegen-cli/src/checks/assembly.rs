@@ -95,6 +95,7 @@ impl Assembly<'_> {
             conditions: declared.conditions.clone(),
             namespaced: kind.scope == Scope::Namespaced,
             has_client: kind.has_client,
+            no_client_verbs: !kind.has_client_verbs,
             verbs: verbs(&kind.verbs),
             subresources: subresources(kind),
             client: client.next().unwrap_or_default(),

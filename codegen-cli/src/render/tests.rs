@@ -28,6 +28,7 @@ fn full() -> (Model, Settings) {
         conditions: Vec::new(),
         namespaced: true,
         has_client: true,
+        no_client_verbs: false,
         verbs: vec!["create".to_owned(), "get".to_owned()],
         subresources: vec![Subresource {
             name: "status".to_owned(),

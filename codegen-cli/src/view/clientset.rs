@@ -139,7 +139,7 @@ pub(crate) fn method_of_resource(plural: &str) -> String {
 
 impl KindClients {
     fn new(kind: &Kind) -> KindClients {
-        let has = |verb: &str| kind.verbs.iter().any(|own| own == verb);
+        let has = |verb: &str| !kind.no_client_verbs && kind.verbs.iter().any(|own| own == verb);
         let scope = if kind.namespaced {
             "namespaced"
         } else {
@@ -174,6 +174,7 @@ mod tests {
             conditions: Vec::new(),
             namespaced,
             has_client: true,
+            no_client_verbs: false,
             verbs: verbs.iter().map(|verb| (*verb).to_owned()).collect(),
             subresources: Vec::new(),
             client: crate::model::ClientParts::default(),
@@ -240,6 +241,10 @@ mod tests {
                 kind("reviews", true, &["create"]),
                 kind("use", false, &["list"]),
                 kind("odd-ones", false, &["list", "watch"]),
+                Kind {
+                    no_client_verbs: true,
+                    ..kind("ledgers", true, &["get", "list", "watch"])
+                },
                 silent,
             ],
         )]));
@@ -255,6 +260,7 @@ mod tests {
                 ("reviews", "namespaced"),
                 ("r#use", "cluster"),
                 ("odd_ones", "cluster, informer"),
+                ("ledgers", "namespaced"),
             ]
         );
         let empty = ClientsetView::new(&model(&[("x.com", vec![kind("things", true, &[])])]));

@@ -219,6 +219,7 @@ const KEYS: &[Key] = &[
     key("store_path", &[Resource]),
     many("method", &[], &[Resource]),
     key("no_client", &[Resource]),
+    key("no_client_verbs", &[Resource]),
     many("index", &[], &[Resource]),
     key("verb", &[Method]),
     key("subresource", &[Method]),
@@ -348,10 +349,14 @@ const CONTRADICTIONS: &[(&[Target], &str, &str)] = &[
     (&[Resource], "simple", "create_on_update"),
     (&[Resource], "simple", "strategic_merge_patch"),
     (&[Resource], "simple", "no_client"),
+    (&[Resource], "simple", "no_client_verbs"),
     (&[Resource], "simple", "method"),
     (&[Resource], "simple", "index"),
     (&[Resource], "no_client", "method"),
     (&[Resource], "no_client", "index"),
+    (&[Resource], "no_client", "no_client_verbs"),
+    // A local copy lists and watches.
+    (&[Resource], "no_client_verbs", "index"),
     // A handler writes what it wants to.
     (&[Subresource], "handler", "writes"),
     (&[Resource], "hub", "spoke_of"),

@@ -72,6 +72,8 @@ pub struct Kind {
     pub disabled_by_default: bool,
     /// Whether clients and informers are generated for the kind.
     pub has_client: bool,
+    /// Whether its client has the verbs; without them it has only the methods below, and those of subresources.
+    pub has_client_verbs: bool,
     /// The methods of its client besides those of the verbs.
     pub methods: Vec<Method>,
     /// The indexes of its local copies.

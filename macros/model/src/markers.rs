@@ -140,7 +140,7 @@ const MARKERS: &[(&str, Advice)] = &[
     ("genclient:onlyverbs", Kind("verbs(only = [..])")),
     ("genclient:skipverbs", Kind("verbs(skip = [..])")),
     ("genclient:readonly", Kind("readonly")),
-    ("genclient:noverbs", Kind("no_client")),
+    ("genclient:noverbs", Kind("no_client_verbs")),
     (
         "genclient:nostatus",
         Other("leave `status` out of `#[apiloom::resource(..)]`"),

@@ -56,7 +56,8 @@ pub(crate) fn impl_resource(kind: &Kind) -> TokenStream {
 
 /// The traits of what clients may do with the objects.
 fn verbs(kind: &Kind) -> impl Iterator<Item = Ident> {
-    let verbs = kind.verbs.iter().map(|verb| verb.variant());
+    let verbs = kind.verbs.iter().filter(|_| kind.has_client_verbs);
+    let verbs = verbs.map(|verb| verb.variant());
     let subresources = kind.subresources.iter();
     let of_subresources = subresources.filter_map(|sub| match &*sub.name.value {
         "status" => Some("HasStatus"),

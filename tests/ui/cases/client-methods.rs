@@ -30,4 +30,25 @@ pub struct Hidden {
     pub metadata: ObjectMeta,
 }
 
+#[apiloom::resource(group = "example.com", version = "v1", namespaced, no_client_verbs, no_client)]
+pub struct WithoutBoth {
+    pub metadata: ObjectMeta,
+}
+
+#[apiloom::resource(group = "example.com", version = "v1", namespaced, no_client_verbs, index(name = "text", path = text))]
+pub struct Indexed {
+    pub metadata: ObjectMeta,
+    pub text: String,
+}
+
+#[apiloom::resource(group = "example.com", version = "v1", simple, no_client_verbs)]
+pub struct Body {
+    pub metadata: ObjectMeta,
+}
+
+#[apiloom::resource(group = "example.com", version = "v1", namespaced, readonly, no_client_verbs, method(name = "book", verb = create))]
+pub struct NotServed {
+    pub metadata: ObjectMeta,
+}
+
 fn main() {}

@@ -139,6 +139,7 @@ struct Keys {
     served: Option<bool>,
     disabled_by_default: bool,
     no_client: bool,
+    no_client_verbs: bool,
     methods: Vec<Method>,
     indexes: Vec<Index>,
     lifecycle: Option<Lifecycle>,
@@ -223,6 +224,7 @@ impl Keys {
             "served" => self.served = arg.boolean(d),
             "disabled_by_default" => self.disabled_by_default = arg.flag(d),
             "no_client" => self.no_client = arg.flag(d),
+            "no_client_verbs" => self.no_client_verbs = arg.flag(d),
             "method" => client::read_method(&mut self.methods, arg, d),
             "index" => client::read_index(&mut self.indexes, arg, d),
             "lifecycle" => self.lifecycle = read_lifecycle(arg, d),
@@ -333,6 +335,7 @@ impl Keys {
             served: self.served.unwrap_or(true),
             disabled_by_default: self.disabled_by_default,
             has_client: !self.no_client,
+            has_client_verbs: !self.no_client_verbs,
             methods: self.methods,
             indexes: self.indexes,
             lifecycle: self.lifecycle,
@@ -435,7 +438,7 @@ fn read_verbs(arg: &Arg, d: &mut Diagnostics) -> Vec<Verb> {
     if verbs.is_empty() && d.errors().len() == before {
         let span = args.iter().next().map_or(arg.span(), Arg::span);
         d.error(Id::NoVerbs, span, "the kind has no verb")
-            .help("name at least one; a version that is not to be served has `served = false`");
+            .help("name at least one; a version that is not to be served has `served = false`, a client without verbs `no_client_verbs`");
     }
     verbs
 }

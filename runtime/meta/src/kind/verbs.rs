@@ -21,49 +21,49 @@ verb!(
     Create,
     "Objects can be created.",
     "`{Self}` has no verb `create`",
-    "the keys `verbs(..)`, `readonly` and `simple` of its `#[apiloom::resource]` decide which verbs a kind has"
+    "the keys `verbs(..)`, `readonly`, `simple` and `no_client_verbs` of its `#[apiloom::resource]` decide which verbs clients have"
 );
 verb!(
     Delete,
     "Objects can be deleted.",
     "`{Self}` has no verb `delete`",
-    "the keys `verbs(..)`, `readonly` and `simple` of its `#[apiloom::resource]` decide which verbs a kind has"
+    "the keys `verbs(..)`, `readonly`, `simple` and `no_client_verbs` of its `#[apiloom::resource]` decide which verbs clients have"
 );
 verb!(
     DeleteCollection,
     "The objects of a collection can be deleted together.",
     "`{Self}` has no verb `deletecollection`",
-    "the keys `verbs(..)`, `readonly` and `simple` of its `#[apiloom::resource]` decide which verbs a kind has"
+    "the keys `verbs(..)`, `readonly`, `simple` and `no_client_verbs` of its `#[apiloom::resource]` decide which verbs clients have"
 );
 verb!(
     Get,
     "Objects can be read by name.",
     "`{Self}` has no verb `get`",
-    "the keys `verbs(..)`, `readonly` and `simple` of its `#[apiloom::resource]` decide which verbs a kind has"
+    "the keys `verbs(..)`, `readonly`, `simple` and `no_client_verbs` of its `#[apiloom::resource]` decide which verbs clients have"
 );
 verb!(
     List,
     "Objects can be listed.",
     "`{Self}` has no verb `list`",
-    "the keys `verbs(..)`, `readonly` and `simple` of its `#[apiloom::resource]` decide which verbs a kind has"
+    "the keys `verbs(..)`, `readonly`, `simple` and `no_client_verbs` of its `#[apiloom::resource]` decide which verbs clients have"
 );
 verb!(
     Patch,
     "Objects can be changed by patches.",
     "`{Self}` has no verb `patch`",
-    "the keys `verbs(..)`, `readonly` and `simple` of its `#[apiloom::resource]` decide which verbs a kind has"
+    "the keys `verbs(..)`, `readonly`, `simple` and `no_client_verbs` of its `#[apiloom::resource]` decide which verbs clients have"
 );
 verb!(
     Update,
     "Objects can be replaced.",
     "`{Self}` has no verb `update`",
-    "the keys `verbs(..)`, `readonly` and `simple` of its `#[apiloom::resource]` decide which verbs a kind has"
+    "the keys `verbs(..)`, `readonly`, `simple` and `no_client_verbs` of its `#[apiloom::resource]` decide which verbs clients have"
 );
 verb!(
     Watch,
     "Objects can be watched.",
     "`{Self}` has no verb `watch`",
-    "the keys `verbs(..)`, `readonly` and `simple` of its `#[apiloom::resource]` decide which verbs a kind has"
+    "the keys `verbs(..)`, `readonly`, `simple` and `no_client_verbs` of its `#[apiloom::resource]` decide which verbs clients have"
 );
 verb!(
     HasStatus,
