@@ -8,9 +8,21 @@
 
 mod definitions;
 mod generated;
+mod generated_forms;
 mod in_memory;
 mod objects;
 mod watching;
+
+// The fixture `forms` of the generator, with this file as the root of its library.
+extern crate self as forms;
+#[allow(
+    missing_docs,
+    unreachable_pub,
+    dead_code,
+    reason = "files of a package"
+)]
+#[path = "../../../fixtures/generator/forms/src/v1.rs"]
+mod v1;
 
 use apiloom_tests::RestartableServer;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
