@@ -88,12 +88,14 @@ pub(crate) fn merge<'a>(local: Vec<Group<'a>>, table: &'a Table) -> Vec<Group<'a
             });
         }
     }
-    // Those of users: the version is listed, as in kube-aggregator, and its paths are not found.
+    // Those of users: the version is listed, as in kube-aggregator, and its paths are not found. Those of a server stay some
+    // seconds after their version, which clients of discovery would look for in vain.
     let is_placed = |of: &&LocalService| {
         let mut placed = placed.iter();
         placed.any(|one| one.group == of.group && one.version.name == of.version)
     };
-    let unserved = table.local().iter().filter(|of| !is_placed(of));
+    let of_users = table.local().iter().filter(|of| !of.is_automanaged);
+    let unserved = of_users.filter(|of| !is_placed(of));
     let unserved: Vec<Placed<'a>> = unserved
         .map(|of| {
             let nothing = RemoteVersion {
@@ -172,4 +174,26 @@ fn ordered(mut placed: Vec<Placed<'_>>) -> Vec<Group<'_>> {
         other.cmp(one).then_with(|| first.name.cmp(second.name))
     });
     groups.into_iter().map(|(_, group)| group).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_that_left_are_listed_only_for_api_services_of_users() {
+        let service = |group: &str, is_automanaged| LocalService {
+            group: group.to_owned(),
+            version: "v1".to_owned(),
+            priority: known(1_000, 100),
+            is_automanaged,
+        };
+        let services = vec![
+            service("left.example.com", true),
+            service("user.example.com", false),
+        ];
+        let table = Table::new(Vec::new(), services);
+        let groups: Vec<&str> = merge(Vec::new(), &table).iter().map(|of| of.name).collect();
+        assert_eq!(groups, ["user.example.com"]);
+    }
 }

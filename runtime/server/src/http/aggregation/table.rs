@@ -33,6 +33,8 @@ pub(crate) struct LocalService {
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) priority: Priority,
+    /// Whether a server has made it for a version that it serves, and deletes it after that.
+    pub(crate) is_automanaged: bool,
 }
 
 /// An APIService of another server.

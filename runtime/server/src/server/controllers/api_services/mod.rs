@@ -195,6 +195,7 @@ impl Entries {
                         group: spec.group_priority_minimum,
                         version: spec.version_priority,
                     },
+                    is_automanaged: entry.object.metadata.labels.get(local::LABEL).is_some(),
                 }),
                 Some(server) => services.push(Service {
                     name: name.clone(),
