@@ -103,8 +103,10 @@ impl Load {
                 event.key, event.revision
             );
         }
+        // At that revision: a write that was given up may be executed later.
         let request = ListRequest {
             prefix: "/registry/".to_owned(),
+            at: Some(last),
             ..ListRequest::default()
         };
         let page = self.store.list(request).await.unwrap();
