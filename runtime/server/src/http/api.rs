@@ -336,39 +336,36 @@ impl Inner {
         })
     }
 
+    /// Responds to a request as the server of the chain that has its version, or forwards it.
     async fn answer(&self, call: &Call<'_>, body: RequestBody) -> Response<Body> {
-        if let Some(service) = self.services.service_of(&call.info.path) {
+        let (info, request) = (&call.info, call.request);
+        if let Some(service) = self.services.service_of(&info.path) {
             return self.forward(service, call, body).await;
         }
-        self.server_of(&call.info.path).answer_own(call, body).await
-    }
-
-    /// Responds to a request that belongs to this server, or to no server of the chain.
-    async fn answer_own(&self, call: &Call<'_>, body: RequestBody) -> Response<Body> {
-        let (info, request) = (&call.info, call.request);
-        if let Some(found) = self.handlers.exact(&info.path) {
-            return self.handle(&found, call, body).await;
+        let server = self.server_of(&info.path);
+        if let Some(found) = server.handlers.exact(&info.path) {
+            return server.handle(&found, call, body).await;
         }
         if extended_connect::is_converted(request) && !info.connects {
             return call.respond(&extended_connect::no_websocket());
         }
-        let (endpoint, verb) = match self.destination(call) {
+        let (endpoint, verb) = match server.destination(call) {
             Destination::Resource(endpoint, verb) => (endpoint, verb),
-            Destination::Document => return self.document(call, body).await,
+            Destination::Document => return server.document(call, body).await,
             Destination::Unknown => {
-                let answer = self.by_handler(call, body).await;
+                let answer = server.by_handler(call, body).await;
                 return answer.unwrap_or_else(page_not_found);
             }
             Destination::Response(response) => return response,
         };
         let ctx = RequestContext::new(Arc::clone(call.user.user()));
-        let observed = self.observe((endpoint, verb), call, &ctx, &body);
+        let observed = server.observe((endpoint, verb), call, &ctx, &body);
         let part = |index: usize| info.parts.get(index).map_or("", String::as_str);
         let has_tables = endpoint.def().has_store;
         let output = endpoint.output(part(2));
         let message = output.def().protobuf;
         let resource_call = |answer| ResourceCall {
-            catalog: &self.catalog,
+            catalog: &server.catalog,
             endpoint,
             ctx: &ctx,
             request,
@@ -383,8 +380,8 @@ impl Inner {
             subresource: part(2),
             body,
             peer: call.arrival.connection.peer.map(|peer| peer.ip()),
-            stopping: self.stopping.clone(),
-            metrics: &self.metrics,
+            stopping: server.stopping.clone(),
+            metrics: &server.metrics,
         };
         let is_stream = connects(endpoint.def(), info);
         // A stream has the form that its handler gives it.
