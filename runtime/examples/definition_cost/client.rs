@@ -117,7 +117,7 @@ impl Client {
     }
 }
 
-fn path(number: usize) -> String {
+pub(crate) fn path(number: usize) -> String {
     format!("{CRDS}/kinds{number}.ex.io")
 }
 
@@ -182,6 +182,17 @@ pub(crate) fn process_cpu() -> Result<f64, Failure> {
     let mut fields = fields.split_whitespace().skip(11);
     let mut ticks = || -> Result<f64, Failure> { Ok(fields.next().ok_or("odd stat")?.parse()?) };
     Ok((ticks()? + ticks()?) / TICKS)
+}
+
+/// CPU time of this thread so far, in seconds.
+pub(crate) fn thread_cpu() -> Result<f64, Failure> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+    let spent: f64 = text
+        .split_whitespace()
+        .next()
+        .ok_or("odd schedstat")?
+        .parse()?;
+    Ok(spent / 1e9)
 }
 
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {

@@ -1,4 +1,5 @@
-//! What CustomResourceDefinitions cost: an idle one, a new one, and objects beside those of a compiled kind.
+//! What CustomResourceDefinitions cost: an idle one, a new one, objects beside those of a compiled kind, readers of other
+//! kinds during changes, and a start with many.
 //!
 //! `cargo run --release -p apiloom --features apis --example definition_cost`
 //!
@@ -10,6 +11,7 @@ mod client;
 
 use std::alloc::System;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use apiloom::prelude::*;
@@ -18,7 +20,8 @@ use cap::Cap;
 use serde_json::{Value, json};
 
 use self::client::{
-    CRDS, Client, Failure, definition, is_established, median, parcels, process_cpu, schema,
+    CRDS, Client, Failure, definition, is_established, median, parcels, path, process_cpu, schema,
+    thread_cpu,
 };
 
 #[global_allocator]
@@ -62,6 +65,9 @@ const ROUNDS: usize = 9;
 /// Objects that a round creates and lists.
 const OBJECTS: usize = 1000;
 
+/// Time between two changes of definitions: 500 in a minute.
+const BETWEEN: Duration = Duration::from_millis(120);
+
 async fn serve(dir: &Path, backend: Backend) -> Result<InProcess, Failure> {
     let mut config = Config::new("definitions", dir);
     // With little history, what is counted at rest is not what is only kept for watchers.
@@ -94,7 +100,9 @@ async fn main() -> Result<(), Failure> {
     let dir = |name: &str| dir.path().join(name);
     with_server(&dir("idle"), Backend::Embedded, idle).await?;
     with_server(&dir("first"), Backend::Embedded, first_object).await?;
-    with_server(&dir("beside"), Backend::Memory, beside_compiled).await
+    with_server(&dir("beside"), Backend::Memory, beside_compiled).await?;
+    with_server(&dir("readers"), Backend::Memory, readers).await?;
+    start(&dir("start")).await
 }
 
 /// Heap of an idle definition with a schema of 50 KB.
@@ -216,4 +224,92 @@ async fn create_and_list(client: &Client, group: &str) -> Result<[f64; 2], Failu
         })
         .await?;
     Ok([created, listed].map(|seconds| seconds * 1e6 / OBJECTS as f64))
+}
+
+/// CPU time of a GET of another kind, without and with 500 changes of definitions a minute.
+async fn readers(client: &Client) -> Result<(), Failure> {
+    let small = schema(20);
+    client.create(0..30, &small).await?;
+    let (mut idle, mut busy) = (Vec::new(), Vec::new());
+    let mut count = 0;
+    for _ in 0..ROUNDS {
+        idle.push(cost_of_gets(client).await?);
+        let is_done = AtomicBool::new(false);
+        let changes = async {
+            let mut ticks = tokio::time::interval(BETWEEN);
+            while !is_done.load(Ordering::Relaxed) {
+                ticks.tick().await;
+                let url = path(count % 30);
+                let (_, mut present) = client.send("GET", &url, &Value::Null).await?;
+                present["spec"] = definition(count % 30, &schema(21 + count / 30))["spec"].clone();
+                client.write("PUT", &url, &present).await?;
+                count += 1;
+            }
+            Ok::<(), Failure>(())
+        };
+        let reads = async {
+            let cost = cost_of_gets(client).await;
+            is_done.store(true, Ordering::Relaxed);
+            cost
+        };
+        let (changed, read) = tokio::join!(changes, reads);
+        changed?;
+        busy.push(read?);
+    }
+    let (idle, busy) = (median(idle), median(busy));
+    println!(
+        "a GET of another kind: {idle:.1} us of CPU, {busy:.1} during {count} changes of definitions: {:.2}",
+        busy / idle
+    );
+    Ok(())
+}
+
+/// CPU time of a GET in microseconds, on a thread of its own: the median of parts between which time passes.
+async fn cost_of_gets(client: &Client) -> Result<f64, Failure> {
+    let client = client.clone();
+    let reader = tokio::task::spawn_blocking(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        runtime.block_on(async {
+            let mut costs = Vec::new();
+            for _ in 0..20 {
+                let before = thread_cpu()?;
+                for _ in 0..200 {
+                    client.read("/api/v1/namespaces/default").await?;
+                }
+                costs.push((thread_cpu()? - before) * 1e6 / 200.0);
+                tokio::time::sleep(BETWEEN / 2).await;
+            }
+            Ok::<f64, Failure>(median(costs))
+        })
+    });
+    reader.await?
+}
+
+/// A start with 500 definitions in the store.
+async fn start(dir: &Path) -> Result<(), Failure> {
+    let middle = schema(60);
+    let json = middle.to_string().len();
+    with_server(dir, Backend::Embedded, async |client: &Client| {
+        client.create(0..500, &middle).await
+    })
+    .await?;
+    let (mut waited, mut spent) = (Vec::new(), Vec::new());
+    for _ in 0..5 {
+        let (started, cpu) = (Instant::now(), process_cpu()?);
+        let server = serve(dir, Backend::Embedded).await?;
+        waited.push(started.elapsed().as_secs_f64() * 1e3);
+        spent.push((process_cpu()? - cpu) * 1e3);
+        let client = Client(server.loopback().privileged());
+        client.read("/apis/ex.io/v1/kinds499").await?;
+        let serving = tokio::spawn(server.serve(async {}));
+        serving.await?;
+    }
+    println!(
+        "start with 500 definitions whose schemas have {json} bytes: {:.0} ms, {:.0} ms of CPU",
+        median(waited),
+        median(spent)
+    );
+    Ok(())
 }
