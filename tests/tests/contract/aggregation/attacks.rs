@@ -6,15 +6,13 @@ use std::sync::Arc;
 use apiloom_tests::NoWatch;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use super::pair::{Authority, Back, Front, TOKEN};
-use super::recorder::Recorder;
+use super::recorder::{self, Recorder};
 use super::*;
 
 on_each_backend![
@@ -65,7 +63,7 @@ async fn misleading_requests_are_not_forwarded_as_they_are(on: Backend) {
     let all = vias.join(", ");
     let answer = client.call("GET", &path, &[("via", &all)], "").await;
     assert_eq!(answer.code, 508);
-    assert!(recorder.requests("").is_empty());
+    assert!(recorder.forwarded().is_empty());
     // What is escaped twice is still escaped once, a separator is one, and no header is made of a path.
     for (path, expected) in [
         ("/%252e%252e/a", "/%252e%252e/a"),
@@ -75,7 +73,7 @@ async fn misleading_requests_are_not_forwarded_as_they_are(on: Backend) {
     ] {
         recorder.forget();
         client.get(&format!("{BASE}{path}")).await;
-        let requests = recorder.requests("");
+        let requests = recorder.forwarded();
         assert_eq!(requests[0].uri, format!("{BASE}{expected}"));
         assert_eq!(requests[0].all("x-remote-user").len(), 1);
     }
@@ -83,7 +81,7 @@ async fn misleading_requests_are_not_forwarded_as_they_are(on: Backend) {
     let fewer = vias[1..].join(", ");
     let answer = client.call("GET", &path, &[("via", &fewer)], "").await;
     assert_eq!(answer.code, 200);
-    let via = recorder.requests("/a")[0].all("via").join(", ");
+    let via = recorder.forwarded()[0].all("via").join(", ");
     assert!(
         via.starts_with("1.1 hop1, ") && via.contains("apiloom-"),
         "{via}"
@@ -107,16 +105,7 @@ async fn misleading_requests_are_not_forwarded_as_they_are(on: Backend) {
 /// Starts a server over TLS that answers as the last part of the path says, valid or not. The receiver is told that
 /// the client of an endless answer has gone.
 async fn breaking(authority: &Authority) -> (SocketAddr, watch::Receiver<bool>) {
-    let files = authority.of_service("recorder");
-    let chain = CertificateDer::pem_file_iter(files.certificate).unwrap();
-    let key = PrivateKeyDer::from_pem_file(files.private_key).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let mut tls = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(chain.map(Result::unwrap).collect(), key)
-        .unwrap();
+    let mut tls = recorder::tls(authority);
     tls.alpn_protocols = vec![b"http/1.1".to_vec()];
     let acceptor = TlsAcceptor::from(Arc::new(tls));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -238,24 +227,7 @@ async fn requests_do_not_go_round(on: Backend) {
     for front in [&one, &other] {
         created(&front.client, SERVICES, &service).await;
     }
-    let path = format!("{SERVICES}/v1.loop.example.com/status");
-    let status = json!({"status": {"conditions": [{"type": "Available", "status": "True"}]}});
-    let started = Instant::now();
-    let answer = loop {
-        for front in [&one, &other] {
-            front.client.merge(&path, &status).await;
-        }
-        let answer = one.client.get("/apis/loop.example.com/v1/things").await;
-        if answer.code != 503 {
-            break answer;
-        }
-        assert!(started.elapsed() < Duration::from_secs(60));
-    };
-    check_plain(
-        &answer,
-        508,
-        "the service of this version forwards its requests to this server again",
-    );
+    check_circle(&[&one.client, &other.client], "loop.example.com").await;
     one.stop().await;
     other.stop().await;
 }

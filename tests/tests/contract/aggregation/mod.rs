@@ -554,13 +554,21 @@ async fn errors_of_services_are_those_of_the_aggregator(on: Backend) {
     )
     .await;
     // If it is taken for available, as before the first look, requests do not go round.
+    check_circle(&[client], "wrong.example.com").await;
+    front.stop().await;
+}
+
+/// Checks the response to a request for a group whose servers, these, forward it in a circle once they take each other for
+/// available.
+async fn check_circle(servers: &[&Client], group: &str) {
+    let path = format!("{SERVICES}/v1.{group}/status");
     let status = json!({"status": {"conditions": [{"type": "Available", "status": "True"}]}});
     let started = Instant::now();
     let answer = loop {
-        client
-            .merge(&format!("{SERVICES}/v1.wrong.example.com/status"), &status)
-            .await;
-        let answer = client.get("/apis/wrong.example.com/v1/things").await;
+        for client in servers {
+            client.merge(&path, &status).await;
+        }
+        let answer = servers[0].get(&format!("/apis/{group}/v1/things")).await;
         if answer.code != 503 {
             break answer;
         }
@@ -571,7 +579,6 @@ async fn errors_of_services_are_those_of_the_aggregator(on: Backend) {
         508,
         "the service of this version forwards its requests to this server again",
     );
-    front.stop().await;
 }
 
 async fn kubectl_sees_two_servers_and_watches_resume(on: Backend) {

@@ -69,18 +69,23 @@ struct Shared {
     resources: Mutex<(usize, Value)>,
 }
 
+/// TLS with the certificate of the service `recorder`, for clients with any certificate or none.
+pub(super) fn tls(authority: &Authority) -> rustls::ServerConfig {
+    let files = authority.of_service("recorder");
+    let chain = CertificateDer::pem_file_iter(files.certificate).unwrap();
+    let key = PrivateKeyDer::from_pem_file(files.private_key).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_client_cert_verifier(Arc::new(AnyClient))
+        .with_single_cert(chain.map(Result::unwrap).collect(), key)
+        .unwrap()
+}
+
 impl Recorder {
     pub(super) async fn start(authority: &Authority) -> Self {
-        let files = authority.of_service("recorder");
-        let chain = CertificateDer::pem_file_iter(files.certificate).unwrap();
-        let key = PrivateKeyDer::from_pem_file(files.private_key).unwrap();
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let mut tls = rustls::ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_client_cert_verifier(Arc::new(AnyClient))
-            .with_single_cert(chain.map(Result::unwrap).collect(), key)
-            .unwrap();
+        let mut tls = tls(authority);
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let acceptor = TlsAcceptor::from(Arc::new(tls));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -121,6 +126,15 @@ impl Recorder {
         let requests = self.shared.requests.lock().unwrap();
         let found = requests.iter().filter(|request| request.uri.contains(part));
         found.cloned().collect()
+    }
+
+    /// The requests of clients: without those of the server's controller, which looks at this one whenever it wants.
+    pub(super) fn forwarded(&self) -> Vec<Recorded> {
+        let of_controller =
+            |request: &Recorded| request.all("x-remote-user") == ["system:kube-aggregator"];
+        let mut all = self.requests("");
+        all.retain(|request| !of_controller(request));
+        all
     }
 
     pub(super) fn forget(&self) {
