@@ -14,7 +14,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::http::connect::remove_connection_headers;
 use crate::http::extended_connect::{self, UpgradeGuard};
-use crate::http::{Body, ShutdownSignal, full};
+use crate::http::{Body, ShutdownSignal, full, websocket};
 
 /// Size of the buffer of one direction.
 const BUFFER_BYTES: usize = 16 * 1024;
@@ -46,17 +46,7 @@ pub(in crate::http) struct Tunnel {
 
 /// Whether a request asks for another protocol, on a connection or stream that can be switched.
 pub(in crate::http) fn is_requested(request: &Parts) -> bool {
-    let names_upgrade = |value: &HeaderValue| {
-        let words = value.to_str().unwrap_or_default().split(',');
-        words
-            .map(str::trim)
-            .any(|word| word.eq_ignore_ascii_case("upgrade"))
-    };
-    request
-        .headers
-        .get_all(CONNECTION)
-        .iter()
-        .any(names_upgrade)
+    websocket::names(&request.headers, CONNECTION, "upgrade")
         && request.headers.contains_key(UPGRADE)
         && request.extensions.get::<OnUpgrade>().is_some()
 }
