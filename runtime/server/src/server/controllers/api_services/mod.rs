@@ -187,24 +187,22 @@ impl Entries {
             let spec = &entry.object.spec;
             let group = spec.group.clone().unwrap_or_default();
             let version = spec.version.clone().unwrap_or_default();
+            let priority = Priority {
+                group: spec.group_priority_minimum,
+                version: spec.version_priority,
+            };
             match entry.server.clone() {
                 None => local.push(LocalService {
                     group,
                     version,
-                    priority: Priority {
-                        group: spec.group_priority_minimum,
-                        version: spec.version_priority,
-                    },
+                    priority,
                     is_automanaged: entry.object.metadata.labels.get(local::LABEL).is_some(),
                 }),
                 Some(server) => services.push(Service {
                     name: name.clone(),
                     group,
                     version,
-                    priority: Priority {
-                        group: spec.group_priority_minimum,
-                        version: spec.version_priority,
-                    },
+                    priority,
                     server,
                     is_available: is_available(&entry.object),
                     documents: entry.documents.clone(),
