@@ -115,14 +115,18 @@ pub(super) fn accept(
     if has_all && !refused.contested.has_any(names) {
         return;
     }
-    let mut conflict: Option<(&str, String)> = None;
+    // Of several conflicts the last is told, in the order plural, singular, short names, kind, kind of lists.
+    let mut conflict: Option<(&'static str, String)> = None;
     let in_use = |name: &str| format!("{name:?} is already in use");
     // The name that the definition has from now on.
-    let mut grant = |reason: &'static str, given: &str, present: &str, of: NamesOf| {
+    let grant = |conflict: &mut Option<(&'static str, String)>,
+                 reason: &'static str,
+                 (given, present): (&str, &str),
+                 of: NamesOf| {
         if refused.allows(given, present, of) {
             return given.to_owned();
         }
-        conflict = Some((reason, in_use(given)));
+        *conflict = Some((reason, in_use(given)));
         let is_lost = of(&refused.contested).contains(present);
         if is_lost {
             String::new()
@@ -135,15 +139,15 @@ pub(super) fn accept(
     let text = |name: &Option<String>| name.clone().unwrap_or_default();
     let some = |name: String| Some(name).filter(|name| !name.is_empty());
     accepted.plural = grant(
+        &mut conflict,
         "PluralConflict",
-        &names.plural,
-        &accepted.plural,
+        (&names.plural, &accepted.plural),
         of_resources,
     );
     accepted.singular = some(grant(
+        &mut conflict,
         "SingularConflict",
-        &text(&names.singular),
-        &text(&accepted.singular),
+        (&text(&names.singular), &text(&accepted.singular)),
         of_resources,
     ));
     let present = std::mem::take(&mut accepted.short_names);
@@ -162,26 +166,26 @@ pub(super) fn accept(
         .filter(|name| !is_refused(name))
         .cloned()
         .collect();
-    accepted.kind = grant("KindConflict", &names.kind, &accepted.kind, of_kinds);
+    match &refused_short[..] {
+        [] => accepted.short_names.clone_from(&names.short_names),
+        [one] => conflict = Some(("ShortNamesConflict", one.clone())),
+        several => {
+            let message = format!("[{}]", several.join(", "));
+            conflict = Some(("ShortNamesConflict", message));
+        }
+    }
+    accepted.kind = grant(
+        &mut conflict,
+        "KindConflict",
+        (&names.kind, &accepted.kind),
+        of_kinds,
+    );
     accepted.list_kind = some(grant(
+        &mut conflict,
         "ListKindConflict",
-        &text(&names.list_kind),
-        &text(&accepted.list_kind),
+        (&text(&names.list_kind), &text(&accepted.list_kind)),
         of_kinds,
     ));
-    let refused_short = match &refused_short[..] {
-        [] => {
-            accepted.short_names.clone_from(&names.short_names);
-            None
-        }
-        [one] => Some(one.clone()),
-        several => Some(format!("[{}]", several.join(", "))),
-    };
-    // Of several conflicts the last is told, in the order plural, singular, short names, kind, kind of lists.
-    let is_of_kinds = matches!(conflict, Some(("KindConflict" | "ListKindConflict", _)));
-    if let Some(message) = refused_short.filter(|_| !is_of_kinds) {
-        conflict = Some(("ShortNamesConflict", message));
-    }
     accepted.categories.clone_from(&names.categories);
     let status = &mut object.status;
     status.accepted_names = Some(accepted);
