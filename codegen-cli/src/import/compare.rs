@@ -82,15 +82,25 @@ const OF_PATCHES: [&str; 2] = [
 
 /// A canonical form without what only documents of OpenAPI say.
 pub(crate) fn without_patches(schema: &Value) -> Value {
+    without(schema, &OF_PATCHES)
+}
+
+/// A schema without the keywords of the import and of patches, as a server reads it.
+pub(super) fn without_markers(schema: &Value) -> Value {
+    without(&without(schema, &OF_PATCHES), &MARKERS)
+}
+
+/// A schema without keywords, at all of its levels.
+fn without(schema: &Value, left_out: &[&str]) -> Value {
     match schema {
         Value::Object(keywords) => {
             let kept = keywords
                 .iter()
-                .filter(|(name, _)| !OF_PATCHES.contains(&name.as_str()));
-            let kept = kept.map(|(name, value)| (name.clone(), without_patches(value)));
+                .filter(|(name, _)| !left_out.contains(&name.as_str()));
+            let kept = kept.map(|(name, value)| (name.clone(), without(value, left_out)));
             Value::Object(kept.collect())
         }
-        Value::Array(items) => items.iter().map(without_patches).collect(),
+        Value::Array(items) => items.iter().map(|item| without(item, left_out)).collect(),
         other => other.clone(),
     }
 }

@@ -119,18 +119,27 @@ impl<'a> Components<'a> {
             let name = name.replace("~1", "/").replace("~0", "~");
             return self.referred(&name, own);
         }
+        let mut out = self.keywords(keywords, Self::below)?;
+        normalize(&mut out);
+        Ok(Value::Object(out))
+    }
+
+    /// The keywords of a schema, in which `read` reads the schemas of values. References of junctors are followed.
+    fn keywords(
+        &mut self,
+        keywords: &'a Map<String, Value>,
+        read: fn(&mut Self, &'a Value) -> Result<Value, String>,
+    ) -> Result<Map<String, Value>, String> {
         let mut out = Map::new();
         for (name, value) in keywords {
             let value = match (name.as_str(), value) {
                 ("properties", Value::Object(fields)) => {
-                    let fields = fields.iter().map(|(name, field)| {
-                        let field = self.below(field);
-                        field.map(|field| (name.clone(), field))
-                    });
+                    let fields = fields.iter();
+                    let fields = fields
+                        .map(|(name, field)| read(self, field).map(|field| (name.clone(), field)));
                     Value::Object(fields.collect::<Result<_, String>>()?)
                 }
-                ("items" | "not", Value::Object(_))
-                | ("additionalProperties", Value::Object(_)) => self.below(value)?,
+                ("items" | "not" | "additionalProperties", Value::Object(_)) => read(self, value)?,
                 ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => {
                     let branches = branches.iter().map(|branch| self.branch(branch));
                     Value::Array(branches.collect::<Result<_, String>>()?)
@@ -139,16 +148,23 @@ impl<'a> Components<'a> {
             };
             out.insert(name.clone(), value);
         }
-        normalize(&mut out);
-        Ok(Value::Object(out))
+        Ok(out)
     }
 
     fn below(&mut self, schema: &'a Value) -> Result<Value, String> {
+        self.deeper(|this| this.schema(schema))
+    }
+
+    /// Reads one level further down.
+    fn deeper<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, String>,
+    ) -> Result<T, String> {
         if self.level == MAX_LEVELS {
             return Err(too_deep());
         }
         self.level += 1;
-        let below = self.schema(schema);
+        let below = read(self);
         self.level -= 1;
         below
     }
@@ -158,31 +174,7 @@ impl<'a> Components<'a> {
         match schema {
             Value::Object(keywords) if keywords.contains_key("$ref") => self.below(schema),
             Value::Object(keywords) => {
-                if self.level == MAX_LEVELS {
-                    return Err(too_deep());
-                }
-                self.level += 1;
-                let below = keywords.iter().map(|(name, value)| {
-                    let value = match (name.as_str(), value) {
-                        ("properties", Value::Object(fields)) => {
-                            let fields = fields.iter().map(|(name, field)| {
-                                self.branch(field).map(|field| (name.clone(), field))
-                            });
-                            Value::Object(fields.collect::<Result<_, String>>()?)
-                        }
-                        ("items" | "not" | "additionalProperties", Value::Object(_)) => {
-                            self.branch(value)?
-                        }
-                        ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => {
-                            let branches = branches.iter().map(|branch| self.branch(branch));
-                            Value::Array(branches.collect::<Result<_, String>>()?)
-                        }
-                        _ => value.clone(),
-                    };
-                    Ok((name.clone(), value))
-                });
-                let below = below.collect::<Result<Map<_, _>, String>>();
-                self.level -= 1;
+                let below = self.deeper(|this| this.keywords(keywords, Self::branch));
                 below.map(Value::Object)
             }
             other => Ok(other.clone()),

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::compare::without_patches;
-use super::markers::{COMPONENT, MARKERS, TYPE};
+use super::compare::without_markers;
+use super::markers::{COMPONENT, TYPE};
 
 /// A default as a Rust expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -266,26 +266,6 @@ impl Rules {
         }
         keys
     }
-}
-
-/// A schema without the keywords of the import and of patches, as a server reads it.
-fn without_markers(schema: &Value) -> Value {
-    fn copy(schema: &Value) -> Value {
-        match schema {
-            Value::Object(keywords) => {
-                let kept = keywords
-                    .iter()
-                    .filter(|(name, _)| !MARKERS.contains(&name.as_str()));
-                Value::Object(
-                    kept.map(|(name, value)| (name.clone(), copy(value)))
-                        .collect(),
-                )
-            }
-            Value::Array(items) => items.iter().map(copy).collect(),
-            other => other.clone(),
-        }
-    }
-    copy(&without_patches(schema))
 }
 
 /// The keyword of rules in CEL.
