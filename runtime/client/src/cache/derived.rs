@@ -1,6 +1,7 @@
 //! `DerivedFrom`: the objects of another informer as a type that shows less of them, without a list or watch of its own.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -9,6 +10,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::event::Event;
+use super::feed::Feed;
 use super::hub::CacheState;
 use super::informer::Informer;
 use super::object::ObjectKey;
@@ -26,22 +28,26 @@ const SYNC_LIMIT: Duration = Duration::from_secs(10);
 /// Time between two bookmarks while nothing changes: as those of servers, they show that the watch lives.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Lists and watches the objects of an informer, which is started when it is asked.
-pub(super) struct DerivedFrom<K: ApiObject>(pub(super) Informer<K>);
+/// Lists and watches the objects of a feed, which is started when it is asked.
+pub(super) struct DerivedFrom<K: ApiObject>(Informer<K>);
 
 /// Objects that come from another informer.
 pub(super) trait DerivedSource<T>: ListWatch<T> {
-    /// Whether the other informer was shut down: nothing comes from it any more.
+    /// Whether the other informers were shut down: nothing comes from it any more.
     fn is_stopped(&self) -> bool;
 }
 
 impl<K: ApiObject, T: ApiObject> DerivedSource<T> for DerivedFrom<K> {
     fn is_stopped(&self) -> bool {
-        self.0.is_stopped()
+        self.0.feed().has_ended()
     }
 }
 
 impl<K: ApiObject> DerivedFrom<K> {
+    pub(super) fn new(feed: Arc<Feed<K>>) -> Self {
+        Self(Informer::reader(feed))
+    }
+
     /// Waits until the informer has a complete state, or a failure.
     async fn synced(&self) -> Result<(), SourceError> {
         let Self(informer) = self;

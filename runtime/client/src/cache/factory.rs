@@ -1,5 +1,6 @@
 //! `InformerFactory`: the informers of a program. Those of the same objects are one.
 
+mod feeds;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -15,29 +16,16 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use parking_lot::Mutex;
 
-use super::derived::{DerivedFrom, DerivedSource};
 use super::informer::{Informer, InformerBuilder, SyncError};
-use super::reflector::ServerTraits;
 use super::resource_source::ResourceSource;
 use super::strip::Strip;
 use crate::client::{
-    AllNamespaces, ApiObject, ApiResource, Client, Cluster, Kind, Namespaced, ResourceClient, Scope,
+    AllNamespaces, ApiObject, Client, Cluster, Kind, Namespaced, ResourceClient, Scope,
 };
-use crate::dynamic::{DynamicObject, PartialObjectMetadata};
 use crate::metrics::Registry;
-use source::{FactorySource, Fuller};
-
-/// What makes two informers the same.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Identity {
-    /// The type that objects are decoded as.
-    object: TypeId,
-    resource: ApiResource,
-    namespace: Option<String>,
-    labels: String,
-    fields: String,
-    strip: Strip,
-}
+pub(super) use feeds::metadata;
+use feeds::{Derive, Feeds, Identity};
+use source::FactorySource;
 
 /// An informer, without the type of its objects.
 pub(super) trait AnyInformer: Any + Send + Sync {
@@ -45,8 +33,6 @@ pub(super) trait AnyInformer: Any + Send + Sync {
     fn wait_for_sync(&self, limit: Duration) -> BoxFuture<'_, Result<(), SyncError>>;
     fn shutdown(&self) -> BoxFuture<'_, ()>;
     fn register_metrics(&self, registry: &Registry);
-    /// The metadata of its objects, for another informer.
-    fn metadata(&self) -> Arc<dyn DerivedSource<PartialObjectMetadata>>;
 }
 
 impl<K: ApiObject> AnyInformer for Informer<K> {
@@ -62,36 +48,11 @@ impl<K: ApiObject> AnyInformer for Informer<K> {
     fn register_metrics(&self, registry: &Registry) {
         Informer::register_metrics(self, registry);
     }
-    fn metadata(&self) -> Arc<dyn DerivedSource<PartialObjectMetadata>> {
-        Arc::new(DerivedFrom(self.clone()))
-    }
-}
-
-/// An informer that was made.
-#[derive(Clone)]
-struct Known {
-    informer: Arc<dyn AnyInformer>,
-    /// Whether it shows the objects as the server has them: the program has not changed its settings.
-    is_plain: bool,
 }
 
 fn downcast<K: ApiObject>(informer: &Arc<dyn AnyInformer>) -> Option<Informer<K>> {
     let informer: &dyn Any = &**informer;
     informer.downcast_ref::<Informer<K>>().cloned()
-}
-
-/// Takes the objects of an informer as another type; `None` if they may lack some of its fields.
-pub(super) type Derive<T> = fn(&Arc<dyn AnyInformer>) -> Fuller<T>;
-
-/// Objects of a Rust type have less fields than JSON has.
-fn of_json<T: ApiObject>(informer: &Arc<dyn AnyInformer>) -> Fuller<T> {
-    let informer = downcast::<DynamicObject>(informer)?;
-    Some(Arc::new(DerivedFrom(informer)))
-}
-
-/// All objects have metadata.
-pub(super) fn metadata(informer: &Arc<dyn AnyInformer>) -> Fuller<PartialObjectMetadata> {
-    Some(informer.metadata())
 }
 
 /// The caches that have no complete state.
@@ -116,28 +77,7 @@ impl std::error::Error for SyncErrors {}
 /// What a factory shares with those that were made of it.
 struct Shared {
     client: Client,
-    server: ServerTraits,
-    informers: Mutex<HashMap<Identity, Known>>,
-}
-
-impl Shared {
-    /// The objects of an informer, from another one that shows the same with more of their fields, if there is one.
-    fn fuller<T>(&self, identity: &Identity, derive: Derive<T>) -> Fuller<T> {
-        let informers = self.informers.lock();
-        let shows_same = |(other, known): &(&Identity, &Known)| {
-            let object = other.object;
-            let same = Identity {
-                object,
-                ..identity.clone()
-            };
-            known.is_plain && object != identity.object && **other == same
-        };
-        let same = informers.iter().filter(shows_same);
-        let is_json =
-            |(other, _): &(&Identity, &Known)| other.object == TypeId::of::<DynamicObject>();
-        let (_, fullest) = same.max_by_key(is_json)?;
-        derive(&fullest.informer)
-    }
+    informers: Mutex<HashMap<Identity, Arc<dyn AnyInformer>>>,
 }
 
 /// Makes the informers of a program and starts them together. Two informers of the same objects (type, resource,
@@ -145,12 +85,16 @@ impl Shared {
 ///
 /// Informers of other types of the same objects have a cache each, and one watch where one of them has all that the others show
 /// when these are started: a typed informer takes its objects from the dynamic one, and that of metadata from the dynamic or a
-/// typed one. The other one is started with them, and is one with default settings: what [`InformerFactory::informer_with`]
-/// makes may leave out objects or change them. If it is shut down before them, they ask the server. Informers of two Rust types
-/// have a watch each if there is no dynamic one.
+/// typed one. The cache of the other one is read from then on, and is one with default settings: what
+/// [`InformerFactory::informer_with`] makes may leave out objects or change them. If it is shut down before them, they ask the
+/// server. Informers of two Rust types have a watch each if there is no dynamic one.
 ///
 /// The methods that narrow the objects make another factory, which shares the informers with this one; so does a clone. Factories
-/// that were made by `new` share nothing, and each can be shut down without the other: give parts of a program clones of one.
+/// that were made by `new` have informers of their own, and each can be shut down without the other. If they were made of one
+/// [`Client`] or its clones, their informers of the same objects share the cache and the watch, which end when the last of
+/// these informers was shut down or dropped, started or not. Handlers and subscribers are told of nothing before their own
+/// informer is started. Not shared are the informers with other settings, and those of a client that was made of another one:
+/// with other headers, or over a wrapped transport.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -182,7 +126,6 @@ impl InformerFactory {
         Self {
             shared: Arc::new(Shared {
                 client: client.clone(),
-                server: ServerTraits::new(),
                 informers: Mutex::new(HashMap::new()),
             }),
             namespace: None,
@@ -226,7 +169,10 @@ impl InformerFactory {
 
     /// The informer of a namespaced kind, in the namespace of this factory or in all.
     pub fn informer<K: Kind + NamespacedKind + verbs::List + verbs::Watch>(&self) -> Informer<K> {
-        self.informer_of(true, |builder| builder)
+        match &self.namespace {
+            Some(namespace) => self.make(Namespaced::new(namespace)),
+            None => self.make(AllNamespaces),
+        }
     }
     /// As [`InformerFactory::informer`], with other settings. They take effect if this call makes the informer: an
     /// existing one keeps its own.
@@ -234,36 +180,34 @@ impl InformerFactory {
         &self,
         configure: impl FnOnce(InformerBuilder<K>) -> InformerBuilder<K>,
     ) -> Informer<K> {
-        self.informer_of(false, configure)
-    }
-    fn informer_of<K: Kind + NamespacedKind + verbs::List + verbs::Watch>(
-        &self,
-        is_plain: bool,
-        configure: impl FnOnce(InformerBuilder<K>) -> InformerBuilder<K>,
-    ) -> Informer<K> {
         match &self.namespace {
-            Some(namespace) => self.make(Namespaced::new(namespace), is_plain, configure),
-            None => self.make(AllNamespaces, is_plain, configure),
+            Some(namespace) => self.make_with(Namespaced::new(namespace), configure),
+            None => self.make_with(AllNamespaces, configure),
         }
     }
     /// The informer of a kind without namespaces.
     pub fn cluster_informer<K: Kind + ClusterKind + verbs::List + verbs::Watch>(
         &self,
     ) -> Informer<K> {
-        self.make(Cluster, true, |builder| builder)
+        self.make(Cluster)
     }
 
-    fn make<K: Kind + verbs::List + verbs::Watch, S: Scope>(
+    fn make<K: Kind + verbs::List + verbs::Watch, S: Scope>(&self, scope: S) -> Informer<K> {
+        let client = self.shared.client.resource(K::api_resource(), scope);
+        self.make_of(&client, feeds::of_json)
+    }
+    fn make_with<K: Kind + verbs::List + verbs::Watch, S: Scope>(
         &self,
         scope: S,
-        is_plain: bool,
         configure: impl FnOnce(InformerBuilder<K>) -> InformerBuilder<K>,
     ) -> Informer<K> {
-        let client = self
-            .shared
-            .client
-            .resource::<K, S>(K::api_resource(), scope);
-        self.make_of(&client, is_plain, of_json, configure)
+        let client = self.shared.client.resource(K::api_resource(), scope);
+        let identity = self.identity(&client);
+        self.known(&identity).unwrap_or_else(|| {
+            // Without the lock: the program's code may ask for other informers.
+            let informer = configure(self.builder(&client, feeds::of_json)).build();
+            self.keep(identity, informer)
+        })
     }
 
     fn identity<K: ApiObject, S: Scope>(&self, client: &ResourceClient<K, S>) -> Identity {
@@ -277,46 +221,50 @@ impl InformerFactory {
         }
     }
 
-    /// The informer of what a client reads.
-    pub(super) fn make_of<K: ApiObject + verbs::List + verbs::Watch, S: Scope>(
+    /// Begins an informer of what a client reads.
+    fn builder<K: ApiObject + verbs::List + verbs::Watch, S: Scope>(
         &self,
         client: &ResourceClient<K, S>,
-        is_plain: bool,
         derive: Derive<K>,
-        configure: impl FnOnce(InformerBuilder<K>) -> InformerBuilder<K>,
-    ) -> Informer<K> {
-        let identity = self.identity(client);
-        if let Some(informer) = self.known(&identity) {
-            return informer;
-        }
+    ) -> InformerBuilder<K> {
+        let (feeds, identity) = (self.feeds(), self.identity(client));
         let name = client.resource().group_resource().to_string();
         let server = ResourceSource::new(client)
             .labels(&self.labels)
             .fields(&self.fields)
             .strip(self.strip);
-        let (shared, wanted) = (Arc::downgrade(&self.shared), identity.clone());
-        let source = FactorySource::new(server, move || shared.upgrade()?.fuller(&wanted, derive));
-        let builder = Informer::builder(source).name(name);
-        // Without the lock: the program's code may ask for other informers.
-        let informer = configure(builder.server(self.shared.server.clone())).build();
-        self.keep(identity, informer, is_plain)
+        let traits = feeds.server().clone();
+        let source = FactorySource::new(server, move || feeds.fuller(&identity, derive));
+        Informer::builder(source).name(name).server(traits)
     }
 
-    fn keep<K: ApiObject>(
+    /// The informer of what a client reads, with default settings.
+    pub(super) fn make_of<K: ApiObject + verbs::List + verbs::Watch, S: Scope>(
         &self,
-        identity: Identity,
-        informer: Informer<K>,
-        is_plain: bool,
+        client: &ResourceClient<K, S>,
+        derive: Derive<K>,
     ) -> Informer<K> {
-        let mut informers = self.shared.informers.lock();
-        let known = informers.entry(identity).or_insert_with(|| Known {
-            informer: Arc::new(informer.clone()),
-            is_plain,
-        });
-        // Another call may have been first.
-        downcast(&known.informer).unwrap_or(informer)
+        let identity = self.identity(client);
+        self.known(&identity).unwrap_or_else(|| {
+            let feeds = self.feeds();
+            let informer = feeds.informer(&identity, || self.builder(client, derive));
+            self.keep(identity, informer)
+        })
     }
 
+    fn keep<K: ApiObject>(&self, identity: Identity, informer: Informer<K>) -> Informer<K> {
+        let mut informers = self.shared.informers.lock();
+        let known = informers
+            .entry(identity)
+            .or_insert_with(|| Arc::new(informer.clone()));
+        // Another call may have been first.
+        downcast(known).unwrap_or(informer)
+    }
+
+    /// The caches that factories of the same client share.
+    fn feeds(&self) -> Arc<Feeds> {
+        self.shared.client.shared()
+    }
     pub(super) fn client(&self) -> &Client {
         &self.shared.client
     }
@@ -326,13 +274,12 @@ impl InformerFactory {
     }
 
     fn known<K: ApiObject>(&self, identity: &Identity) -> Option<Informer<K>> {
-        downcast(&self.shared.informers.lock().get(identity)?.informer)
+        downcast(self.shared.informers.lock().get(identity)?)
     }
 
     fn informers(&self) -> Vec<Arc<dyn AnyInformer>> {
         let informers = self.shared.informers.lock();
-        let informers = informers.values();
-        informers.map(|known| Arc::clone(&known.informer)).collect()
+        informers.values().cloned().collect()
     }
     /// Starts the informers that were made so far. One that is made later needs another call, or a start of its own.
     ///

@@ -1,5 +1,5 @@
 //! The store of a reflector together with the listeners of its changes: both change in one step, so that a listener can
-//! join at any time and misses nothing.
+//! join at any time and misses nothing. Listeners are in groups, one for each informer.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,7 @@ use super::resource_version::ResourceVersion;
 use super::source::{SourceError, Undecodable};
 use super::store::{Change, Delta, Relist, Store};
 use super::subscriber::Lag;
-use crate::metrics::{Collect, Samples};
+use crate::metrics::{Collect, Registry, Samples, WeakRegistry};
 
 /// How a cache is doing.
 #[derive(Clone, Debug)]
@@ -55,20 +55,61 @@ pub enum CacheError {
 /// A function that is told of problems.
 pub(super) type OnError = Arc<dyn Fn(&CacheError) + Send + Sync>;
 
+/// Whether the listeners of a group are told of changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum GroupState {
+    /// Not before it is opened.
+    Waiting,
+    Open,
+    /// No changes follow.
+    Closed,
+}
+
+/// The listeners of one informer. They are told of nothing until the group is opened: the hub may have changes before, which
+/// another informer asked for. The state changes with the hub locked.
+pub(super) struct Group(Mutex<GroupState>);
+
+impl Group {
+    /// A group that is not open yet.
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self(Mutex::new(GroupState::Waiting)))
+    }
+    fn state(&self) -> GroupState {
+        *self.0.lock()
+    }
+    fn set_state(&self, state: GroupState) {
+        *self.0.lock() = state;
+    }
+}
+
+/// A listener that joined.
+struct Member<T> {
+    number: u64,
+    group: Arc<Group>,
+    listener: Box<dyn Listener<T>>,
+}
+
 struct Inner<T> {
     store: Store<T>,
-    listeners: Vec<(u64, Box<dyn Listener<T>>)>,
+    members: Vec<Member<T>>,
     next_listener: u64,
     /// Whether no changes follow.
     is_closed: bool,
 }
 
 impl<T> Inner<T> {
-    /// Tells all listeners of changes; the result are those that do not keep up.
+    /// The listeners of a group.
+    fn of_group(&mut self, group: &Arc<Group>) -> impl Iterator<Item = &mut Box<dyn Listener<T>>> {
+        let members = self.members.iter_mut();
+        let members = members.filter(|member| Arc::ptr_eq(&member.group, group));
+        members.map(|member| &mut member.listener)
+    }
+
+    /// Tells the listeners of open groups of changes; the result are those that do not keep up.
     fn announce(&mut self, changes: &[Change<T>], is_initial: bool) -> Vec<Lag> {
-        let listeners = self.listeners.iter_mut();
-        listeners
-            .filter_map(|(_, listener)| listener.on_changes(changes, is_initial))
+        let members = self.members.iter_mut();
+        let open = members.filter(|member| member.group.state() == GroupState::Open);
+        open.filter_map(|member| member.listener.on_changes(changes, is_initial))
             .collect()
     }
 }
@@ -82,6 +123,8 @@ pub(super) struct Hub<T> {
     state: watch::Sender<CacheState>,
     on_error: Mutex<Option<OnError>>,
     counts: Counts,
+    /// The registries that have its metrics.
+    registries: Mutex<Vec<WeakRegistry>>,
 }
 
 impl<T> fmt::Debug for Hub<T> {
@@ -98,7 +141,7 @@ impl<T: CacheObject> Hub<T> {
             name: name.to_owned(),
             inner: Mutex::new(Inner {
                 store,
-                listeners: Vec::new(),
+                members: Vec::new(),
                 next_listener: 0,
                 is_closed: false,
             }),
@@ -106,6 +149,7 @@ impl<T: CacheObject> Hub<T> {
             state: watch::Sender::new(CacheState::Syncing),
             on_error: Mutex::new(None),
             counts: Counts::default(),
+            registries: Mutex::new(Vec::new()),
         })
     }
 
@@ -120,26 +164,64 @@ impl<T: CacheObject> Hub<T> {
         *self.on_error.lock() = Some(on_error);
     }
 
-    /// Adds a listener, which is made from the objects that are in the store when it joins, and from whether they are a
-    /// complete state. The result is its number.
+    /// Adds a listener to a group. It is made from the objects that are in the store when it joins, and from whether they are
+    /// a complete state; while the group waits, from nothing. The result is its number.
     pub(super) fn listen(
         &self,
+        group: &Arc<Group>,
         listener: impl FnOnce(Vec<Arc<T>>, bool) -> Box<dyn Listener<T>>,
     ) -> u64 {
         let mut inner = self.inner.lock();
-        let mut listener = listener(self.lister.list(), self.lister.is_synced());
-        if inner.is_closed {
+        let state = group.state();
+        let mut listener = match state {
+            GroupState::Waiting => listener(Vec::new(), false),
+            GroupState::Open | GroupState::Closed => {
+                listener(self.lister.list(), self.lister.is_synced())
+            }
+        };
+        if inner.is_closed || state == GroupState::Closed {
             listener.close();
         }
         let number = inner.next_listener;
         inner.next_listener += 1;
-        inner.listeners.push((number, listener));
+        inner.members.push(Member {
+            number,
+            group: Arc::clone(group),
+            listener,
+        });
         number
     }
     /// Removes a listener.
     pub(super) fn unlisten(&self, number: u64) {
         let mut inner = self.inner.lock();
-        inner.listeners.retain(|(other, _)| *other != number);
+        inner.members.retain(|member| member.number != number);
+    }
+
+    /// Tells the listeners of a group of the objects that are in the store, and of all changes that follow. Does nothing if
+    /// the group was opened before.
+    pub(super) fn open(&self, group: &Arc<Group>) {
+        let mut inner = self.inner.lock();
+        if group.state() != GroupState::Waiting {
+            return;
+        }
+        group.set_state(GroupState::Open);
+        if !self.lister.is_synced() {
+            return;
+        }
+        let objects = self.lister.list().into_iter();
+        let changes: Vec<Change<T>> = objects.map(Change::Added).collect();
+        for listener in inner.of_group(group) {
+            // Nothing has waited in it, so it is not late.
+            let _ = listener.on_changes(&changes, true);
+        }
+    }
+    /// Tells the listeners of a group, also those that join later, that no changes follow.
+    pub(super) fn close_group(&self, group: &Arc<Group>) {
+        let mut inner = self.inner.lock();
+        group.set_state(GroupState::Closed);
+        for listener in inner.of_group(group) {
+            listener.close();
+        }
     }
 
     /// Returns when the listeners were told of everything that the store shows now: a change is shown a moment earlier.
@@ -147,18 +229,20 @@ impl<T: CacheObject> Hub<T> {
         drop(self.inner.lock());
     }
 
-    /// Announces all objects to a subscriber again.
-    pub(super) fn resync(&self, announce: impl FnOnce(Vec<Arc<T>>)) {
+    /// Announces all objects to a subscriber of a group again.
+    pub(super) fn resync(&self, group: &Group, announce: impl FnOnce(Vec<Arc<T>>)) {
         // Locked, so that no object leaves between the list and the announcement.
         let _inner = self.inner.lock();
-        announce(self.lister.list());
+        if group.state() != GroupState::Waiting {
+            announce(self.lister.list());
+        }
     }
-    /// Tells all listeners, also those that join later, that no changes follow.
+    /// Tells the listeners of all groups, also those that join later, that no changes follow.
     pub(super) fn close(&self) {
         let mut inner = self.inner.lock();
         inner.is_closed = true;
-        for (_, listener) in &mut inner.listeners {
-            listener.close();
+        for member in &mut inner.members {
+            member.listener.close();
         }
     }
 
@@ -197,15 +281,29 @@ impl<T: CacheObject> Hub<T> {
     pub(super) fn counts(&self) -> &Counts {
         &self.counts
     }
-    pub(super) fn metrics(&self) -> InformerMetrics {
+    /// The metrics, with the subscribers of one group or of all.
+    pub(super) fn metrics(&self, group: Option<&Arc<Group>>) -> InformerMetrics {
         let inner = self.inner.lock();
-        let listeners = inner.listeners.iter();
-        let subscribers = listeners.filter_map(|(_, listener)| listener.metrics());
+        let members = inner.members.iter();
+        let members =
+            members.filter(|member| group.is_none_or(|group| Arc::ptr_eq(&member.group, group)));
+        let subscribers = members.filter_map(|member| member.listener.metrics());
         InformerMetrics {
             objects: self.lister.len(),
             subscribers: subscribers.collect(),
             ..self.counts.get()
         }
+    }
+    /// Adds the metrics to a registry, once: the informers that share the hub may have the same registry.
+    pub(super) fn register_metrics(self: &Arc<Self>, registry: &Registry) {
+        let mut registries = self.registries.lock();
+        if registries.iter().any(|other| registry.is(other)) {
+            return;
+        }
+        registries.retain(WeakRegistry::is_alive);
+        registries.push(registry.downgrade());
+        drop(registries);
+        registry.register(Collector(Arc::downgrade(self)));
     }
 
     pub(super) fn state(&self) -> watch::Receiver<CacheState> {
@@ -249,12 +347,12 @@ impl<T: CacheObject> Hub<T> {
 }
 
 /// Reports the metrics of an informer without keeping it.
-pub(super) struct Collector<T>(pub(super) Weak<Hub<T>>);
+struct Collector<T>(Weak<Hub<T>>);
 
 impl<T: CacheObject> Collect for Collector<T> {
     fn collect(&self, samples: &mut Samples) {
         if let Some(hub) = self.0.upgrade() {
-            hub.metrics().collect(samples, hub.name());
+            hub.metrics(None).collect(samples, hub.name());
         }
     }
     fn is_gone(&self) -> bool {

@@ -1,4 +1,5 @@
-//! `Informer`: a reflector, its store, and the subscribers that share them.
+//! `Informer`: a reflector, its store, and the subscribers that share them. Informers of several factories may use one
+//! [`Feed`]; each has its own start, handlers and end.
 
 #[cfg(test)]
 mod policies;
@@ -17,7 +18,8 @@ use tokio::time::timeout;
 
 use super::catch_up::{BehindError, catch_up};
 use super::event::Event;
-use super::hub::{CacheError, CacheState, Collector, Hub};
+use super::feed::{Feed, OnEnd};
+use super::hub::{CacheError, CacheState, Group, Hub};
 use super::index::Index;
 use super::lister::Lister;
 use super::metrics::InformerMetrics;
@@ -74,6 +76,7 @@ pub struct InformerBuilder<T> {
     transform: Option<Transform<T>>,
     on_error: Option<super::hub::OnError>,
     saved: Option<Saved<T>>,
+    on_end: Option<OnEnd>,
 }
 
 impl<T: CacheObject> InformerBuilder<T> {
@@ -130,6 +133,11 @@ impl<T: CacheObject> InformerBuilder<T> {
         });
         self
     }
+    /// Called when the last informer that uses the cache was shut down or dropped.
+    pub(super) fn on_end(mut self, on_end: impl FnOnce() + Send + 'static) -> Self {
+        self.on_end = Some(Box::new(on_end));
+        self
+    }
     /// The informer; it reads nothing before it is started.
     pub fn build(self) -> Informer<T> {
         let hub = Hub::new(&self.name);
@@ -142,27 +150,15 @@ impl<T: CacheObject> InformerBuilder<T> {
         if let Some(saved) = self.saved {
             reflector.begin_with(saved);
         }
-        Informer {
-            shared: Arc::new(Shared {
-                hub,
-                source,
-                phase: watch::Sender::new(Phase::New),
-                tasks: Mutex::new(Tasks {
-                    reflector: Some(reflector),
-                    running: None,
-                    handlers: Vec::new(),
-                    has_ended: false,
-                }),
-                ending: AsyncMutex::new(Ending::default()),
-            }),
-        }
+        let feed = Feed::new(hub, source, reflector, self.on_end);
+        feed.join();
+        Informer::of(feed, true)
     }
 }
 
-struct Tasks<T> {
-    /// Until the start.
-    reflector: Option<Reflector<T>>,
-    running: Option<JoinHandle<()>>,
+/// The handlers that were started.
+#[derive(Default)]
+struct Tasks {
     handlers: Vec<JoinHandle<()>>,
     /// Whether no handler is started any more.
     has_ended: bool,
@@ -176,26 +172,48 @@ struct Ending {
 }
 
 struct Shared<T: CacheObject> {
-    hub: Arc<Hub<T>>,
-    source: Arc<dyn ListWatch<T>>,
+    feed: Arc<Feed<T>>,
+    /// Its subscribers.
+    group: Arc<Group>,
+    /// Whether the feed counts it as a user.
+    is_user: bool,
     phase: watch::Sender<Phase>,
-    tasks: Mutex<Tasks<T>>,
+    tasks: Mutex<Tasks>,
     /// Held by a shutdown: another one waits for the same tasks, also if the first is cancelled.
     ending: AsyncMutex<Ending>,
+}
+
+impl<T: CacheObject> Shared<T> {
+    fn hub(&self) -> &Arc<Hub<T>> {
+        self.feed.hub()
+    }
+
+    /// Leaves the feed, once; the result is the task that was cancelled by it.
+    fn leave(&self) -> Option<JoinHandle<()>> {
+        let phase = self.phase.send_replace(Phase::Stopped);
+        let leaves = self.is_user && phase != Phase::Stopped;
+        leaves.then(|| self.feed.leave()).flatten()
+    }
+    /// Tells the subscribers that no changes follow: its own, and those of all when the feed has ended.
+    fn close(&self) {
+        if self.feed.has_ended() {
+            self.hub().close();
+        }
+        self.hub().close_group(&self.group);
+    }
 }
 
 impl<T: CacheObject> Drop for Shared<T> {
     /// Without a shutdown the reflector is cancelled, and handlers end after the events that they have.
     fn drop(&mut self) {
-        if let Some(running) = &self.tasks.get_mut().running {
-            running.abort();
-        }
-        self.hub.close();
+        self.leave();
+        self.close();
     }
 }
 
 /// A cache of the objects of one resource that any number of readers and subscribers share. Clones are the same informer;
-/// dropping the last one stops it.
+/// dropping the last one stops it. Equal informers of several factories have one cache; see
+/// [`InformerFactory`](super::InformerFactory).
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -241,7 +259,7 @@ impl<T: CacheObject> WeakInformer<T> {
 impl<T: CacheObject> fmt::Debug for Informer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Informer")
-            .field("name", &self.shared.hub.name())
+            .field("name", &self.shared.hub().name())
             .finish_non_exhaustive()
     }
 }
@@ -256,43 +274,71 @@ impl<T: CacheObject> Informer<T> {
             transform: None,
             on_error: None,
             saved: None,
+            on_end: None,
         }
+    }
+
+    fn of(feed: Arc<Feed<T>>, is_user: bool) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                feed,
+                group: Group::new(),
+                is_user,
+                phase: watch::Sender::new(Phase::New),
+                tasks: Mutex::default(),
+                ending: AsyncMutex::default(),
+            }),
+        }
+    }
+    /// Another informer with the cache of others; `None` if all of these were shut down or dropped.
+    pub(super) fn join(feed: Arc<Feed<T>>) -> Option<Self> {
+        feed.join().then(|| Self::of(feed, true))
+    }
+    /// An informer that reads the cache of others until the last of these was shut down or dropped.
+    pub(super) fn reader(feed: Arc<Feed<T>>) -> Self {
+        Self::of(feed, false)
+    }
+    /// Its cache, and what fills it.
+    pub(super) fn feed(&self) -> &Arc<Feed<T>> {
+        &self.shared.feed
     }
 
     /// The name for errors and logs.
     pub fn name(&self) -> &str {
-        self.shared.hub.name()
+        self.shared.hub().name()
     }
     /// Reads the objects; empty before the first state is complete.
     pub fn lister(&self) -> Lister<T> {
-        self.shared.hub.lister().clone()
+        self.shared.hub().lister().clone()
     }
     /// The same informer, whose store has an index; see [`Lister::by_index`].
     #[must_use]
     pub fn with_index<I: Index<T>>(self) -> Self {
-        self.shared.hub.lister().add_index::<I>();
+        self.shared.hub().lister().add_index::<I>();
         self
     }
     /// How the cache is doing, for readiness checks.
     pub fn state(&self) -> CacheState {
-        self.shared.hub.state().borrow().clone()
+        self.shared.hub().state().borrow().clone()
     }
     /// The same, for waiting on a change of it.
     pub fn watch_state(&self) -> watch::Receiver<CacheState> {
-        self.shared.hub.state()
+        self.shared.hub().state()
     }
 
     /// Subscribes to the events: first the objects that are there. It can be called at any time.
     pub fn subscribe(&self) -> Subscription<T> {
-        Subscription::new(Arc::clone(&self.shared.hub))
+        let Shared { feed, group, .. } = &*self.shared;
+        Subscription::new(Arc::clone(feed.hub()), Arc::clone(group))
     }
-    /// The metrics of the cache and its subscribers.
+    /// The metrics of the cache, and of the subscribers of this informer.
     pub fn metrics(&self) -> InformerMetrics {
-        self.shared.hub.metrics()
+        self.shared.hub().metrics(Some(&self.shared.group))
     }
-    /// Adds the metrics to a registry, with the name of the informer, as long as it exists.
+    /// Adds the metrics of the cache and all its subscribers to a registry, with the name of the informer, as long as it
+    /// exists. Once for a cache that several informers share.
     pub fn register_metrics(&self, registry: &Registry) {
-        registry.register(Collector(Arc::downgrade(&self.shared.hub)));
+        self.shared.hub().register_metrics(registry);
     }
     /// Calls a function for each event, in a task of its own, as [`Informer::subscribe`] delivers them. The next call
     /// begins when the one before has ended; a call that panics is logged. After a shutdown it is never called.
@@ -330,10 +376,16 @@ impl<T: CacheObject> Informer<T> {
     /// # Panics
     /// Outside of a Tokio runtime.
     pub fn start(&self) {
-        let mut tasks = self.shared.tasks.lock();
-        if let Some(reflector) = tasks.reflector.take() {
-            tasks.running = Some(tokio::spawn(reflector.run()));
-            self.shared.phase.send_replace(Phase::Running);
+        let is_started = self.shared.phase.send_if_modified(|phase| {
+            let is_new = *phase == Phase::New;
+            if is_new {
+                *phase = Phase::Running;
+            }
+            is_new
+        });
+        if is_started {
+            self.shared.feed.start();
+            self.shared.hub().open(&self.shared.group);
         }
     }
 
@@ -341,15 +393,12 @@ impl<T: CacheObject> Informer<T> {
     #[cfg(test)]
     pub(crate) fn apply(&self, deltas: Vec<super::store::Delta<T>>) {
         let version = ResourceVersion::new("9");
-        self.shared.hub.apply(deltas, version);
+        self.shared.hub().open(&self.shared.group);
+        self.shared.hub().apply(deltas, version);
     }
 
     fn phase(&self) -> Phase {
         *self.shared.phase.borrow()
-    }
-    /// Whether it was shut down.
-    pub(super) fn is_stopped(&self) -> bool {
-        self.phase() == Phase::Stopped
     }
 
     /// Waits until the first state is complete.
@@ -357,7 +406,7 @@ impl<T: CacheObject> Informer<T> {
     /// # Errors
     /// If it was not started, was shut down, or the time has passed.
     pub async fn wait_for_sync(&self, limit: Duration) -> Result<(), SyncError> {
-        let lister = self.shared.hub.lister();
+        let lister = self.shared.hub().lister();
         let mut phase = self.shared.phase.subscribe();
         let name = || self.name().to_owned();
         if self.phase() == Phase::New {
@@ -370,6 +419,7 @@ impl<T: CacheObject> Informer<T> {
                 _ = phase.wait_for(|phase| *phase == Phase::Stopped) => {
                     Err(SyncError::Stopped { name: name() })
                 }
+                () = self.shared.feed.ended() => Err(SyncError::Stopped { name: name() }),
             }
         };
         timeout(limit, synced).await.unwrap_or_else(|_| {
@@ -391,8 +441,9 @@ impl<T: CacheObject> Informer<T> {
     /// # Errors
     /// If the time has passed, with the last failure.
     pub async fn wait_for_server(&self, limit: Duration) -> Result<(), BehindError> {
-        let hub = &self.shared.hub;
-        catch_up(&*self.shared.source, hub.lister(), hub.name(), limit).await?;
+        let Shared { feed, .. } = &*self.shared;
+        let hub = feed.hub();
+        catch_up(feed.source(), hub.lister(), hub.name(), limit).await?;
         hub.announced();
         Ok(())
     }
@@ -402,7 +453,7 @@ impl<T: CacheObject> Informer<T> {
         WeakInformer(Arc::downgrade(&self.shared))
     }
 
-    /// Stops reading, lets handlers work off the events that they have, and returns when their last call has ended. Calls
+    /// Stops reading, unless other informers use the same cache, lets handlers work off the events that they have, and returns when their last call has ended. Calls
     /// that take longer than 30 s are cancelled.
     pub async fn shutdown(&self) {
         self.shutdown_within(SHUTDOWN_LIMIT).await;
@@ -415,21 +466,15 @@ impl<T: CacheObject> Informer<T> {
             reflector,
             handlers,
         } = &mut *ending;
-        {
-            let mut tasks = self.shared.tasks.lock();
-            tasks.reflector = None;
-            if let Some(running) = tasks.running.take() {
-                *reflector = Some(running);
-            }
+        if let Some(running) = self.shared.leave() {
+            *reflector = Some(running);
         }
-        self.shared.phase.send_replace(Phase::Stopped);
         if let Some(task) = reflector {
-            task.abort();
             // It was cancelled, or has panicked, which was logged; either way it has ended.
             let _ = task.await;
             *reflector = None;
         }
-        self.shared.hub.close();
+        self.shared.close();
         let waiting = async {
             while self.take_handlers(handlers) {
                 join_all(handlers.iter_mut()).await;

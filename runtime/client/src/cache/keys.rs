@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::event::{Listener, object_of};
-use super::hub::Hub;
+use super::hub::{Group, Hub};
 use super::object::{CacheObject, ObjectKey};
 use super::store::Change;
 use super::subscriber::{Lag, SubscriberMetrics};
@@ -148,9 +148,9 @@ impl<T: CacheObject> Drop for KeySubscription<T> {
 }
 
 impl<T: CacheObject> KeySubscription<T> {
-    pub(super) fn new(hub: Arc<Hub<T>>) -> Self {
+    pub(super) fn new(hub: Arc<Hub<T>>, group: &Arc<Group>) -> Self {
         let mut added = None;
-        let number = hub.listen(|objects, is_synced| {
+        let number = hub.listen(group, |objects, is_synced| {
             let queue = Arc::new(KeyQueue::new(&objects, is_synced));
             added = Some(Arc::clone(&queue));
             Box::new(queue)

@@ -7,6 +7,7 @@ mod catch_up;
 mod derived;
 mod event;
 mod factory;
+mod feed;
 mod hub;
 mod index;
 mod informer;

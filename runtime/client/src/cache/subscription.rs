@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
 use super::event::Event;
-use super::hub::Hub;
+use super::hub::{Group, Hub};
 use super::keys::KeySubscription;
 use super::object::CacheObject;
 use super::queue::Queue;
@@ -21,6 +21,7 @@ use super::subscriber::SubscriberMetrics;
 /// what it has not read is combined by object. Dropping it ends the subscription.
 pub struct Subscription<T: CacheObject> {
     hub: Arc<Hub<T>>,
+    group: Arc<Group>,
     number: u64,
     queue: Arc<Queue<T>>,
     resync: Option<(Duration, Instant)>,
@@ -34,15 +35,16 @@ impl<T: CacheObject> Drop for Subscription<T> {
 }
 
 impl<T: CacheObject> Subscription<T> {
-    pub(super) fn new(hub: Arc<Hub<T>>) -> Self {
+    pub(super) fn new(hub: Arc<Hub<T>>, group: Arc<Group>) -> Self {
         let mut added = None;
-        let number = hub.listen(|objects, is_synced| {
+        let number = hub.listen(&group, |objects, is_synced| {
             let queue = Arc::new(Queue::new(objects, is_synced));
             added = Some(Arc::clone(&queue));
             Box::new(queue)
         });
         Self {
             hub,
+            group,
             number,
             queue: added.expect("the hub calls the function that makes a listener"),
             resync: None,
@@ -78,7 +80,7 @@ impl<T: CacheObject> Subscription<T> {
 
     /// Only the keys of the objects that change, from now on: the objects that are there come again.
     pub fn keys_only(self) -> KeySubscription<T> {
-        KeySubscription::new(Arc::clone(&self.hub))
+        KeySubscription::new(Arc::clone(&self.hub), &self.group)
     }
 
     /// Announces every object again after each period of this length; by default never. A period of zero is none.
@@ -113,7 +115,8 @@ impl<T: CacheObject> Subscription<T> {
                 () = changed => {}
                 () = sleep_until(*at) => {
                     *at = Instant::now() + *period;
-                    self.hub.resync(|objects| self.queue.resync(objects));
+                    self.hub
+                        .resync(&self.group, |objects| self.queue.resync(objects));
                 }
             }
         }

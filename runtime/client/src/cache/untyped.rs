@@ -41,7 +41,7 @@ impl InformerFactory {
 
     /// Nothing is fuller than JSON.
     fn make_dynamic<S: Scope>(&self, client: &ResourceClient<DynamicObject, S>) -> DynamicInformer {
-        self.make_of(client, true, |_| None, |builder| builder)
+        self.make_of(client, |_| None)
     }
 
     /// The informer of the metadata of a namespaced resource, in the namespace of this factory or in all. If the factory has a
@@ -70,7 +70,7 @@ impl InformerFactory {
         &self,
         client: &ResourceClient<PartialObjectMetadata, S>,
     ) -> MetadataInformer {
-        self.make_of(client, true, factory::metadata, |builder| builder)
+        self.make_of(client, factory::metadata)
     }
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apiloom_meta::gvk::GroupResource;
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue, header};
+use parking_lot::Mutex;
 
 use super::path::check_path;
 use super::retry::RetryRules;
@@ -28,6 +29,8 @@ pub(super) type WriteHook = Arc<dyn Fn(&GroupResource, &str) + Send + Sync>;
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
+    /// What clones share. A client with another transport or other settings may read other objects, so it has its own.
+    shared: Arc<Mutex<Extensions>>,
 }
 
 #[derive(Clone)]
@@ -73,13 +76,23 @@ pub struct ClientBuilder {
 impl Client {
     /// A client with the default settings; see [`ClientBuilder`] for them.
     pub fn new(transport: impl Transport) -> Self {
-        let inner = Inner {
+        Self::of(Inner {
             transport: Arc::new(transport),
             settings: Settings::default(),
-        };
+        })
+    }
+
+    fn of(inner: Inner) -> Self {
         Self {
             inner: Arc::new(inner),
+            shared: Arc::default(),
         }
+    }
+
+    /// A value that all clones of this client share; another client that is made of it has another value.
+    pub(crate) fn shared<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        let mut shared = self.shared.lock();
+        Arc::clone(shared.get_or_insert_default::<Arc<T>>())
     }
 
     /// Begins a client with other settings.
@@ -107,31 +120,24 @@ impl Client {
             }),
             None => Arc::new(hook),
         });
-        Self {
-            inner: Arc::new(inner),
-        }
+        Self::of(inner)
     }
 
     /// The same client, which sends each request once: for a caller with a schedule of its own.
     pub(crate) fn without_retry(&self) -> Self {
         let mut inner = Inner::clone(&self.inner);
         inner.settings.retry = RetryRules::none();
-        Self {
-            inner: Arc::new(inner),
-        }
+        Self::of(inner)
     }
 
     /// The same client over another transport, made of the present one: for example a guard of writes, or a recorder.
     #[must_use]
     pub fn wrap_transport<T: Transport>(&self, wrap: impl FnOnce(Arc<dyn Transport>) -> T) -> Self {
         let transport = wrap(Arc::clone(&self.inner.transport));
-        let inner = Inner {
+        Self::of(Inner {
             transport: Arc::new(transport),
             settings: self.inner.settings.clone(),
-        };
-        Self {
-            inner: Arc::new(inner),
-        }
+        })
     }
 
     /// The transport.
@@ -261,9 +267,7 @@ impl ClientBuilder {
     pub fn build(self) -> Result<Client, Error> {
         match self.error {
             Some(error) => Err(error),
-            None => Ok(Client {
-                inner: Arc::new(self.inner),
-            }),
+            None => Ok(Client::of(self.inner)),
         }
     }
 }

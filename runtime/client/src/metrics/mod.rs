@@ -25,6 +25,7 @@ mod requests;
 mod samples;
 
 pub use histogram::DurationHistogram;
+pub(crate) use registry::WeakRegistry;
 pub use registry::{Collect, Registry};
 pub use requests::RequestMetrics;
 pub use samples::Samples;

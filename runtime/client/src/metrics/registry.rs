@@ -1,7 +1,7 @@
 //! `Registry`: everything that has metrics, asked when a program reads them.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
@@ -29,6 +29,15 @@ pub struct Registry {
     collectors: Arc<Mutex<Vec<Box<dyn Collect>>>>,
 }
 
+/// A registry that is not kept.
+pub(crate) struct WeakRegistry(Weak<Mutex<Vec<Box<dyn Collect>>>>);
+
+impl WeakRegistry {
+    pub(crate) fn is_alive(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+}
+
 impl Registry {
     /// An empty registry.
     pub fn new() -> Self {
@@ -40,6 +49,15 @@ impl Registry {
         let mut collectors = self.collectors.lock();
         collectors.retain(|other| !other.is_gone());
         collectors.push(Box::new(collector));
+    }
+
+    /// The same registry, which is not kept.
+    pub(crate) fn downgrade(&self) -> WeakRegistry {
+        WeakRegistry(Arc::downgrade(&self.collectors))
+    }
+    /// Whether both are the same registry.
+    pub(crate) fn is(&self, other: &WeakRegistry) -> bool {
+        std::ptr::eq(Arc::as_ptr(&self.collectors), other.0.as_ptr())
     }
 
     /// Adds the present values to others.

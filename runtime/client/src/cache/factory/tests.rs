@@ -1,13 +1,14 @@
 //! Factories over scripted transports: what informers send, what they share, and what they decode.
 
 mod fuller;
+mod shared;
 
 use apiloom_meta::ObjectMeta;
 use apiloom_meta::kind::verbs;
 use serde::{Deserialize, Serialize};
 
 use super::*;
-use crate::client::ApiObject;
+use crate::client::{ApiObject, ApiResource};
 use crate::object::{HasMetadata, metadata_methods};
 use crate::scripted::{End, Script};
 

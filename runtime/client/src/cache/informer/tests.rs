@@ -55,7 +55,8 @@ pub(super) fn apply(informer: &Informer<Pod>, deltas: Vec<Delta<Pod>>) {
 
 /// A complete state, as a list that was read.
 pub(super) fn replace(informer: &Informer<Pod>, pods: Vec<Pod>) {
-    let hub = &informer.shared.hub;
+    let hub = informer.shared.hub();
+    hub.open(&informer.shared.group);
     let mut relist = hub.begin_relist();
     for pod in pods {
         relist.put(pod);
@@ -202,7 +203,8 @@ async fn trap_25_the_store_and_its_indexes_change_before_a_subscriber_is_told() 
         lister: informer.lister(),
         told: Arc::clone(&told),
     };
-    informer.shared.hub.listen(|_, _| Box::new(reader));
+    let group = &informer.shared.group;
+    informer.shared.hub().listen(group, |_, _| Box::new(reader));
     let on_node = |version: u8| {
         let mut pod = pod("a", version.into());
         pod.nodes = vec![version];

@@ -9,7 +9,7 @@ use tracing::{Level, Metadata, Subscriber, span};
 use super::script::{Request, Script};
 use super::*;
 use crate::cache::event::Listener;
-use crate::cache::hub::{CacheError, CacheState};
+use crate::cache::hub::{CacheError, CacheState, Group};
 use crate::cache::lister::Lister;
 use crate::cache::store::{Change, Observed};
 use crate::cache::subscriber::{Lag, SubscriberMetrics};
@@ -56,7 +56,9 @@ impl Run {
     fn new(answers: &[&str], server: &ServerTraits, transform: Option<Transform<Pod>>) -> Self {
         let script = Script::new(answers.iter().map(|answer| (*answer).to_owned()));
         let (hub, log) = (Hub::new("pods"), Arc::new(Mutex::new(Vec::new())));
-        hub.listen(|_, _| Box::new(Log(Arc::clone(&log))));
+        let group = Group::new();
+        hub.open(&group);
+        hub.listen(&group, |_, _| Box::new(Log(Arc::clone(&log))));
         let errors = Arc::new(Mutex::new(Vec::new()));
         hub.set_on_error({
             let errors = Arc::clone(&errors);
