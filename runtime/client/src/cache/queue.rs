@@ -34,6 +34,8 @@ enum Entry<T> {
 struct EveryEvent {
     /// Most events that are not combined.
     bound: usize,
+    /// Whether the newest event of each object does not count.
+    is_beside_newest: bool,
     lag_limit: Duration,
     /// Whether the present lag was reported.
     is_reported: bool,
@@ -47,6 +49,8 @@ struct Contents<T> {
     next: u64,
     is_closed: bool,
     every_event: Option<EveryEvent>,
+    /// The number of events that are sealed.
+    sealed: usize,
     /// Events that were lost by combining since a subscriber that wants every event was told of it.
     skipped: u64,
     name: String,
@@ -86,8 +90,14 @@ impl<T: CacheObject> Contents<T> {
     }
     /// Whether one more event can be kept as it is.
     fn has_room(&self) -> bool {
-        let bound = self.every_event.map_or(0, |every| every.bound);
-        self.order.len() < bound
+        self.every_event.is_some_and(|every| {
+            let used = if every.is_beside_newest {
+                self.sealed
+            } else {
+                self.order.len()
+            };
+            used < every.bound
+        })
     }
     /// Keeps the pending event of an object as it is; the next one gets a place of its own.
     fn seal(&mut self, key: &ObjectKey) {
@@ -96,6 +106,7 @@ impl<T: CacheObject> Contents<T> {
         };
         if let Some((_, entry)) = self.order.get_mut(&place) {
             *entry = Entry::Sealed(pending);
+            self.sealed += 1;
         }
     }
     fn put(&mut self, key: ObjectKey, place: Option<u64>, pending: Pending<T>) {
@@ -113,6 +124,7 @@ impl<T: CacheObject> Contents<T> {
             // What remains is delivered next.
             Entry::Sealed(pending) => {
                 let (event, rest) = pending.split();
+                self.sealed -= usize::from(rest.is_none());
                 (event, rest.map(Entry::Sealed))
             }
             Entry::Object(key) => {
@@ -168,6 +180,7 @@ impl<T: CacheObject> Queue<T> {
             next: 0,
             is_closed: false,
             every_event: None,
+            sealed: 0,
             skipped: 0,
             name: String::new(),
             delivered: 0,
@@ -187,10 +200,12 @@ impl<T: CacheObject> Queue<T> {
     pub(super) fn set_name(&self, name: String) {
         self.contents.lock().name = name;
     }
-    /// Keeps so many events as they are, from now on.
-    pub(super) fn keep_every_event(&self, bound: usize) {
+    /// Keeps so many events as they are, from now on; also those that are the newest of their object, unless these are not
+    /// to count.
+    pub(super) fn keep_every_event(&self, bound: usize, is_beside_newest: bool) {
         self.contents.lock().every_event = Some(EveryEvent {
             bound,
+            is_beside_newest,
             lag_limit: LAG_LIMIT,
             is_reported: false,
         });
@@ -247,6 +262,7 @@ impl<T: CacheObject> Queue<T> {
         contents.is_closed = true;
         contents.pending.clear();
         contents.order.clear();
+        contents.sealed = 0;
         contents.skipped = 0;
         drop(contents);
         self.changed.notify_one();

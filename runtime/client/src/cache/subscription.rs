@@ -67,8 +67,20 @@ impl<T: CacheObject> Subscription<T> {
     /// [`CacheError::Lagging`](super::CacheError::Lagging).
     #[must_use]
     pub fn every_event(self, bound: usize) -> Self {
-        self.queue.keep_every_event(bound);
+        self.queue.keep_every_event(bound, false);
         self
+    }
+    /// As [`Subscription::every_event`], beside the newest event of each object: only a subscriber that is slow lags, and not
+    /// one that gets many objects at once.
+    #[must_use]
+    pub(crate) fn every_event_beside_newest(self, bound: usize) -> Self {
+        self.queue.keep_every_event(bound, true);
+        self
+    }
+    /// Announces every object again, once.
+    pub(crate) fn resync_now(&self) {
+        self.hub
+            .resync(&self.group, |objects| self.queue.resync(objects));
     }
 
     /// How long an event may wait before it is reported, after [`Subscription::every_event`]. Default: 30 s.
@@ -115,8 +127,7 @@ impl<T: CacheObject> Subscription<T> {
                 () = changed => {}
                 () = sleep_until(*at) => {
                     *at = Instant::now() + *period;
-                    self.hub
-                        .resync(&self.group, |objects| self.queue.resync(objects));
+                    self.resync_now();
                 }
             }
         }

@@ -1,10 +1,11 @@
 //! The events from which a controller gets its keys.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tracing::error;
 
 use super::cancel::Cancel;
@@ -20,6 +21,9 @@ pub trait EventSource: Send + Sync {
 
     /// Begins to call `handler`: with each object that exists, as added and initial, with [`Event::Synced`], and then with
     /// each change. Calls for one object are in the order of its changes. Called in a tokio runtime.
+    ///
+    /// A controller may have read any state of an object from a cache, and its keys follow from these states: a source that
+    /// skips one calls the handler with [`Event::Lagged`] afterwards, so that all objects are asked for again.
     fn subscribe(&self, handler: EventHandler<Self::Object>) -> Box<dyn EventSubscription>;
 }
 
@@ -27,6 +31,10 @@ pub trait EventSource: Send + Sync {
 pub trait EventSubscription: Send + Sync {
     /// Ends the calls: there is none after the future is ready.
     fn stop(&self) -> BoxFuture<'_, ()>;
+
+    /// Calls the handler with all objects again soon, as [`Event::Resync`]. By default it is not called, for sources that
+    /// skip nothing.
+    fn resync(&self) {}
 
     /// Waits until the handler was called for everything that the source's server has now. For tests; by default the
     /// source is taken as up to date.
@@ -42,22 +50,30 @@ pub trait EventSubscription: Send + Sync {
 /// More events in a row would keep other tasks of the same thread from running.
 const MAX_IN_A_ROW: usize = 128;
 
+/// So many states of objects wait for a handler beside the newest ones. A handler that is slower lags.
+const MAX_STATES: usize = 10_000;
+
 impl<T: CacheObject> EventSource for Informer<T> {
     type Object = T;
 
     fn subscribe(&self, handler: EventHandler<T>) -> Box<dyn EventSubscription> {
-        let mut subscription = Informer::subscribe(self);
+        let mut subscription = Informer::subscribe(self).every_event_beside_newest(MAX_STATES);
+        let resync = Arc::new(Notify::new());
         let cancel = Cancel::new();
         let (running, ended) = watch::channel(());
         let (ask, mut asked) = mpsc::unbounded_channel::<oneshot::Sender<()>>();
         tokio::spawn({
-            let cancel = cancel.clone();
+            let (cancel, resync) = (cancel.clone(), Arc::clone(&resync));
             async move {
                 let _running = running;
                 for number in 1_usize.. {
                     let event = tokio::select! {
                         biased;
                         () = cancel.cancelled() => break,
+                        () = resync.notified() => {
+                            subscription.resync_now();
+                            continue;
+                        }
                         event = subscription.next() => event,
                         // Behind the events: the answer says that there is none.
                         Some(answer) = asked.recv() => {
@@ -84,6 +100,7 @@ impl<T: CacheObject> EventSource for Informer<T> {
             cancel,
             ended,
             ask,
+            resync,
         })
     }
 }
@@ -96,9 +113,15 @@ struct InformerSubscription<T: CacheObject> {
     ended: watch::Receiver<()>,
     /// Asks the task to answer when there is no event.
     ask: mpsc::UnboundedSender<oneshot::Sender<()>>,
+    /// Asks the task for a resync.
+    resync: Arc<Notify>,
 }
 
 impl<T: CacheObject> EventSubscription for InformerSubscription<T> {
+    fn resync(&self) {
+        self.resync.notify_one();
+    }
+
     fn catch_up(&self, limit: Duration) -> BoxFuture<'_, Result<(), BehindError>> {
         async move {
             let Some(informer) = self.informer.upgrade() else {

@@ -86,6 +86,24 @@ async fn events_over_the_bound_are_combined_and_counted() {
     );
 }
 
+#[tokio::test]
+async fn a_bound_beside_the_newest_events_is_only_for_those_before_them() {
+    let (informer, _) = informer(&[]);
+    replace(&informer, vec![pod("a", 1), pod("b", 1), pod("c", 1)]);
+    let mut every = informer.subscribe().every_event_beside_newest(2);
+    apply(
+        &informer,
+        vec![pod("a", 2).put(), Delta::Delete(pod("b", 3))],
+    );
+    assert_eq!(ready(&mut every), "+a@1* +b@1* +c@1* synced ~a@1>2 -b@3");
+    // What was read has left its place to others.
+    apply(&informer, vec![pod("a", 4).put(), pod("a", 5).put()]);
+    every.resync_now();
+    apply(&informer, vec![pod("c", 6).put(), pod("a", 7).put()]);
+    assert_eq!(ready(&mut every), "lagged1 ~a@2>4 ~a@4>7 =c@1 ~c@1>6");
+    assert_eq!(every.metrics().combined, 1);
+}
+
 /// A subscriber that never reads needs memory for its bound and the objects, and no more.
 #[tokio::test]
 async fn trap_26_a_subscriber_that_wants_every_event_has_a_bounded_backlog() {

@@ -13,11 +13,11 @@ use super::super::queue::{Priority, WorkQueue, WorkQueueConfig};
 use super::super::source::{EventSource, EventSubscription};
 use super::action::{Action, Context, ReconcileError, Request};
 use super::metrics::Recorded;
-use super::running::{RunningController, Source};
+use super::running::{RunningController, Source, SourceSignals};
 use super::worker::Worker;
 use apiloom_meta::GroupResource;
 use futures_util::future::FutureExt as _;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 use crate::cache::Event;
 
@@ -43,9 +43,9 @@ impl<K: Clone + Eq + Hash> Enqueue<'_, K> {
     }
 }
 
-/// Subscribes to a source for a queue, and says when the source has shown the objects that existed at first.
+/// Subscribes to a source for a queue.
 type Subscribe<K> =
-    Box<dyn FnOnce(WorkQueue<K>, watch::Sender<bool>) -> Box<dyn EventSubscription> + Send>;
+    Box<dyn FnOnce(WorkQueue<K>, SourceSignals) -> Box<dyn EventSubscription> + Send>;
 
 /// The old and the new state of an object.
 fn objects<T>(event: &Event<T>) -> impl Iterator<Item = &Arc<T>> {
@@ -160,7 +160,9 @@ where
         })
     }
 
-    /// Calls `map` with the events of a source, except [`Event::Synced`]; it queues the keys that should be reconciled.
+    /// Calls `map` with the events of a source, except [`Event::Synced`] and [`Event::Lagged`]; it queues the keys that should
+    /// be reconciled. It is called with each state of an object. After [`Event::Lagged`], when some are missing, all sources
+    /// show all their objects again.
     #[must_use]
     pub fn watch_with<S>(
         mut self,
@@ -171,11 +173,18 @@ where
         S: EventSource + Clone + 'static,
     {
         let source = source.clone();
-        let subscribe = move |queue: WorkQueue<K>, synced: watch::Sender<bool>| {
+        let subscribe = move |queue: WorkQueue<K>, signals: SourceSignals| {
             source.subscribe(Box::new(move |event| {
-                if matches!(event, Event::Synced) {
-                    synced.send_replace(true);
-                    return;
+                match event {
+                    Event::Synced => {
+                        signals.synced.send_replace(true);
+                        return;
+                    }
+                    Event::Lagged { .. } => {
+                        signals.lagged.notify_one();
+                        return;
+                    }
+                    _ => {}
                 }
                 let (queue, priority) = (&queue, priority(&event));
                 map(&event, &Enqueue { queue, priority });
@@ -206,9 +215,10 @@ where
         R: Future<Output = Result<Action, ReconcileError>> + Send + 'static,
     {
         let queue = WorkQueue::with_config(self.queue);
+        let lagged = Arc::new(Notify::new());
         let sources = self.sources.into_iter();
         let sources = sources
-            .map(|subscribe| Source::start(|synced| subscribe(queue.clone(), synced)))
+            .map(|subscribe| Source::start(&lagged, |signals| subscribe(queue.clone(), signals)))
             .collect();
         let worker = Worker {
             name: self.name,
@@ -221,7 +231,7 @@ where
             timeout: self.timeout,
             grace: self.grace,
         };
-        RunningController::spawn(worker, self.workers, sources)
+        RunningController::spawn(worker, self.workers, sources, lagged)
     }
 
     /// Starts, waits for the signal, and shuts down.

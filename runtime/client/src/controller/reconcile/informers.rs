@@ -42,11 +42,12 @@ mod tests {
     use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
     use super::*;
+    use crate::cache::Event;
     use crate::cache::{
         ListItem, ListPage, ListRequest, ListWatch, SourceError, SourceErrorKind, WatchItem,
         WatchRequest, WatchStream,
     };
-    use crate::controller::{Action, Priority, set_controller};
+    use crate::controller::{Action, EventSource, Priority, set_controller};
 
     /// Lists nothing and refuses streamed lists; watches show what a test sends.
     struct Script<T>(Mutex<Option<UnboundedReceiver<WatchItem<T>>>>);
@@ -167,6 +168,104 @@ mod tests {
         running.shutdown().await;
         maps.shutdown().await;
         secrets.shutdown().await;
+    }
+
+    fn owned(name: &str, version: &str, owner: &str) -> Secret {
+        let mut metadata = metadata(name, version);
+        set_controller(&mut metadata, &config_map(owner, "1")).unwrap();
+        Secret {
+            metadata,
+            ..Secret::default()
+        }
+    }
+
+    /// A call may have read each of the states from the cache, also those that were soon replaced.
+    #[tokio::test(start_paused = true)]
+    async fn every_state_of_an_object_is_mapped_to_its_key() {
+        let (send, secrets) = script();
+        let secrets = Informer::<Secret>::builder(secrets).name("secrets").build();
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let running = Controller::new("test")
+            .owns::<ConfigMap, _>(&secrets)
+            .start({
+                let log = Arc::clone(&log);
+                move |request, _| {
+                    log.lock().unwrap().push(request.key.name.to_string());
+                    std::future::ready(Ok(Action::Done))
+                }
+            });
+        secrets.start();
+        let reconciled = async |events: Vec<WatchItem<Secret>>| {
+            for event in events {
+                send.send(event).unwrap();
+            }
+            running
+                .run_until_idle(Duration::from_secs(60))
+                .await
+                .unwrap();
+            let mut keys: Vec<String> = log.lock().unwrap().drain(..).collect();
+            keys.sort();
+            keys
+        };
+        assert_eq!(reconciled(vec![]).await, [""; 0]);
+        let first = WatchItem::Added(owned("s", "5", "a"));
+        assert_eq!(reconciled(vec![first]).await, ["a"]);
+        // The cache gets all of these at once.
+        let changes = vec![
+            WatchItem::Modified(owned("s", "6", "b")),
+            WatchItem::Modified(owned("s", "7", "c")),
+            WatchItem::Modified(owned("s", "8", "d")),
+        ];
+        assert_eq!(reconciled(changes).await, ["a", "b", "c", "d"]);
+        let short_lived = vec![
+            WatchItem::Added(owned("t", "9", "e")),
+            WatchItem::Deleted(owned("t", "10", "e")),
+        ];
+        assert_eq!(reconciled(short_lived).await, ["e"]);
+        let changed_and_deleted = vec![
+            WatchItem::Modified(owned("s", "11", "f")),
+            WatchItem::Deleted(owned("s", "12", "f")),
+        ];
+        assert_eq!(reconciled(changed_and_deleted).await, ["d", "f"]);
+        running.shutdown().await;
+        secrets.shutdown().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_informer_shows_its_objects_again_when_it_is_asked() {
+        let (send, source) = script();
+        let maps = Informer::<ConfigMap>::builder(source).build();
+        maps.start();
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let subscription = EventSource::subscribe(&maps, {
+            let log = Arc::clone(&log);
+            Box::new(move |event| {
+                let kind = match &event {
+                    Event::Added { .. } => "added",
+                    Event::Resync { .. } => "again",
+                    _ => return,
+                };
+                let name = event
+                    .object()
+                    .and_then(|object| object.metadata.name.clone());
+                log.lock().unwrap().push((kind, name.unwrap_or_default()));
+            })
+        });
+        let events = async || {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let mut events: Vec<_> = log.lock().unwrap().drain(..).collect();
+            events.sort();
+            events
+        };
+        for name in ["a", "b"] {
+            send.send(WatchItem::Added(config_map(name, "2"))).unwrap();
+        }
+        let of = |kind| [(kind, "a".to_owned()), (kind, "b".to_owned())];
+        assert_eq!(events().await, of("added"));
+        subscription.resync();
+        assert_eq!(events().await, of("again"));
+        subscription.stop().await;
+        maps.shutdown().await;
     }
 
     #[tokio::test(start_paused = true)]

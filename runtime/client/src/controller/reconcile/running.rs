@@ -5,9 +5,9 @@ use std::hash::Hash;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 use tracing::error;
 
 use super::super::queue::WorkQueue;
@@ -21,6 +21,9 @@ use crate::metrics::{Collect, Registry, Samples};
 /// periodic work of most controllers does not.
 const QUIET: Duration = Duration::from_secs(1);
 
+/// The time between two resyncs because of sources that lag: these have more to do by each.
+const RESYNC_PAUSE: Duration = Duration::from_secs(10);
+
 /// A controller has not finished its work.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the controller was not idle within {limit:?}: {reason}")]
@@ -31,6 +34,14 @@ pub struct NotIdle {
     pub reason: String,
 }
 
+/// What a controller is told of a source.
+pub(super) struct SourceSignals {
+    /// Set when the source has shown the objects that existed at first.
+    pub(super) synced: watch::Sender<bool>,
+    /// Notified when the source has skipped states of objects; of all sources.
+    pub(super) lagged: Arc<Notify>,
+}
+
 /// A source whose events are delivered.
 pub(super) struct Source {
     subscription: Box<dyn EventSubscription>,
@@ -39,11 +50,16 @@ pub(super) struct Source {
 
 impl Source {
     pub(super) fn start(
-        subscribe: impl FnOnce(watch::Sender<bool>) -> Box<dyn EventSubscription>,
+        lagged: &Arc<Notify>,
+        subscribe: impl FnOnce(SourceSignals) -> Box<dyn EventSubscription>,
     ) -> Self {
         let (sender, synced) = watch::channel(false);
+        let signals = SourceSignals {
+            synced: sender,
+            lagged: Arc::clone(lagged),
+        };
         Self {
-            subscription: subscribe(sender),
+            subscription: subscribe(signals),
             synced,
         }
     }
@@ -56,13 +72,26 @@ async fn wait_true(mut flag: watch::Receiver<bool>) {
     }
 }
 
+/// Lets all sources show their objects again when one of them has skipped some: a key that was reconciled by a state that is
+/// gone is found in no other way.
+async fn resync_lagging(sources: Arc<[Source]>, lagged: Arc<Notify>) {
+    loop {
+        lagged.notified().await;
+        for source in &*sources {
+            source.subscription.resync();
+        }
+        sleep(RESYNC_PAUSE).await;
+    }
+}
+
 /// A controller at work. Dropping it drops calls in the middle; [`shutdown`](Self::shutdown) lets them end.
 #[must_use = "dropping it stops the controller"]
 pub struct RunningController<K: Clone + Eq + Hash> {
     worker: Arc<Worker<K>>,
-    sources: Vec<Source>,
+    sources: Arc<[Source]>,
     synced: watch::Receiver<bool>,
-    syncing: AbortHandle,
+    /// The tasks that do not end by themselves.
+    watching: [AbortHandle; 2],
     tasks: JoinSet<()>,
 }
 
@@ -71,7 +100,12 @@ where
     K: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static,
 {
     /// Spawns the workers, which wait for the subscriptions.
-    pub(super) fn spawn(worker: Worker<K>, workers: usize, sources: Vec<Source>) -> Self {
+    pub(super) fn spawn(
+        worker: Worker<K>,
+        workers: usize,
+        sources: Vec<Source>,
+        lagged: Arc<Notify>,
+    ) -> Self {
         let worker = Arc::new(worker);
         let (set_synced, synced) = watch::channel(false);
         let mut tasks = JoinSet::new();
@@ -82,6 +116,8 @@ where
             }
             set_synced.send_replace(true);
         });
+        let sources: Arc<[Source]> = sources.into();
+        let resyncing = tasks.spawn(resync_lagging(Arc::clone(&sources), lagged));
         for _ in 0..workers {
             let (worker, mut synced) = (Arc::clone(&worker), synced.clone());
             tasks.spawn(async move {
@@ -95,7 +131,7 @@ where
             worker,
             sources,
             synced,
-            syncing,
+            watching: [syncing, resyncing],
             tasks,
         }
     }
@@ -153,7 +189,7 @@ where
     }
 
     async fn catch_up(&self, end: Instant) -> Result<(), BehindError> {
-        for source in &self.sources {
+        for source in &*self.sources {
             let left = end.saturating_duration_since(Instant::now());
             // A little earlier, so that the reason is known.
             source.subscription.catch_up(left.mul_f64(0.9)).await?;
@@ -176,10 +212,10 @@ where
     /// Stops: ends the subscriptions, drops the keys that wait, tells the calls to end, and waits for them. Those that
     /// go on for the grace period are dropped. Afterwards no handler and no call runs, and no task is left.
     pub async fn shutdown(mut self) {
-        for source in &self.sources {
+        for source in &*self.sources {
             source.subscription.stop().await;
         }
-        self.syncing.abort();
+        self.watching.iter().for_each(AbortHandle::abort);
         self.worker.queue.shutdown();
         self.worker.cancel.cancel();
         while let Some(ended) = self.tasks.join_next().await {

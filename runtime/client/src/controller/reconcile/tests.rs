@@ -34,6 +34,7 @@ struct Subscribed {
     handler: Mutex<Option<EventHandler<Object>>>,
     is_synced: AtomicBool,
     calls: AtomicUsize,
+    resyncs: AtomicUsize,
 }
 
 impl Script {
@@ -69,6 +70,10 @@ impl EventSource for Script {
 }
 
 impl EventSubscription for Script {
+    fn resync(&self) {
+        self.0.resyncs.fetch_add(1, Ordering::SeqCst);
+    }
+
     fn stop(&self) -> BoxFuture<'_, ()> {
         async { *self.0.handler.lock().unwrap() = None }.boxed()
     }
@@ -108,6 +113,29 @@ impl Log {
 
 fn controller() -> Controller<&'static str> {
     Controller::new("test").workers(1)
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_sources_show_their_objects_again_when_one_lags() {
+    let (first, second) = (Script::synced(), Script::synced());
+    let running = controller()
+        .watch(&first, |object| [object.0])
+        .watch_with(&second, |event, _| panic!("{event:?} is not mapped"))
+        .start(Log::default().done());
+    let resyncs = || [&first, &second].map(|script| script.0.resyncs.load(Ordering::SeqCst));
+    sleep(SECOND).await;
+    assert_eq!(resyncs(), [0, 0]);
+    second.show(Event::Lagged { skipped: 1 });
+    sleep(SECOND).await;
+    assert_eq!(resyncs(), [1, 1]);
+    // It lags more while the objects are shown: the next time is later, and comes.
+    second.show(Event::Lagged { skipped: 5 });
+    first.show(Event::Lagged { skipped: 5 });
+    sleep(SECOND).await;
+    assert_eq!(resyncs(), [1, 1]);
+    sleep(60 * SECOND).await;
+    assert_eq!(resyncs(), [2, 2]);
+    running.shutdown().await;
 }
 
 #[tokio::test(start_paused = true)]
