@@ -131,6 +131,19 @@ impl Server {
             .args(flags_of_all().split_whitespace())
             .args(args)
             .envs(environment.iter().copied());
+        Self::start_process(command, data_dir)
+    }
+
+    /// Starts a server by a command that becomes its process and takes its flags at the end, such as `apiloom run`. The
+    /// folder is the one that it uses by itself.
+    pub fn start_by(mut command: Command, data_dir: &Path) -> Self {
+        command
+            .arg("--secure-port=0")
+            .args(flags_of_all().split_whitespace());
+        Self::start_process(command, data_dir)
+    }
+
+    fn start_process(mut command: Command, data_dir: &Path) -> Self {
         let mut process = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -215,15 +228,22 @@ impl Server {
     }
     /// Asks it to stop.
     pub fn terminate(&self) {
+        self.signal("-TERM");
+    }
+    /// Asks it to stop as Ctrl-C does.
+    pub fn interrupt(&self) {
+        self.signal("-INT");
+    }
+    fn signal(&self, signal: &str) {
         let pid = self.process.id().to_string();
-        let sent = Command::new("kill").args(["-TERM", &pid]).status();
+        let sent = Command::new("kill").args([signal, &pid]).status();
         assert!(sent.unwrap().success());
     }
     /// Waits for its end after it was asked to stop, and returns the folder. Panics if it fails.
     pub fn wait(mut self) -> (PathBuf, Option<tempfile::TempDir>) {
         assert!(
             self.process.wait().unwrap().success(),
-            "SIGTERM ends the server with exit code 0"
+            "a signal ends the server with exit code 0"
         );
         (self.data_dir.clone(), self.dir.take())
     }

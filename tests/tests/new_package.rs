@@ -1,5 +1,5 @@
-//! The packages of `apiloom new`, outside of this workspace: they are formatted, their tests pass, and a controller works
-//! against its server. The clients of one, as a package of their own, work in a program.
+//! The packages of `apiloom new`, outside of this workspace: they are formatted, their tests pass, `apiloom run` serves one,
+//! and its controller works against that. The clients of one, as a package of their own, work in a program.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,6 +12,10 @@ use std::time::Duration;
 
 use apiloom_tests::{Client, Server, build, created, repository};
 use serde_json::json;
+use tokio::time::{sleep, timeout};
+
+/// Timeout for what should come soon.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// The name of a new package, and that of one with types for kube-rs.
 const PLAIN: &str = "new-zoo";
@@ -88,18 +92,27 @@ impl Workspace {
     /// Runs a command in the workspace, which must succeed, and returns what it said.
     #[track_caller]
     fn run(&self, command: &mut Command) -> String {
-        let output = command
-            .current_dir(&self.folder)
-            .env_remove("CARGO_TARGET_DIR")
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
+        let output = self.inside(command).stdin(Stdio::null()).output().unwrap();
         let (said, told) = (
             String::from_utf8_lossy(&output.stdout).into_owned(),
             String::from_utf8_lossy(&output.stderr),
         );
         assert!(output.status.success(), "{command:?}: {said}{told}");
         said
+    }
+
+    /// A command in the folder of the workspace.
+    fn inside<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command
+            .current_dir(&self.folder)
+            .env_remove("CARGO_TARGET_DIR")
+    }
+
+    /// Serves a package as its README says, in the folder that is used without a flag.
+    fn serve(&self, apiloom: &Path, package: &str) -> Server {
+        let mut command = Command::new(apiloom);
+        self.inside(&mut command).args(["run", package, "--"]);
+        Server::start_by(command, &self.folder.join("target/apiloom").join(package))
     }
 
     /// A command of cargo that builds as `apiloom run` does: with the dependencies of this workspace.
@@ -158,8 +171,24 @@ async fn new_packages_work_at_once() {
     assert!(tested.contains("4 passed; 0 failed"), "{tested}");
     packages.run(Command::new(&apiloom).args(["generate", PLAIN, "--check"]));
 
-    let binaries = packages.folder.join("target/debug");
-    let server = Server::start_binary(&binaries.join("new-zoo-server"), &[]);
+    let server = packages.serve(&apiloom, PLAIN);
+    let ready = "new-zoo-server ready at https://127.0.0.1:";
+    assert!(
+        server.ready_line.starts_with(ready),
+        "{}",
+        server.ready_line
+    );
+    let kubeconfig = server.data_dir().join("admin.kubeconfig");
+    assert_eq!(server.kubeconfig(), kubeconfig);
+    // What it says before it is ready; the log is read by a thread.
+    let built = async {
+        while !server.log().contains("starting new-zoo-server") {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(LIMIT, built).await.expect("it tells its steps");
+    let log = server.log();
+    assert!(log.contains(": 0 crates compiled, "), "{log}");
     let client = Client::new(server.kubeconfig());
     let path = "/apis/new-zoo.example.com/v1alpha1/namespaces/default/newzoos";
     let object = json!({
@@ -169,7 +198,8 @@ async fn new_packages_work_at_once() {
         "spec": {"size": 3},
     });
     created(&client, path, &object).await;
-    let _controller = start(&binaries.join("new-zoo-controller"), server.kubeconfig());
+    let controller = packages.folder.join("target/debug/new-zoo-controller");
+    let controller = start(&controller, server.kubeconfig());
     let mut watch = client
         .watch(&format!(
             "{path}?watch=true&fieldSelector=metadata.name%3Dfirst"
@@ -183,7 +213,15 @@ async fn new_packages_work_at_once() {
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), ready)
-        .await
-        .unwrap();
+    timeout(LIMIT, ready).await.unwrap();
+    drop(controller);
+    server.stop();
+
+    // The next start goes on with the stored objects.
+    let server = packages.serve(&apiloom, PLAIN);
+    let stored = server.client().get(&format!("{path}/first")).await;
+    assert_eq!(stored.code, 200, "{}", stored.text());
+    assert_eq!(stored.json()["status"]["ready"], 3);
+    server.interrupt();
+    server.wait();
 }
