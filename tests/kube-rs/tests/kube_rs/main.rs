@@ -26,7 +26,9 @@ mod v1;
 
 use apiloom_tests::RestartableServer;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, PostParams, VersionMatch};
+use kube::api::{
+    ApiResource, DynamicObject, GroupVersionKind, ListParams, PostParams, VersionMatch,
+};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, Error, core::Status};
 use serde::de::DeserializeOwned;
@@ -71,12 +73,18 @@ impl Fixture {
                 "metadata": {"name": item(i), "labels": {"even": (i % 2 == 0).to_string()}},
                 "data": {"i": i.to_string()},
             }));
-            created = maps.create(&post, &object).await.unwrap().resource_version();
+            created = maps
+                .create(&post, &object)
+                .await
+                .unwrap()
+                .resource_version();
         }
         // A streaming list of kube-rs asks for resourceVersion 0, which a server may answer with what its cache has,
         // and that may be older than the last create; after this list the cache is not.
         let version = created.expect("at least one object is created");
-        let fresh = ListParams::default().at(&version).matching(VersionMatch::NotOlderThan);
+        let fresh = ListParams::default()
+            .at(&version)
+            .matching(VersionMatch::NotOlderThan);
         maps.list(&fresh).await.unwrap();
     }
 }
