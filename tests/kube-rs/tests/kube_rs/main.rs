@@ -30,7 +30,7 @@ use kube::api::{
     ApiResource, DynamicObject, GroupVersionKind, ListParams, PostParams, VersionMatch,
 };
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, Config, Error, core::Status};
+use kube::{Api, Client, Config, Error, ResourceExt as _, core::Status};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
