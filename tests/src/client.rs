@@ -22,12 +22,14 @@ use serde_json::Value;
 /// Timeout of a response: a test that hangs gives no information.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A client of one server.
+/// A client of one server, or of two over the same store.
 #[derive(Clone)]
 pub struct Client {
     http: hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     url: String,
     token: String,
+    /// The client for GET, if another server serves these.
+    reader: Option<Box<Client>>,
 }
 
 /// The content of a kubeconfig: URL, authority and the user's credentials.
@@ -186,6 +188,22 @@ impl Client {
                 .build(connector),
             url,
             token,
+            reader: None,
+        }
+    }
+
+    /// The same client, which sends GET, and with it watches and upgrades, to the server of another client.
+    #[must_use]
+    pub fn with_reader(mut self, reader: Self) -> Self {
+        self.reader = Some(Box::new(reader));
+        self
+    }
+
+    /// The client of the server for a method.
+    fn of_method(&self, method: &Method) -> &Self {
+        match &self.reader {
+            Some(reader) if method == Method::GET => reader,
+            _ => self,
         }
     }
 
@@ -199,6 +217,7 @@ impl Client {
     #[must_use]
     pub fn with_token(mut self, token: &str) -> Self {
         token.clone_into(&mut self.token);
+        self.reader = self.reader.map(|reader| Box::new(reader.with_token(token)));
         self
     }
 
@@ -209,18 +228,21 @@ impl Client {
         headers: &[(&str, &str)],
         body: Bytes,
     ) -> Result<http::Response<Incoming>, String> {
+        let Self {
+            http, url, token, ..
+        } = self.of_method(&method);
         loop {
             let mut request = Request::builder()
                 .method(method.clone())
-                .uri(format!("{}{path}", self.url));
-            if !self.token.is_empty() {
-                request = request.header("authorization", format!("Bearer {}", self.token));
+                .uri(format!("{url}{path}"));
+            if !token.is_empty() {
+                request = request.header("authorization", format!("Bearer {token}"));
             }
             for (name, value) in headers {
                 request = request.header(*name, *value);
             }
             let request = request.body(Full::new(body.clone())).unwrap();
-            let answer = tokio::time::timeout(PATIENCE, self.http.request(request));
+            let answer = tokio::time::timeout(PATIENCE, http.request(request));
             match answer.await.expect("no answer in time") {
                 // The server has ended the connection in good order before it took this request.
                 Err(error) if is_goaway(&error) => {}
@@ -411,20 +433,24 @@ impl Client {
         protocol: &str,
         headers: &[(&str, &str)],
     ) -> (Answer, Option<WebSocket>) {
+        // It is the GET of another form of HTTP.
+        let Self {
+            http, url, token, ..
+        } = self.of_method(&Method::GET);
         // The server must have told its settings.
         self.get("/version").await;
-        let mut request = Request::connect(format!("{}{path}", self.url));
+        let mut request = Request::connect(format!("{url}{path}"));
         if !protocol.is_empty() {
             request = request.extension(hyper::ext::Protocol::from(protocol));
         }
-        if !self.token.is_empty() {
-            request = request.header("authorization", format!("Bearer {}", self.token));
+        if !token.is_empty() {
+            request = request.header("authorization", format!("Bearer {token}"));
         }
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
         let request = request.body(Full::default()).unwrap();
-        let answer = tokio::time::timeout(PATIENCE, self.http.request(request));
+        let answer = tokio::time::timeout(PATIENCE, http.request(request));
         let mut response = answer.await.expect("no answer in time").unwrap();
         let mut socket = None;
         if response.status() == 200 {
@@ -435,9 +461,9 @@ impl Client {
         (read(response).await.unwrap(), socket)
     }
 
-    /// The token that the client sends.
+    /// The token that the client sends with GET.
     pub fn token(&self) -> &str {
-        &self.token
+        &self.of_method(&Method::GET).token
     }
 }
 

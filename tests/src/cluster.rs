@@ -1,9 +1,11 @@
 //! A server with its store, embedded or etcd: it can be stopped, restarted and inspected.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use apiloom_storage::{Embedded, EmbeddedConfig, Revision, Storage};
 
+use crate::server::flags_of_writer;
 use crate::{Client, Server, build};
 
 /// The server of most tests.
@@ -17,17 +19,23 @@ pub enum Backend {
     /// A real etcd of the newest tested release.
     #[cfg(feature = "etcd")]
     Etcd,
+    /// The same etcd with two servers: clients write to the first, and send GET to the second.
+    #[cfg(feature = "etcd")]
+    Replicas,
 }
 
 /// A server with its own store.
 pub struct Cluster {
     /// `None` while it is stopped.
     server: Option<Server>,
+    /// The server for GET: `None` while it is stopped, and if there is one server only.
+    reader: Option<Server>,
     binary: &'static str,
     args: Vec<String>,
     dir: tempfile::TempDir,
     #[cfg(feature = "etcd")]
     etcd: Option<InEtcd>,
+    has_reader: bool,
 }
 
 #[cfg(feature = "etcd")]
@@ -49,17 +57,15 @@ impl Cluster {
         match backend {
             Backend::Embedded => Self::embedded(binary, args),
             #[cfg(feature = "etcd")]
-            Backend::Etcd => Self::over(binary, InEtcd::shared(), args),
+            Backend::Etcd => Self::over(binary, InEtcd::shared(), args, false),
+            #[cfg(feature = "etcd")]
+            Backend::Replicas => Self::over(binary, InEtcd::shared(), args, true),
         }
     }
 
     /// The same with more arguments.
     pub fn start_with(backend: Backend, args: &[&str]) -> Self {
-        match backend {
-            Backend::Embedded => Self::embedded(WARDLE, args),
-            #[cfg(feature = "etcd")]
-            Backend::Etcd => Self::over(WARDLE, InEtcd::shared(), args),
-        }
+        Self::start_binary_with(backend, WARDLE, args)
     }
 
     /// The same with an etcd of its own.
@@ -67,45 +73,64 @@ impl Cluster {
         match backend {
             Backend::Embedded => Self::embedded(WARDLE, args),
             #[cfg(feature = "etcd")]
-            Backend::Etcd => Self::over(WARDLE, InEtcd::alone(), args),
+            Backend::Etcd => Self::over(WARDLE, InEtcd::alone(), args, false),
+            #[cfg(feature = "etcd")]
+            Backend::Replicas => Self::over(WARDLE, InEtcd::alone(), args, true),
         }
     }
 
     fn embedded(binary: &'static str, args: &[&str]) -> Self {
         let mut cluster = Self {
             server: None,
+            reader: None,
             binary,
             args: args.iter().map(|arg| (*arg).to_owned()).collect(),
             dir: tempfile::tempdir().unwrap(),
             #[cfg(feature = "etcd")]
             etcd: None,
+            has_reader: false,
         };
         cluster.start_again();
         cluster
     }
 
     #[cfg(feature = "etcd")]
-    fn over(binary: &'static str, etcd: InEtcd, args: &[&str]) -> Self {
+    fn over(binary: &'static str, etcd: InEtcd, args: &[&str], has_reader: bool) -> Self {
         let args = args.iter().map(|arg| (*arg).to_owned());
         let mut cluster = Self {
             server: None,
+            reader: None,
             binary,
             args: etcd.flags().into_iter().chain(args).collect(),
             dir: tempfile::tempdir().unwrap(),
             etcd: Some(etcd),
+            has_reader,
         };
         cluster.start_again();
         cluster
     }
 
-    /// The running server.
+    /// The running server; of two, the one that takes the writes.
     pub fn server(&self) -> &Server {
         self.server.as_ref().expect("the server runs")
     }
 
-    /// A client of the running server.
+    /// A client of the running server, or of both.
     pub fn client(&self) -> Client {
-        self.server().client()
+        self.client_by(Client::new)
+    }
+
+    /// The same with HTTP/1.1 only.
+    pub fn client_of_http1(&self) -> Client {
+        self.client_by(Client::of_http1)
+    }
+
+    fn client_by(&self, client: fn(&Path) -> Client) -> Client {
+        let writer = client(self.server().kubeconfig());
+        match &self.reader {
+            Some(reader) => writer.with_reader(client(reader.kubeconfig())),
+            None => writer,
+        }
     }
 
     /// Another server over the same store, if the store can be shared.
@@ -130,30 +155,46 @@ impl Cluster {
         None
     }
 
-    /// Asks the server to stop, and waits for its end.
+    /// Asks its servers to stop, and waits for their end.
     pub fn stop(&mut self) {
-        self.server.take().expect("the server runs").stop();
+        self.end(Server::stop);
     }
 
-    /// Waits for the end of a server that was asked to stop.
+    /// Waits for the end of a server that was asked to stop. If there are two, the other is asked now.
     pub fn wait(&mut self) {
         self.server.take().expect("the server runs").wait();
+        self.reader.take().map(Server::stop);
     }
 
-    /// Kills the server, as a power cut would.
+    /// Kills its servers, as a power cut would.
     pub fn kill(&mut self) {
-        self.server.take().expect("the server runs").kill();
+        self.end(Server::kill);
     }
 
-    /// Starts a server over the same store.
+    fn end<T>(&mut self, end: fn(Server) -> T) {
+        end(self.server.take().expect("the server runs"));
+        self.reader.take().map(end);
+    }
+
+    /// Starts its servers over the same store.
     pub fn start_again(&mut self) {
-        let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
+        let of_writer = self.has_reader.then(flags_of_writer).flatten();
+        let of_writer = of_writer.unwrap_or_default();
+        let args = self.args.iter().map(String::as_str);
+        // A test may set the same flag itself.
+        let of_writer = of_writer
+            .split_whitespace()
+            .filter(|flag| args.clone().all(|arg| arg != *flag));
+        let args: Vec<&str> = of_writer.chain(args.clone()).collect();
         let data_dir = self.dir.path().join("data");
         self.server = Some(Server::start_binary_in(
             &build(self.binary),
             &data_dir,
             &args,
         ));
+        if self.has_reader {
+            self.reader = self.replica();
+        }
     }
 
     /// Kills the server and starts one over the same store, with another last argument.
@@ -221,7 +262,7 @@ impl StoreOfTest {
                 etcd: None,
             },
             #[cfg(feature = "etcd")]
-            Backend::Etcd => Self {
+            Backend::Etcd | Backend::Replicas => Self {
                 etcd: Some(InEtcd::shared()),
             },
         }

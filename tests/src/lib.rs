@@ -21,4 +21,4 @@ pub use client_program::{RestartableServer, run_client};
 pub use cluster::{Backend, Cluster, StoreOfTest};
 pub use kubectl::{Kubectl, Output};
 pub use progress::Progress;
-pub use server::{Server, build, is_cached, repository};
+pub use server::{Server, build, has_replicas, is_cached, repository};

@@ -56,7 +56,19 @@ fn flags_of_all() -> String {
     std::env::var("APILOOM_TEST_FLAGS").unwrap_or_default()
 }
 
-/// Whether servers keep a watch cache in this test run.
+/// Flags of the server that takes the writes where a check has two servers, from `APILOOM_TEST_REPLICAS`. If the variable is
+/// set, even to no flags, the contract is checked over etcd with two servers: one takes the writes, and the other serves GET,
+/// with watches.
+pub(crate) fn flags_of_writer() -> Option<String> {
+    std::env::var("APILOOM_TEST_REPLICAS").ok()
+}
+
+/// Whether checks have two servers over one store in this test run.
+pub fn has_replicas() -> bool {
+    flags_of_writer().is_some()
+}
+
+/// Whether servers keep a watch cache in this test run. Of two servers, it is the one that serves GET.
 pub fn is_cached() -> bool {
     !flags_of_all().contains("--watch-cache=false")
 }

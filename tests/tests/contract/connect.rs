@@ -101,7 +101,7 @@ async fn running(client: &Client, subresource: &str) -> usize {
 
 async fn a_websocket_is_running_until_it_ends(on: Backend) {
     let (server, client) = start(on, "").await;
-    let http1 = Client::of_http1(server.server().kubeconfig());
+    let http1 = server.client_of_http1();
     let (_, _, first) = http1.websocket(CONSOLE, &[PROTOCOLS]).await;
     let (_, second) = over_http2(&client, CONSOLE, &[PROTOCOLS]).await;
     let mut sockets = [first.unwrap(), second.unwrap()];
@@ -126,7 +126,7 @@ async fn a_panic_ends_its_own_stream_only(on: Backend) {
     let mut stream = client.watch_as(&format!("{LOG}?follow=1"), "*/*").await;
     let path = format!("{LOG}?panic=1");
     assert!(client.try_call("GET", &path, &[], "").await.is_err());
-    let http1 = Client::of_http1(server.server().kubeconfig());
+    let http1 = server.client_of_http1();
     let (code, _, socket) = http1.websocket(CONSOLE, &[PROTOCOLS]).await;
     assert_eq!(code, 101);
     let mut socket = socket.unwrap();
@@ -153,7 +153,7 @@ fn channel(number: u8, bytes: &[u8]) -> Message {
 
 async fn a_console_speaks_the_channels_of_kubectl(on: Backend) {
     let (server, client) = start(on, "").await;
-    let http1 = Client::of_http1(server.server().kubeconfig());
+    let http1 = server.client_of_http1();
     let v4 = ("sec-websocket-protocol", "v4.channel.k8s.io");
     for (protocol, end, is_http2) in [
         (PROTOCOLS, channel(255, &[0]), false),
@@ -418,7 +418,7 @@ async fn switching_backend() -> (String, tokio::task::JoinHandle<()>) {
 async fn a_proxy_switches_protocols_on_both_sides(on: Backend) {
     let (address, serving) = switching_backend().await;
     let (mut server, client) = start(on, &address).await;
-    let http1 = Client::of_http1(server.server().kubeconfig());
+    let http1 = server.client_of_http1();
     let path = format!("{PROXY}/x");
     for protocol in ["SPDY/3.1", "websocket"] {
         let mut stream = http1.upgrade(&path, protocol).await;

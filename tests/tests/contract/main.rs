@@ -5,21 +5,22 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-/// Makes each check two tests: `embedded::NAME` and `etcd::NAME`. Clients have threads of their own, so that a test may
+/// Makes each check two tests: `embedded::NAME` and `etcd::NAME`, the second with two servers if `APILOOM_TEST_REPLICAS` is in
+/// the environment. Clients have threads of their own, so that a test may
 /// wait for the end of its server while they close their connections.
 macro_rules! on_each_backend {
     ($($check:ident),* $(,)?) => {
         mod embedded {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $check() {
-                super::$check(crate::Backend::Embedded).await;
+                super::$check(crate::replicas::embedded()).await;
             })*
         }
         #[cfg(feature = "etcd")]
         mod etcd {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $check() {
-                super::$check(crate::Backend::Etcd).await;
+                super::$check(crate::replicas::etcd(concat!(module_path!(), "::", stringify!($check)))).await;
             })*
         }
     };
@@ -48,6 +49,7 @@ mod namespaces;
 mod patch;
 mod paths;
 mod protobuf;
+mod replicas;
 mod requests;
 mod scale;
 mod storage;

@@ -383,7 +383,7 @@ async fn c_135_an_event_in_protobuf_begins_with_its_length(on: Backend) {
 async fn an_event_in_protobuf_is_a_binary_message_of_a_websocket(on: Backend) {
     let (cluster, client) = server(on);
     created(&client, CONFIG_MAPS, &config_map("a")).await;
-    let http1 = Client::of_http1(cluster.server().kubeconfig());
+    let http1 = cluster.client_of_http1();
     let path = format!("{CONFIG_MAPS}?watch=1");
     let (code, _, socket) = http1.websocket(&path, &[("accept", STREAM)]).await;
     assert_eq!(code, 101);

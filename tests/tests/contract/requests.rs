@@ -76,7 +76,7 @@ async fn c_007_head_and_options_are_refused(on: Backend) {
     let (server, client) = server(on);
     created(&client, FLUNDERS, &flunder("a")).await;
     let item = format!("{FLUNDERS}/a");
-    let clients = [client, Client::of_http1(server.server().kubeconfig())];
+    let clients = [client, server.client_of_http1()];
     for client in &clients {
         for path in [FLUNDERS, ALL_FLUNDERS, &item, "/api/v1/namespaces"] {
             let answer = client.call("OPTIONS", path, &[], "").await;

@@ -47,7 +47,7 @@ fn succeeded() -> Value {
 }
 
 async fn a_handler_is_listed_and_takes_its_verbs_only(on: Backend) {
-    let (_server, client, _) = start(on).await;
+    let (server, client, _) = start(on).await;
     let list = client.get(GROUP).await.json();
     let entry = |name: &str| {
         let mut entries = list["resources"].as_array().unwrap().iter();
@@ -77,9 +77,9 @@ async fn a_handler_is_listed_and_takes_its_verbs_only(on: Backend) {
     let message = "the server could not find the requested resource";
     let answer = client.post(&format!("{RESTART}/more"), &restart()).await;
     check_failure(&answer, 404, "NotFound", message, json!({}));
-    // Its requests are counted by its name.
+    // Its requests are counted by its name, in the server that took them.
     client.post(RESTART, &restart()).await;
-    let metrics = client.get("/metrics").await.text();
+    let metrics = server.server().client().get("/metrics").await.text();
     let line = r#"apiserver_request_total{verb="POST",dry_run="",group="machine.example.com",version="v1",resource="machines",subresource="restart",scope="resource",component="apiserver",code="201"} 1"#;
     assert!(
         metrics.contains(line),

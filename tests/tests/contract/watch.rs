@@ -460,7 +460,7 @@ fn check_delivery(events: &[Value], start: u64, written: &[u64]) {
 async fn c_134_a_timeout_ends_the_stream_cleanly(on: Backend) {
     let (cluster, client) = server(on);
     let object = created(&client, FLUNDERS, &flunder("a")).await;
-    let http1 = Client::of_http1(cluster.server().kubeconfig());
+    let http1 = cluster.client_of_http1();
     for client in [client, http1] {
         let started = Instant::now();
         let mut watch = client
@@ -501,7 +501,7 @@ async fn c_136_a_watch_over_websocket_sends_one_event_per_message(on: Backend) {
     let mut large = flunder("large");
     large["metadata"]["annotations"] = json!({"note": "\u{e4}\n".repeat(50_000)});
     created(&client, FLUNDERS, &large).await;
-    let http1 = Client::of_http1(cluster.server().kubeconfig());
+    let http1 = cluster.client_of_http1();
     let path = format!("{FLUNDERS}?watch=1");
     let (code, headers, socket) = http1.websocket(&path, &[]).await;
     assert_eq!(code, 101);
@@ -626,7 +626,7 @@ async fn websocket_event(socket: &mut WebSocket) -> (String, String) {
 async fn c_138_a_server_that_stops_ends_streams_without_an_error(on: Backend) {
     let (mut cluster, client) = server(on);
     let object = created(&client, FLUNDERS, &flunder("a")).await;
-    let http1 = Client::of_http1(cluster.server().kubeconfig());
+    let http1 = cluster.client_of_http1();
     let mut watches = Vec::new();
     for client in [&client, &http1] {
         for query in [
@@ -684,7 +684,7 @@ async fn c_140_an_error_is_a_status_in_every_form(on: Backend) {
 
 async fn a_watch_begins_its_answer_before_there_is_an_event(on: Backend) {
     let (cluster, client) = server(on);
-    let http1 = Client::of_http1(cluster.server().kubeconfig());
+    let http1 = cluster.client_of_http1();
     for client in [client, http1] {
         // If the headers were delayed until the first event, this would not return.
         let watch = client.watch(&format!("{FLUNDERS}?watch=1")).await;
