@@ -526,8 +526,9 @@ impl Watch {
 
     /// A buffered line, if there is one.
     fn taken(&mut self) -> Option<String> {
-        let end = self.buffer.iter().position(|byte| *byte == b'\n')?;
-        let line = self.buffer.drain(..=end).collect();
+        let end = memchr::memchr(b'\n', &self.buffer)?;
+        let rest = self.buffer.split_off(end + 1);
+        let line = std::mem::replace(&mut self.buffer, rest);
         Some(String::from_utf8(line).unwrap())
     }
 
