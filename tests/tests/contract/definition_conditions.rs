@@ -10,6 +10,7 @@ on_each_backend![
     of_several_conflicts_the_last_is_told,
     a_group_of_kubernetes_needs_an_approval,
     the_steps_of_a_deletion_are_conditions,
+    a_deletion_says_each_step_once_while_clients_write,
     a_deletion_that_fails_is_tried_again,
     a_create_waits_for_nothing_once_its_kind_is_established,
 ];
@@ -239,6 +240,32 @@ async fn the_steps_of_a_deletion_are_conditions(on: Backend) {
     let item = format!("{CRDS}/flunders.wardle.example.com");
     assert_eq!(steps_of_deletion(&client, &item).await, [pending, overlaps]);
     assert_eq!(client.get(&format!("{FLUNDERS}/a")).await.code, 200);
+}
+
+async fn a_deletion_says_each_step_once_while_clients_write(on: Backend) {
+    let (_server, client) = server(on);
+    for _ in 0..10 {
+        establish(&client, &foos()).await;
+        let item = path("foos");
+        let label = async {
+            let mut number = 0;
+            loop {
+                number += 1;
+                let patch = json!({"metadata": {"labels": {"number": number.to_string()}}});
+                client.merge(&item, &patch).await;
+            }
+        };
+        let steps = tokio::select! {
+            steps = steps_of_deletion(&client, &item) => steps,
+            () = label => unreachable!("labels are written until the deletion ends"),
+        };
+        let mut reasons: Vec<&str> = steps.iter().map(|step| &*step[1]).collect();
+        reasons.retain(|reason| *reason != "InstanceDeletionPending");
+        assert_eq!(
+            reasons,
+            ["InstanceDeletionInProgress", "InstanceDeletionCompleted"]
+        );
+    }
 }
 
 async fn a_deletion_that_fails_is_tried_again(on: Backend) {

@@ -164,15 +164,34 @@ async fn write(
         .await
 }
 
-/// Notes that no objects are left, and removes the finalizer.
+/// Notes that no objects are left, and removes the finalizer. If another client changes the definition meanwhile, only this is
+/// done again: there can be no new objects.
 async fn end(
     requests: &Requests,
-    object: CustomResourceDefinition,
+    mut object: CustomResourceDefinition,
     reason: &str,
     message: &str,
 ) -> Result<bool, RequestError> {
-    let Some(object) = write(requests, object, (false, reason, message)).await? else {
-        return Ok(true);
+    let name = object.metadata.name.clone().unwrap_or_default();
+    loop {
+        match try_end(requests, object, (false, reason, message)).await {
+            Err(error) if error.is_conflict() => {}
+            ended => return ended.map(|()| true),
+        }
+        match requests.get(&path(&name)).await? {
+            Some(changed) => object = changed,
+            None => return Ok(true),
+        }
+    }
+}
+
+async fn try_end(
+    requests: &Requests,
+    object: CustomResourceDefinition,
+    condition: (bool, &str, &str),
+) -> Result<(), RequestError> {
+    let Some(object) = write(requests, object, condition).await? else {
+        return Ok(());
     };
     let name = object.metadata.name.clone().unwrap_or_default();
     let finalizers = object.metadata.finalizers.iter();
@@ -182,11 +201,10 @@ async fn end(
     } else {
         json!(others)
     };
-    let served = requests.served("apiextensions.k8s.io", "CustomResourceDefinition")?;
-    let target: Served = served;
-    let target = target.target("", &name)?;
+    let served: Served = requests.served("apiextensions.k8s.io", "CustomResourceDefinition")?;
+    let target = served.target("", &name)?;
     requests
         .set(&target, &object.metadata, "finalizers", others)
         .await?;
-    Ok(true)
+    Ok(())
 }
