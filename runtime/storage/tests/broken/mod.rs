@@ -247,8 +247,7 @@ impl Broken {
             Defect::EndsTtlOfNextOwner => {
                 if let Some(ttl) = ttl {
                     let (inner, key) = (Arc::clone(&self.inner), key.to_owned());
-                    // A little early: the suite waits for another key of the same time, whose timer must not be first.
-                    let end = tokio::time::Instant::now() + ttl * 3 / 4;
+                    let end = tokio::time::Instant::now() + ttl;
                     tokio::spawn(async move {
                         tokio::time::sleep_until(end).await;
                         if let Ok((Some(present), _)) = inner.get(&key).await {
