@@ -62,7 +62,7 @@ use std::time::{Duration, Instant};
 
 use apiloom_tests::wardle::{ALL_FLUNDERS, FISCHERS, FLUNDERS, FLUNDERS_BETA, flunder};
 use apiloom_tests::{
-    Answer, Backend, Client, Cluster, Server, Watch, created, is_cached, revision,
+    Answer, Backend, Client, Cluster, Server, Watch, created, has_replicas, is_cached, revision,
 };
 use serde_json::{Value, json};
 

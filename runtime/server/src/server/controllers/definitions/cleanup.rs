@@ -23,13 +23,22 @@ const RETRY: Duration = Duration::from_millis(500);
 /// not know of it yet. As for namespaces.
 const LATE_CREATES: Duration = Duration::from_secs(5);
 
-/// Deletes the objects of a definition until none is left, then removes its finalizer.
-pub(super) async fn run(requests: &Requests, shared: Option<&SharedStore>, name: &str) {
+/// Reason of the condition Terminating when no objects are left.
+const COMPLETED: &str = "InstanceDeletionCompleted";
+
+/// Deletes the objects of a definition until none is left, then removes its finalizer. This server may have refused to serve
+/// its kind.
+pub(super) async fn run(
+    requests: &Requests,
+    shared: Option<&SharedStore>,
+    name: &str,
+    is_refused: bool,
+) {
     let observed = Instant::now();
     loop {
         // Looked at before the objects are.
         let rest = LATE_CREATES.saturating_sub(observed.elapsed());
-        match step(requests, shared, rest, name).await {
+        match step(requests, shared, rest, (name, is_refused)).await {
             Ok(true) => return,
             Ok(false) => {}
             Err(error) if error.is_conflict() => {}
@@ -46,7 +55,7 @@ async fn step(
     requests: &Requests,
     shared: Option<&SharedStore>,
     rest: Duration,
-    name: &str,
+    (name, is_refused): (&str, bool),
 ) -> Result<bool, RequestError> {
     let Some(object) = requests
         .get::<CustomResourceDefinition>(&path(name))
@@ -64,16 +73,24 @@ async fn step(
         let message = "instances overlap with built-in resources in storage";
         return end(requests, object, "OverlappingBuiltInResource", message).await;
     }
-    if !known.is_established {
+    let endpoint = catalog.stored_endpoint(requests.registry(), &resource);
+    // A kind is served as soon as its names are accepted, so it may have objects before it is established.
+    let is_served = known.is_served() && (known.is_established || !is_refused);
+    if endpoint.is_none() && !is_served {
         let message = "resource was never established";
         return end(requests, object, "NeverEstablished", message).await;
     }
-    let message = "CustomResource deletion is in progress";
-    let began = (true, "InstanceDeletionInProgress", message);
-    let Some(object) = write(requests, object, began).await? else {
-        return Ok(true);
-    };
-    let Some(endpoint) = catalog.stored_endpoint(requests.registry(), &resource) else {
+    let mut object = object;
+    // Another server may be about to remove the finalizer; it says that the deletion has ended, and so it stays said.
+    if !has_ended(&object) {
+        let message = "CustomResource deletion is in progress";
+        let began = (true, "InstanceDeletionInProgress", message);
+        match write(requests, object, began).await? {
+            Some(written) => object = written,
+            None => return Ok(true),
+        }
+    }
+    let Some(endpoint) = endpoint else {
         // It is published soon, or its definition is wrong.
         tokio::time::sleep(RETRY).await;
         return Ok(false);
@@ -92,13 +109,14 @@ async fn step(
         tokio::time::sleep(rest).await;
         return Ok(false);
     }
-    end(
-        requests,
-        object,
-        "InstanceDeletionCompleted",
-        "removed all instances",
-    )
-    .await
+    end(requests, object, COMPLETED, "removed all instances").await
+}
+
+/// Whether a server has found that no objects are left.
+fn has_ended(object: &CustomResourceDefinition) -> bool {
+    let mut conditions = object.status.conditions.iter().flatten();
+    conditions
+        .any(|one| one.condition_type == "Terminating" && one.reason.as_deref() == Some(COMPLETED))
 }
 
 /// Deletes all objects, and waits until they are gone: those with finalizers stay until these are removed.

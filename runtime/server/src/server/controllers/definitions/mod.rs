@@ -420,8 +420,9 @@ impl Controller<'_> {
         if self.in_cleanup.insert(name.to_owned()) {
             let (requests, name) = (self.requests.clone(), name.to_owned());
             let shared = self.shared.cloned();
+            let is_refused = self.publisher.problem(&name).is_some();
             self.cleanups.spawn(async move {
-                cleanup::run(&requests, shared.as_ref(), &name).await;
+                cleanup::run(&requests, shared.as_ref(), &name, is_refused).await;
                 name
             });
         }
