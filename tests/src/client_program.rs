@@ -3,6 +3,9 @@
 //! The last argument of a program is a kubeconfig. It prints a line for each check, and ends with a failure if one failed. A
 //! line `restart` asks for a restart of the server, `kill` for one after a kill; the program then waits for a line `done`
 //! on its standard input. The address of the server stays, since a proxy is in between.
+//!
+//! With `APILOOM_TEST_REPLICAS` in the environment there are two servers over one etcd. When one ends, the clients go on with the
+//! other, which has run all the time.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -12,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::Server;
 use crate::network::Proxy;
+use crate::{Server, StoreOfTest, has_replicas};
 
 /// Timeout of a program.
 const PATIENCE: Duration = Duration::from_secs(240);
@@ -38,27 +41,43 @@ pub fn run_client(command: &mut Command) {
 pub struct RestartableServer {
     /// `None` only during a restart.
     server: Option<Server>,
+    /// The server that clients use next, if there are two.
+    standby: Option<Server>,
     proxy: Proxy,
     kubeconfig: PathBuf,
-    /// Kept until the end: the one of the kubeconfig, and that of the server.
-    folders: Vec<TempDir>,
+    /// Flags of all servers.
+    flags: Vec<String>,
+    /// Kept until the end, as the store: the folders of servers and the kubeconfig.
+    _folder: TempDir,
+    _store: Option<StoreOfTest>,
 }
 
 impl RestartableServer {
-    /// Starts wardle-server over a new folder.
+    /// Starts wardle-server over a new folder, or two of them over a new store.
     pub async fn start() -> Self {
-        let server = Server::start(&[]);
-        let proxy = Proxy::start(address(&server)).await;
         let folder = tempfile::tempdir().unwrap();
+        let store = has_replicas().then(StoreOfTest::of_replicas);
+        let flags = store.as_ref().map(StoreOfTest::flags).unwrap_or_default();
+        let data = folder.path().join("server");
+        let server = start_in(&data, &flags);
+        let standby = store.is_some().then(|| {
+            let other = folder.path().join("standby");
+            copy_credentials(&data, &other);
+            start_in(&other, &flags)
+        });
+        let proxy = Proxy::start(address(&server)).await;
         let kubeconfig = folder.path().join("kubeconfig");
         let text = std::fs::read_to_string(server.kubeconfig()).unwrap();
         let text = text.replace(&address(&server), proxy.address());
         std::fs::write(&kubeconfig, text).unwrap();
         Self {
             server: Some(server),
+            standby,
             proxy,
             kubeconfig,
-            folders: vec![folder],
+            flags,
+            _folder: folder,
+            _store: store,
         }
     }
 
@@ -78,11 +97,35 @@ impl RestartableServer {
     }
 
     fn start_again(&mut self, end: impl FnOnce(Server) -> (PathBuf, Option<TempDir>)) {
-        let (data, own) = end(self.server.take().expect("the server runs"));
-        self.folders.extend(own);
-        let server = Server::start_in(&data, &[]);
-        self.proxy.retarget(address(&server));
-        self.server = Some(server);
+        let standby = self.standby.take();
+        if let Some(standby) = &standby {
+            self.proxy.retarget(address(standby));
+        }
+        let (data, _) = end(self.server.take().expect("the server runs"));
+        let started = start_in(&data, &self.flags);
+        if standby.is_some() {
+            self.server = standby;
+            self.standby = Some(started);
+        } else {
+            self.proxy.retarget(address(&started));
+            self.server = Some(started);
+        }
+    }
+}
+
+fn start_in(data: &Path, flags: &[String]) -> Server {
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    Server::start_in(data, &flags)
+}
+
+/// Gives a server that was not started yet the token and the certificates of another, as replicas have them: clients cannot
+/// tell which one answers.
+fn copy_credentials(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to.join("pki")).unwrap();
+    std::fs::copy(from.join("admin.token"), to.join("admin.token")).unwrap();
+    for file in std::fs::read_dir(from.join("pki")).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), to.join("pki").join(file.file_name())).unwrap();
     }
 }
 

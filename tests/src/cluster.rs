@@ -268,6 +268,23 @@ impl StoreOfTest {
         }
     }
 
+    /// A new store that several servers can use. Panics in a build without etcd.
+    pub(crate) fn of_replicas() -> Self {
+        #[cfg(feature = "etcd")]
+        return Self::new(Backend::Replicas);
+        #[cfg(not(feature = "etcd"))]
+        panic!("an embedded store has one server: build with `--workspace --features etcd`");
+    }
+
+    /// The flags of a server that uses it.
+    pub(crate) fn flags(&self) -> Vec<String> {
+        #[cfg(feature = "etcd")]
+        if let Some(etcd) = &self.etcd {
+            return etcd.flags();
+        }
+        Vec::new()
+    }
+
     /// The URL of the etcd and the prefix of all keys there; `None` for a store in the server's folder.
     pub fn etcd(&self) -> Option<(&str, &str)> {
         #[cfg(feature = "etcd")]
