@@ -1,6 +1,7 @@
 //! CustomResourceDefinitions of the kinds, and the dump of all documents for the generator.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use apiloom_meta::kind::{
     CellSource, Column, ConversionMethod, ProtoFile, ProtoFiles, Scope, SelectableField,
@@ -88,7 +89,7 @@ fn unserved(catalog: &Catalog) -> Vec<KindSource> {
         if !seen.contains(&def.gvk()) {
             seen.push(def.gvk());
             let mut kind = KindSource::new(def, schema, None);
-            kind.def.served = false;
+            Arc::make_mut(&mut kind.def).served = false;
             unserved.push(kind);
         }
     }

@@ -293,7 +293,7 @@ pub(crate) fn wardle_sources() -> Vec<Source> {
             .into_iter()
             .map(|(def, schema)| KindSource {
                 is_own: def.group.is_empty(),
-                def,
+                def: Arc::new(def),
                 schema: Box::new(move |metadata| with_metadata(schema(), metadata)),
                 in_crd: Box::new(move || CrdSchema {
                     schema: with_metadata(schema(), &Metadata::Open),

@@ -313,6 +313,10 @@ impl Endpoint {
     pub fn def(&self) -> &ResourceDef {
         self.resource.def()
     }
+    /// The same, to share it.
+    pub(crate) fn shared_def(&self) -> &Arc<ResourceDef> {
+        &self.resource.version().def
+    }
     /// Whether this is a kind that every apiloom server has.
     pub(crate) fn is_own(&self) -> bool {
         self.resource.kind.is_own
@@ -339,12 +343,14 @@ impl Endpoint {
         &kind.versions[kind.storage_version].def.version
     }
     /// All versions of the kind with their schemas, in order of registration, whether served or not.
-    pub(crate) fn versions(&self) -> impl Iterator<Item = (&ResourceDef, &Arc<VersionSchema>)> {
+    pub(crate) fn versions(
+        &self,
+    ) -> impl Iterator<Item = (&Arc<ResourceDef>, &Arc<VersionSchema>)> {
         self.resource
             .kind
             .versions
             .iter()
-            .map(|version| (&*version.def, &version.version_schema))
+            .map(|version| (&version.def, &version.version_schema))
     }
     /// The text of the deprecation warning for this version, if it is deprecated in the server's release.
     pub fn deprecation_warning(&self) -> Option<&str> {

@@ -91,7 +91,7 @@ fn a_kind_without_extras_has_no_keys_for_them() {
 fn changed(change: impl Fn(&mut ResourceDef)) -> Vec<Source> {
     let mut sources = wardle_sources();
     let kinds = sources.iter_mut().flat_map(|source| &mut source.kinds);
-    kinds.for_each(|kind| change(&mut kind.def));
+    kinds.for_each(|kind| change(Arc::make_mut(&mut kind.def)));
     sources
 }
 
@@ -147,7 +147,7 @@ fn versions_that_convert_are_not_served_by_a_definition() {
 fn a_version_that_is_stored_and_not_served_is_listed() {
     let mut sources = wardle_sources();
     let mut stored = sources[2].kinds.remove(0);
-    stored.def.served = false;
+    Arc::make_mut(&mut stored.def).served = false;
     let versions = &documents(&sources, &[stored])[FLUNDERS]["spec"]["versions"];
     assert_eq!(
         (
@@ -210,8 +210,9 @@ fn extensions_that_a_definition_has_no_field_for_are_left_out() {
 fn core_kinds_have_openapi_and_no_definition() {
     let mut sources = wardle_sources();
     let mut fischer = sources[2].kinds.remove(1);
-    fischer.def.group = "".into();
-    fischer.def.version = "v1".into();
+    let def = Arc::make_mut(&mut fischer.def);
+    def.group = "".into();
+    def.version = "v1".into();
     sources[0].kinds.push(fischer);
     let files = documents(&sources, &[]);
     let files = files.as_object().unwrap();
@@ -298,7 +299,7 @@ fn definitions_that_kubernetes_refuses_are_told() {
     let problems = |sources: &[Source]| problems(&documents(sources, &[]), sources, &[]);
     assert_eq!(problems(&wardle_sources()), [""; 0]);
     let mut sources = wardle_sources();
-    sources[2].kinds[0].def.place = Some(Place {
+    Arc::make_mut(&mut sources[2].kinds[0].def).place = Some(Place {
         file: "src/v1alpha1.rs",
         line: 7,
     });

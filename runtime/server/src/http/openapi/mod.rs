@@ -56,7 +56,7 @@ pub(crate) type SchemaInCrd = dyn Fn() -> CrdSchema + Send + Sync;
 
 /// A kind's definition with functions for its schema.
 pub(crate) struct KindSource {
-    pub(crate) def: ResourceDef,
+    pub(crate) def: Arc<ResourceDef>,
     /// Whether this is a kind of the server itself, such as Namespace.
     pub(crate) is_own: bool,
     pub(crate) schema: Box<SchemaAs>,
@@ -67,13 +67,13 @@ pub(crate) struct KindSource {
 
 impl KindSource {
     pub(crate) fn new(
-        def: &ResourceDef,
+        def: &Arc<ResourceDef>,
         schema: &Arc<VersionSchema>,
         warning: Option<&str>,
     ) -> Self {
         let (schema, in_crd) = (Arc::clone(schema), Arc::clone(schema));
         Self {
-            def: def.clone(),
+            def: Arc::clone(def),
             is_own: false,
             schema: Box::new(move |metadata| schema.to_openapi(metadata)),
             in_crd: Box::new(move || in_crd.get().to_crd()),
@@ -92,7 +92,7 @@ impl Source {
                 .filter(|e| e.def().group == group && e.def().version == version);
             let kind = |e: &Arc<Endpoint>| KindSource {
                 is_own: e.is_own(),
-                ..KindSource::new(e.def(), e.version_schema(), e.deprecation_warning())
+                ..KindSource::new(e.shared_def(), e.version_schema(), e.deprecation_warning())
             };
             endpoints.map(kind).collect()
         };
@@ -112,7 +112,11 @@ impl Source {
                     .iter()
                     .all(|known| known.def.gvk() != body.def().gvk())
                 {
-                    bodies.push(KindSource::new(body.def(), body.version_schema(), None));
+                    bodies.push(KindSource::new(
+                        body.shared_def(),
+                        body.version_schema(),
+                        None,
+                    ));
                 }
             }
             bodies

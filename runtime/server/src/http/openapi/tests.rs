@@ -124,7 +124,7 @@ fn namespaces_can_be_finalized_and_answer_deletions_with_themselves() {
 #[test]
 fn a_subresource_of_another_kind_takes_and_answers_that() {
     let mut source = wardle_sources().remove(2);
-    source.kinds[0].def.subresources = vec![scale()];
+    Arc::make_mut(&mut source.kinds[0].def).subresources = vec![scale()];
     let document = source.v3();
     let path = "/apis/wardle.example.com/v1alpha1/namespaces/{namespace}/flunders/{name}/scale";
     let put = &document["paths"][path]["put"];

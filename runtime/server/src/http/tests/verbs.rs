@@ -1,6 +1,7 @@
 //! A verb that a kind skips is refused and not listed: router, discovery and OpenAPI agree.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use apiloom_meta::ResourceDef;
 use apiloom_meta::kind::Verb;
@@ -112,7 +113,7 @@ fn in_openapi(def: &ResourceDef) -> Served {
         version: def.version.to_string(),
         kinds: vec![KindSource {
             is_own: false,
-            def: def.clone(),
+            def: Arc::new(def.clone()),
             schema: Box::new(|_| json!({ "type": "object" })),
             in_crd: Box::new(CrdSchema::default),
             deprecation_warning: None,

@@ -54,9 +54,9 @@ pub struct RegistryBuilder {
     media_type: StorageMediaType,
     groups: Vec<GroupDef>,
     /// Definitions of the server's own kinds: Namespace, and the built-in kinds that were asked for.
-    pub(super) own: Vec<ResourceDef>,
+    pub(super) own: Vec<Arc<ResourceDef>>,
     /// Definitions of the other kinds.
-    defs: Vec<ResourceDef>,
+    defs: Vec<Arc<ResourceDef>>,
     strategies: Vec<VersionStrategy>,
     handlers: Vec<VersionHandler>,
     /// The program's handlers of subresources.
@@ -156,7 +156,7 @@ impl RegistryBuilder {
     }
     /// Registers one version of a kind. A kind with several versions is registered once for each.
     pub fn kind<K: Resource>(&mut self) {
-        self.defs.push(K::definition());
+        self.defs.push(Arc::new(K::definition()));
     }
     /// Registers one version of a kind whose schema is made when it is first needed, without the checks at start:
     /// `apiloom generate` has run them. If the schema cannot be made after all, requests for the kind fail with
@@ -164,7 +164,7 @@ impl RegistryBuilder {
     pub fn lazy_kind<K: Resource>(&mut self) {
         let def = K::definition();
         let schema = def.schema.clone().lazy();
-        self.defs.push(ResourceDef { schema, ..def });
+        self.defs.push(Arc::new(ResourceDef { schema, ..def }));
     }
     /// Makes [`RegistryBuilder::build`] check the schemas of lazy kinds too.
     pub fn check_lazy_kinds(&mut self) {
@@ -346,8 +346,8 @@ impl RegistryBuilder {
 
 /// A kind of the server's own, without its source location: errors about users' kinds should not show files of this
 /// repository.
-pub(super) fn own_kind(def: ResourceDef) -> ResourceDef {
-    ResourceDef { place: None, ..def }
+pub(super) fn own_kind(def: ResourceDef) -> Arc<ResourceDef> {
+    Arc::new(ResourceDef { place: None, ..def })
 }
 
 /// An endpoint for the namespaces that the server itself creates, without admission and cache.
@@ -370,7 +370,7 @@ fn own_namespaces(kind: &Arc<Kind>, clock: Clock) -> Endpoint {
 /// Removes users' kinds that conflict with the server's own, and reports them.
 pub(super) fn refuse_own_kinds(
     own: usize,
-    defs: &mut Vec<ResourceDef>,
+    defs: &mut Vec<Arc<ResourceDef>>,
     problems: &mut Vec<String>,
 ) {
     let mut others = defs.split_off(own);
@@ -423,12 +423,12 @@ fn enabled_plugins(
 fn missing_store(
     id: &GroupResource,
     known: &[GroupResource],
-    defs: &[ResourceDef],
+    defs: &[Arc<ResourceDef>],
 ) -> Option<&'static str> {
     if !known.contains(id) {
         return Some("is not registered");
     }
-    let is_without = |def: &ResourceDef| !def.has_store && def.group_resource() == *id;
+    let is_without = |def: &Arc<ResourceDef>| !def.has_store && def.group_resource() == *id;
     defs.iter().any(is_without).then_some("has no store")
 }
 
@@ -436,7 +436,7 @@ fn missing_store(
 fn unused_stores(
     stores: &[(GroupResource, Arc<dyn Storage>)],
     known: &[GroupResource],
-    defs: &[ResourceDef],
+    defs: &[Arc<ResourceDef>],
 ) -> Vec<String> {
     let lines = stores.iter().filter_map(|(id, _)| {
         let why = missing_store(id, known, defs)?;
@@ -449,7 +449,7 @@ fn unused_stores(
 fn unused_cache_sizes(
     sizes: &[(GroupResource, usize)],
     known: &[GroupResource],
-    defs: &[ResourceDef],
+    defs: &[Arc<ResourceDef>],
 ) -> Vec<String> {
     let lines = sizes.iter().filter_map(|(id, size)| {
         let why = missing_store(id, known, defs)?;

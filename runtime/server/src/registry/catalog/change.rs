@@ -21,7 +21,7 @@ use crate::registry::rules::strategy::Strategy;
 #[derive(Default)]
 pub struct CatalogChange {
     groups: Vec<GroupDef>,
-    defs: Vec<ResourceDef>,
+    defs: Vec<Arc<ResourceDef>>,
     strategies: Vec<VersionStrategy>,
     handlers: Vec<VersionHandler>,
     removed: Vec<GroupResource>,
@@ -29,7 +29,7 @@ pub struct CatalogChange {
 
 impl fmt::Debug for CatalogChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kinds: Vec<_> = self.defs.iter().map(ResourceDef::gvk).collect();
+        let kinds: Vec<_> = self.defs.iter().map(|def| def.gvk()).collect();
         f.debug_struct("CatalogChange")
             .field("kinds", &kinds)
             .field("removed", &self.removed)
@@ -60,7 +60,7 @@ impl CatalogChange {
     /// Adds one version of a kind by its definition; see [`CatalogChange::kind`].
     #[must_use]
     pub fn definition(mut self, def: ResourceDef) -> Self {
-        self.defs.push(def);
+        self.defs.push(Arc::new(def));
         self
     }
 
@@ -78,7 +78,8 @@ impl CatalogChange {
     /// # Errors
     /// One line for each part of the document that is missing or wrong.
     pub fn document(mut self, document: &Value) -> Result<Self, Vec<String>> {
-        self.defs.extend(custom_definitions(document, None)?);
+        let defs = custom_definitions(document, None)?;
+        self.defs.extend(defs.into_iter().map(Arc::new));
         Ok(self)
     }
 
@@ -114,8 +115,8 @@ impl CatalogChange {
 
 /// Puts kinds of documents behind those of Rust types, in the order of their names: discovery is then the same after changes in
 /// another order, in another server over the store, and after a restart.
-fn sort_documents(defs: &mut [ResourceDef]) {
-    let name = |def: &ResourceDef| (def.group.clone(), def.plural.clone());
+fn sort_documents(defs: &mut [Arc<ResourceDef>]) {
+    let name = |def: &Arc<ResourceDef>| (def.group.clone(), def.plural.clone());
     defs.sort_by_cached_key(|def| def.custom.as_ref().map(|_| name(def)));
 }
 
@@ -137,9 +138,10 @@ impl Registry {
             .iter()
             .filter(|def| present.is_own(def))
             .count();
-        let kept =
-            |def: &&ResourceDef| present.is_own(def) || !change.touches(&def.stored_resource());
-        let mut defs: Vec<ResourceDef> = present.defs.iter().filter(kept).cloned().collect();
+        let kept = |def: &&Arc<ResourceDef>| {
+            present.is_own(def) || !change.touches(&def.stored_resource())
+        };
+        let mut defs: Vec<Arc<ResourceDef>> = present.defs.iter().filter(kept).cloned().collect();
         defs.extend(change.defs.iter().cloned());
         sort_documents(&mut defs);
         refuse_own_kinds(own, &mut defs, &mut problems);

@@ -20,7 +20,8 @@ impl Catalog {
 
     /// The definitions of all versions that are Rust types.
     pub(crate) fn compiled(&self) -> impl Iterator<Item = &ResourceDef> {
-        self.defs.iter().filter(|def| def.custom.is_none())
+        let defs = self.defs.iter().map(|def| &**def);
+        defs.filter(|def| def.custom.is_none())
     }
 
     /// The state of the document from which a resource is served; `None` if it is not served from a document.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use apiloom_meta::kind::{Release, ResourceDef};
 
@@ -86,7 +87,7 @@ impl Emulation {
     pub(super) fn apply(
         &self,
         groups: &mut [Group],
-        defs: &[ResourceDef],
+        defs: &[Arc<ResourceDef>],
         problems: &mut Vec<String>,
     ) {
         for group in groups {
@@ -117,7 +118,7 @@ impl Emulation {
 }
 
 /// The first release that has a version of a group: 0.0 if one does not say when it was introduced.
-fn first_release(group: &str, defs: &[ResourceDef]) -> Release {
+fn first_release(group: &str, defs: &[Arc<ResourceDef>]) -> Release {
     let introduced = defs.iter().filter(|def| def.group == group).map(|def| {
         let lifecycle = def.lifecycle.as_ref();
         lifecycle.and_then(|lifecycle| lifecycle.introduced)

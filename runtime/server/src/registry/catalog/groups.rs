@@ -1,6 +1,7 @@
 //! Groups of a catalog with their versions, and checks for names that kinds of a group share.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use apiloom_apis::core::v1::Namespace;
 use apiloom_meta::kind::{
@@ -56,7 +57,7 @@ pub(super) fn group_label(name: &str) -> String {
 /// versions to declared groups.
 pub(super) fn complete_groups(
     declared: &[GroupDef],
-    defs: &[ResourceDef],
+    defs: &[Arc<ResourceDef>],
     problems: &mut Vec<String>,
 ) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
@@ -105,7 +106,11 @@ pub(super) fn complete_groups(
 }
 
 /// Sorts the versions of groups that have only kinds from documents: Kubernetes prefers them by their names.
-fn sort_versions_of_documents(declared: &[GroupDef], defs: &[ResourceDef], groups: &mut [Group]) {
+fn sort_versions_of_documents(
+    declared: &[GroupDef],
+    defs: &[Arc<ResourceDef>],
+    groups: &mut [Group],
+) {
     let mut compiled: HashSet<&str> = declared.iter().map(|group| &*group.name).collect();
     let others = defs.iter().filter(|def| def.custom.is_none());
     compiled.extend(others.map(|def| &*def.group));
@@ -138,7 +143,7 @@ fn complete_core(groups: &mut Vec<Group>) {
 }
 
 /// The problems of names that two kinds of a group share, and of names that differ between the versions of a kind.
-pub(super) fn ambiguous_names(defs: &[ResourceDef]) -> Vec<String> {
+pub(super) fn ambiguous_names(defs: &[Arc<ResourceDef>]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut told = Vec::new();
     for (index, def) in defs.iter().enumerate() {

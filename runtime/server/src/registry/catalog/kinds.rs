@@ -104,11 +104,11 @@ impl Kinds<'_> {
     /// definitions come first.
     pub(super) fn build(
         mut self,
-        defs: Vec<ResourceDef>,
+        defs: Vec<Arc<ResourceDef>>,
         own: usize,
     ) -> (Vec<GroupResource>, BTreeMap<GroupResource, Arc<Kind>>) {
         let mut order: Vec<GroupResource> = Vec::new();
-        let mut versions: BTreeMap<GroupResource, Vec<ResourceDef>> = BTreeMap::new();
+        let mut versions: BTreeMap<GroupResource, Vec<Arc<ResourceDef>>> = BTreeMap::new();
         let mut own_ids: BTreeSet<GroupResource> = BTreeSet::new();
         for (index, def) in defs.into_iter().enumerate() {
             let id = def.stored_resource();
@@ -169,7 +169,12 @@ impl Kinds<'_> {
         Arc::clone(own.map_or(self.store, |(_, store)| store))
     }
 
-    fn kind(&mut self, id: &GroupResource, defs: Vec<ResourceDef>, is_own: bool) -> Option<Kind> {
+    fn kind(
+        &mut self,
+        id: &GroupResource,
+        defs: Vec<Arc<ResourceDef>>,
+        is_own: bool,
+    ) -> Option<Kind> {
         let consistent = self.check_versions(&defs);
         self.check_subresources(&defs);
         let hub = self.hub(&defs);
@@ -231,7 +236,7 @@ impl Kinds<'_> {
 
     /// Reports subresources whose bodies are of another kind than their rule says: a Scale is known, and what a handler
     /// takes and gives.
-    fn check_subresources(&mut self, defs: &[ResourceDef]) {
+    fn check_subresources(&mut self, defs: &[Arc<ResourceDef>]) {
         for def in defs {
             for sub in &def.subresources {
                 let is_scale = |kind: &GroupVersionKind| {
@@ -253,12 +258,13 @@ impl Kinds<'_> {
     }
 
     /// Whether the versions of a resource agree in kind, scope, subresources and store; reports those that do not.
-    fn check_versions(&mut self, defs: &[ResourceDef]) -> bool {
+    fn check_versions(&mut self, defs: &[Arc<ResourceDef>]) -> bool {
         let before = self.problems.len();
         for (i, def) in defs.iter().enumerate() {
             let earlier = &defs[..i];
-            let is_same =
-                |other: &&ResourceDef| other.version == def.version && other.group == def.group;
+            let is_same = |other: &&Arc<ResourceDef>| {
+                other.version == def.version && other.group == def.group
+            };
             if let Some(same) = earlier.iter().find(is_same) {
                 let problem = format!("{} is registered twice", label(def));
                 self.problems
@@ -291,7 +297,7 @@ impl Kinds<'_> {
         self.problems.len() == before
     }
 
-    fn hub(&mut self, defs: &[ResourceDef]) -> Option<usize> {
+    fn hub(&mut self, defs: &[Arc<ResourceDef>]) -> Option<usize> {
         let hubs: Vec<usize> = (0..defs.len())
             .filter(|&i| defs[i].conversion.is_none())
             .collect();
@@ -299,7 +305,7 @@ impl Kinds<'_> {
             .iter()
             .filter_map(|def| Some((def, def.conversion.as_ref()?)))
         {
-            let is_hub = |hub: &ResourceDef| {
+            let is_hub = |hub: &Arc<ResourceDef>| {
                 hub.version == conversion.hub_version
                     && hub.group_resource() == def.stored_resource()
                     && hub.conversion.is_none()
@@ -316,7 +322,7 @@ impl Kinds<'_> {
     }
 
     /// The conversion of a kind, which must be the same for all versions.
-    fn conversion(&mut self, defs: &[ResourceDef]) -> Option<KindConversion> {
+    fn conversion(&mut self, defs: &[Arc<ResourceDef>]) -> Option<KindConversion> {
         let spokes = || {
             defs.iter()
                 .filter_map(|def| Some((def, def.conversion.as_ref()?)))
@@ -346,7 +352,7 @@ impl Kinds<'_> {
         })
     }
 
-    fn storage_version(&mut self, defs: &[ResourceDef]) -> Option<usize> {
+    fn storage_version(&mut self, defs: &[Arc<ResourceDef>]) -> Option<usize> {
         // A single version is the storage version, declared or not.
         if defs.len() == 1 {
             return Some(0);
@@ -360,16 +366,16 @@ impl Kinds<'_> {
     /// The index of the only version with a property; no or several such versions are a problem.
     fn only_version(
         &mut self,
-        defs: &[ResourceDef],
+        defs: &[Arc<ResourceDef>],
         indexes: &[usize],
         singular: &str,
         plural: &str,
     ) -> Option<usize> {
-        let (versions, problem): (Vec<&ResourceDef>, String) = match *indexes {
+        let (versions, problem): (Vec<&Arc<ResourceDef>>, String) = match *indexes {
             [index] => return Some(index),
             [] => (defs.iter().collect(), format!("no version is {singular}")),
             _ => {
-                let versions: Vec<&ResourceDef> = indexes.iter().map(|&i| &defs[i]).collect();
+                let versions: Vec<&Arc<ResourceDef>> = indexes.iter().map(|&i| &defs[i]).collect();
                 let names: Vec<&str> = versions.iter().map(|def| &*def.version).collect();
                 let problem = format!("the versions {} are all {plural}", names.join(", "));
                 (versions, problem)
@@ -401,7 +407,7 @@ impl Kinds<'_> {
         handler
     }
 
-    fn version(&mut self, index: VersionIndex, def: ResourceDef) -> Option<KindVersion> {
+    fn version(&mut self, index: VersionIndex, def: Arc<ResourceDef>) -> Option<KindVersion> {
         let id = def.group_resource();
         let strategy = VersionCode::take(&mut self.strategies, &id, &def.version);
         let handler = self.handler(&id, &def);
@@ -429,7 +435,7 @@ impl Kinds<'_> {
     fn check_bodies(&mut self, def: &ResourceDef) {
         let bodies = def.subresources.iter().flat_map(body_definitions);
         for body in bodies.filter(|body| body.gvk() != def.gvk()) {
-            let version = KindVersion::new(0, body, None, None);
+            let version = KindVersion::new(0, Arc::new(body), None, None);
             for problem in version.version_schema.problems() {
                 // Several subresources may have the same bodies.
                 if !self.problems.contains(problem) {
@@ -441,7 +447,7 @@ impl Kinds<'_> {
 }
 
 /// The first group of a kind that behaves as in an earlier release.
-fn emulated_group<'g>(groups: &'g [Group], defs: &[ResourceDef]) -> Option<&'g Group> {
+fn emulated_group<'g>(groups: &'g [Group], defs: &[Arc<ResourceDef>]) -> Option<&'g Group> {
     let is_of_kind = |group: &&Group| defs.iter().any(|def| def.group == group.name);
     let mut of_kind = groups.iter().filter(is_of_kind);
     of_kind.find(|group| group.is_emulated())
@@ -450,7 +456,7 @@ fn emulated_group<'g>(groups: &'g [Group], defs: &[ResourceDef]) -> Option<&'g G
 /// The storage version of a kind: the declared one or, if an emulated release does not have that, the preferred version
 /// of those that it has, in the same group if there is one, else in another group of the kind. So the build of that release
 /// can read what is written. If it has none, it does not know the kind, and the declared version is as good.
-fn emulated_storage_version(groups: &[Group], defs: &[ResourceDef], declared: usize) -> usize {
+fn emulated_storage_version(groups: &[Group], defs: &[Arc<ResourceDef>], declared: usize) -> usize {
     let storage = &defs[declared];
     // The position and the group of a version's group.
     let group_of = |def: &ResourceDef| {
@@ -504,7 +510,7 @@ mod tests {
                 }),
                 ..Namespace::definition()
             });
-        let defs: Vec<ResourceDef> = defs.collect();
+        let defs: Vec<Arc<ResourceDef>> = defs.map(Arc::new).collect();
         let names = ["new.example.com", "old.example.com", "older.example.com"];
         let declared = names.map(|name| GroupDef {
             name: name.into(),

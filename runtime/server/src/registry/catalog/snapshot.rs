@@ -29,7 +29,7 @@ pub struct Catalog {
     /// The declared groups.
     pub(super) declared: Vec<GroupDef>,
     /// Definitions of all registered versions of kinds, in order of registration.
-    pub(super) defs: Vec<ResourceDef>,
+    pub(super) defs: Vec<Arc<ResourceDef>>,
     pub(crate) kinds: BTreeMap<GroupResource, CatalogKind>,
     endpoints: Vec<Arc<Endpoint>>,
     /// By plural, then group and version, so that a lookup needs no allocation.
@@ -133,7 +133,7 @@ fn new_cache(kind: &Arc<Kind>, limits: Limits) -> KindCache {
 pub(super) struct Parts {
     pub(super) declared: Vec<GroupDef>,
     pub(super) groups: Vec<Group>,
-    pub(super) defs: Vec<ResourceDef>,
+    pub(super) defs: Vec<Arc<ResourceDef>>,
     pub(super) kinds: BTreeMap<GroupResource, CatalogKind>,
 }
 
@@ -149,7 +149,7 @@ impl Catalog {
         } = parts;
         let mut endpoints: Vec<Arc<Endpoint>> = Vec::new();
         let mut seen = HashSet::new();
-        for resource in defs.iter().map(ResourceDef::stored_resource) {
+        for resource in defs.iter().map(|def| def.stored_resource()) {
             if let Some(kind) = kinds.get_mut(&resource)
                 && seen.insert(resource)
             {
@@ -205,11 +205,7 @@ impl Catalog {
             .defs
             .iter()
             .map(|def| GroupVersionKind::new(&*def.group, &*def.version, &*def.list_kind));
-        self.defs
-            .iter()
-            .map(ResourceDef::gvk)
-            .chain(lists)
-            .collect()
+        self.defs.iter().map(|def| def.gvk()).chain(lists).collect()
     }
     /// The Protobuf form of a registered kind, or of one that a subresource has; `None` if there is no such kind, or it
     /// has none.
@@ -225,6 +221,7 @@ impl Catalog {
         let mut defs = self
             .defs
             .iter()
+            .map(|def| &**def)
             .chain(of_subresources.map(|bodies| bodies.def()));
         let def = defs.find(|def| def.kind == kind && def.api_version() == api_version)?;
         def.protobuf

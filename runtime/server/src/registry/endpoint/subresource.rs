@@ -415,7 +415,7 @@ impl GivenHandlers {
     }
 
     /// The problems of handlers that no subresource names.
-    pub(crate) fn problems(&self, defs: &[ResourceDef]) -> Vec<String> {
+    pub(crate) fn problems(&self, defs: &[Arc<ResourceDef>]) -> Vec<String> {
         let named = |id: TypeId| {
             let mut all = defs.iter().flat_map(|def| &def.subresources);
             all.any(|sub| sub.handler.as_ref().is_some_and(|of| of.type_id() == id))

@@ -44,7 +44,7 @@ impl Kind {
             pending_writes: PendingWrites::default(),
             // Bodies are never listed.
             readers: Readers::new(0),
-            versions: vec![KindVersion::new(0, def, None, None)],
+            versions: vec![KindVersion::new(0, Arc::new(def), None, None)],
         }
     }
 }

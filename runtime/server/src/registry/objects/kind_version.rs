@@ -41,11 +41,10 @@ impl KindVersion {
     /// A version with this definition.
     pub(crate) fn new(
         index: VersionIndex,
-        def: ResourceDef,
+        def: Arc<ResourceDef>,
         strategy: Option<Box<dyn ErasedStrategy>>,
         handler: Option<Box<dyn ErasedHandler>>,
     ) -> Self {
-        let def = Arc::new(def);
         let mut head = Vec::new();
         let api_version = def.api_version();
         let names = if def.custom.is_some() {
