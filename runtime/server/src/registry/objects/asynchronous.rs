@@ -65,7 +65,8 @@ impl Kind {
             return self.read(key, bytes, revision, version);
         }
         let (object, stored) = self.decode(key, bytes, revision)?;
-        self.object_in(object, stored, version).await
+        // The state of a conversion is large, and there is a future of this function for each watch.
+        Box::pin(self.object_in(object, stored, version)).await
     }
 
     /// Decodes a stored entry in a version.
@@ -213,9 +214,10 @@ impl Kind {
             let converted = converted.into_iter().next();
             converted.ok_or_else(|| ApiError::internal("a conversion without a result"))
         };
+        // The state of a conversion is large, and there is a future of this function for each watch.
         match self.converted.get(version) {
-            Some(recent) => recent.get_or_await(item, convert).await,
-            None => convert.await,
+            Some(recent) => Box::pin(recent.get_or_await(item, convert)).await,
+            None => Box::pin(convert).await,
         }
     }
 }

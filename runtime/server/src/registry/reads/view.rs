@@ -53,28 +53,50 @@ impl View<'_> {
         self,
         change: &Change<CachedObject>,
     ) -> Result<Option<WatchEvent>, ApiError> {
-        let new = self.state(change.new.as_ref(), change.revision).await?;
-        if let (Some(_), Some(new)) = (&change.old, &new)
-            && self.selection.is_everything()
-        {
-            return Ok(Some(event(WatchEventKind::Modified, new.clone())));
+        if self.reads.is_awaited() {
+            // The state of a conversion is large, and there is a future of this function for each watch.
+            return Box::pin(self.converted_event(change)).await;
         }
-        let old = self.state(change.old.as_ref(), change.revision).await?;
+        let state = |item: &Option<Arc<Item<CachedObject>>>| match item {
+            Some(item) => self
+                .reads
+                .select_changed(item, change.revision, self.selection),
+            None => Ok(None),
+        };
+        let new = state(&change.new)?;
+        if self.shows_modified(change, new.as_ref()) {
+            return Ok(new.map(|new| event(WatchEventKind::Modified, new)));
+        }
+        Ok(transition(state(&change.old)?, new))
+    }
+
+    /// As [`View::event_of_cached`], for a kind that may need asynchronous conversion.
+    async fn converted_event(
+        self,
+        change: &Change<CachedObject>,
+    ) -> Result<Option<WatchEvent>, ApiError> {
+        let new = self.converted(change.new.as_ref(), change.revision).await?;
+        if self.shows_modified(change, new.as_ref()) {
+            return Ok(new.map(|new| event(WatchEventKind::Modified, new)));
+        }
+        let old = self.converted(change.old.as_ref(), change.revision).await?;
         Ok(transition(old, new))
     }
 
+    /// Whether the old state need not be looked at: without selectors it was selected.
+    fn shows_modified(self, change: &Change<CachedObject>, new: Option<&Document>) -> bool {
+        change.old.is_some() && new.is_some() && self.selection.is_everything()
+    }
+
     /// The old or new state of a changed object, if it is selected, with the resourceVersion of the change.
-    async fn state(
+    async fn converted(
         self,
         item: Option<&Arc<Item<CachedObject>>>,
         shown: Revision,
     ) -> Result<Option<Document>, ApiError> {
+        let (reads, selection) = (self.reads, self.selection);
         match item {
-            Some(item) if self.reads.is_awaited() => {
-                let (reads, selection) = (self.reads, self.selection);
-                reads.select_in(item, Some(shown), selection).await
-            }
-            Some(item) => self.reads.select_changed(item, shown, self.selection),
+            Some(item) => reads.select_in(item, Some(shown), selection).await,
             None => Ok(None),
         }
     }

@@ -583,11 +583,7 @@ impl Watcher<'_> {
             }
             take_turns().await;
             let revision;
-            let next = match self.opened.unsent.take() {
-                Some(PendingEvent::Cached(change, delivered)) => Next::Cached(change, delivered),
-                Some(PendingEvent::Stored(change)) => Next::Stored(WatchItem::Event(change)),
-                Some(PendingEvent::Initial(_)) | None => self.wait().await,
-            };
+            let next = self.wait().await;
             let is_awaited = self.reads.is_awaited();
             let seen = match next {
                 // The stream of a slow watcher ends without an error; the client resumes from its last event.
@@ -620,7 +616,8 @@ impl Watcher<'_> {
                     self.opened.delivered = self.opened.delivered.max(revision);
                     continue;
                 }
-                Next::Stored(WatchItem::Event(change)) => {
+                // By reference: a copy would enlarge this future.
+                Next::Stored(WatchItem::Event(ref change)) => {
                     // Other changes of the same revision may follow.
                     let before = Revision(change.revision.0.saturating_sub(1));
                     self.opened.delivered = self.opened.delivered.max(before);
@@ -628,7 +625,7 @@ impl Watcher<'_> {
                     if is_awaited {
                         self.opened.unsent = Some(PendingEvent::Stored(change.clone()));
                     }
-                    self.view().event(&change).await
+                    self.view().event(change).await
                 }
                 Next::Cached(change, delivered) => {
                     self.opened.delivered = self.opened.delivered.max(delivered);
@@ -712,7 +709,15 @@ impl Watcher<'_> {
         }
     }
 
+    /// The change that was taken and not sent yet, else the next one.
     async fn wait(&mut self) -> Next {
+        match self.opened.unsent.take() {
+            Some(PendingEvent::Cached(change, delivered)) => {
+                return Next::Cached(change, delivered);
+            }
+            Some(PendingEvent::Stored(change)) => return Next::Stored(WatchItem::Event(change)),
+            Some(PendingEvent::Initial(_)) | None => {}
+        }
         self.opened.is_idle.store(true, Ordering::Relaxed);
         // Bookmarks first: a stream of changes that the selectors exclude must not starve them.
         let next = tokio::select! {
