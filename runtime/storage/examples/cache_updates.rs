@@ -201,8 +201,9 @@ fn measure(rate: u64, seconds: u64, readers: usize, watchers: usize) -> Result<(
     let cache = WatchCache::new(source, "/r/", Copied, Budget::new(Budget::DEFAULT_BYTES));
     runtime.spawn(Arc::clone(&cache).run());
     runtime.block_on(async {
-        let mut fill = cache.fill();
-        fill.wait_for(|fill| *fill == Fill::Following)
+        let mut progress = cache.progress();
+        progress
+            .wait_for(|progress| progress.fill == Fill::Following)
             .await
             .map(|_| ())
     })?;

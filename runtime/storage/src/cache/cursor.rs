@@ -120,7 +120,7 @@ impl<N: Normalize> Cursor<N> {
 
     /// Whether the cache is filled now, and if not, why.
     pub fn fill(&self) -> Fill {
-        self.cache.fill.borrow().clone()
+        self.cache.fill()
     }
 
     #[cfg(test)]

@@ -16,7 +16,7 @@ use super::encodings::Encodings;
 use super::history::{ALLOCATION, COUNTERS, Change};
 use super::snapshot::{INDEX_BYTES, Item, MAP_BYTES, Snapshot};
 use super::waiters::{Marked, Waiters};
-use super::{Fill, Normalize, WatchCache};
+use super::{CacheProgress, Fill, Normalize, WatchCache};
 use crate::{
     Entry, Event, EventKind, ListRequest, Revision, StorageError, WatchItem, WatchStart,
     WatchStream,
@@ -48,9 +48,10 @@ impl<N: Normalize> WatchCache<N> {
     pub async fn run(self: Arc<Self>) {
         let mut wait = FIRST_RETRY;
         loop {
-            let pending = !self.fill.borrow().is_filled();
+            let pending = !self.is_filled();
             let failed = if pending {
-                self.refill().await.err()
+                // Its state is large, and the cache is filled once.
+                Box::pin(self.refill()).await.err()
             } else {
                 None
             };
@@ -62,7 +63,7 @@ impl<N: Normalize> WatchCache<N> {
                     let error = self.follow(from).await;
                     // A retry would meet the same damage.
                     let is_damaged = matches!(error, StorageError::Corrupt(_));
-                    if *self.fill.borrow() == Fill::Following && !is_damaged {
+                    if self.fill() == Fill::Following && !is_damaged {
                         wait = FIRST_RETRY;
                     }
                     error
@@ -89,26 +90,27 @@ impl<N: Normalize> WatchCache<N> {
             StorageError::Compacted { .. } | StorageError::Restored { .. }
         );
         let mut was_filled = false;
-        self.fill.send_modify(|fill| match (&mut *fill, error) {
-            (Fill::Pending { error: known, .. }, error) => *known = Some(error),
-            // The store compacted changes that the cache has not seen.
-            (_, StorageError::Compacted { .. }) => {
-                was_filled = true;
-                *fill = Fill::pending();
-            }
-            // The store was restored, so the content of the cache is invalid too.
-            (_, error @ StorageError::Restored { .. }) => {
-                was_filled = true;
-                *fill = Fill::Pending {
-                    since: Instant::now(),
-                    error: Some(error),
-                };
-            }
-            (_, error) => {
-                was_filled = true;
-                *fill = Fill::Behind(error);
-            }
-        });
+        self.progress
+            .send_modify(|CacheProgress { fill, .. }| match (&mut *fill, error) {
+                (Fill::Pending { error: known, .. }, error) => *known = Some(error),
+                // The store compacted changes that the cache has not seen.
+                (_, StorageError::Compacted { .. }) => {
+                    was_filled = true;
+                    *fill = Fill::pending();
+                }
+                // The store was restored, so the content of the cache is invalid too.
+                (_, error @ StorageError::Restored { .. }) => {
+                    was_filled = true;
+                    *fill = Fill::Pending {
+                        since: Instant::now(),
+                        error: Some(error),
+                    };
+                }
+                (_, error) => {
+                    was_filled = true;
+                    *fill = Fill::Behind(error);
+                }
+            });
         if was_filled && is_lost {
             self.end_cursors(is_compacted);
         }
@@ -210,8 +212,10 @@ impl<N: Normalize> WatchCache<N> {
         }
         self.counters.fills.add(1);
         self.counters.filled_objects.add(objects);
-        self.fill.send_replace(Fill::Following);
-        self.seen.send_replace(revision);
+        self.progress.send_replace(CacheProgress {
+            revision,
+            fill: Fill::Following,
+        });
         self.waiters.lock().wake_all();
     }
 
@@ -225,11 +229,12 @@ impl<N: Normalize> WatchCache<N> {
             Ok(changes) => changes,
             Err(error) => return error,
         };
-        self.fill.send_if_modified(|fill| {
-            let changed = *fill != Fill::Following;
-            *fill = Fill::Following;
-            changed
-        });
+        self.progress
+            .send_if_modified(|CacheProgress { fill, .. }| {
+                let changed = *fill != Fill::Following;
+                *fill = Fill::Following;
+                changed
+            });
         let mut changes = changes.peekable();
         let mut upkeep = tokio::time::interval(UPKEEP);
         upkeep.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -360,7 +365,8 @@ impl<N: Normalize> WatchCache<N> {
         }
         marked.tell();
         drop(waiters);
-        self.seen.send_replace(revision);
+        self.progress
+            .send_modify(|progress| progress.revision = revision);
     }
 
     /// Marks the waiters for an index value that the object had or has. The caller holds the waiters' lock, so a waiter

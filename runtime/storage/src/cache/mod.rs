@@ -173,6 +173,15 @@ impl Fill {
     }
 }
 
+/// How far a cache has come.
+#[derive(Clone, Debug)]
+pub struct CacheProgress {
+    /// The revision of the newest state.
+    pub revision: Revision,
+    /// Whether the cache has been filled, and if not, why.
+    pub fill: Fill,
+}
+
 /// A cache of the objects below one prefix of a store.
 pub struct WatchCache<N: Normalize> {
     store: Arc<dyn Storage>,
@@ -194,8 +203,8 @@ pub struct WatchCache<N: Normalize> {
     object_bytes: atomic::AtomicU64,
     replaced_bytes: atomic::AtomicU64,
     counters: Counters,
-    seen: watch::Sender<Revision>,
-    fill: watch::Sender<Fill>,
+    /// One channel for both parts: a channel is large.
+    progress: watch::Sender<CacheProgress>,
 }
 
 impl<N: Normalize> fmt::Debug for WatchCache<N> {
@@ -203,7 +212,7 @@ impl<N: Normalize> fmt::Debug for WatchCache<N> {
         f.debug_struct("WatchCache")
             .field("prefix", &self.prefix)
             .field("revision", &self.snapshot().revision())
-            .field("fill", &*self.fill.borrow())
+            .field("fill", &self.progress.borrow().fill)
             .finish_non_exhaustive()
     }
 }
@@ -234,8 +243,10 @@ impl<N: Normalize> WatchCache<N> {
             object_bytes: atomic::AtomicU64::new(0),
             replaced_bytes: atomic::AtomicU64::new(0),
             counters: Counters::default(),
-            seen: watch::Sender::new(Revision(0)),
-            fill: watch::Sender::new(Fill::pending()),
+            progress: watch::Sender::new(CacheProgress {
+                revision: Revision(0),
+                fill: Fill::pending(),
+            }),
         })
     }
 
@@ -302,8 +313,9 @@ impl<N: Normalize> WatchCache<N> {
         if self.current.load().revision() >= revision {
             return true;
         }
-        let mut seen = self.seen.subscribe();
-        let waited = tokio::time::timeout(time, seen.wait_for(|seen| *seen >= revision)).await;
+        let mut progress = self.progress.subscribe();
+        let has_come = |progress: &CacheProgress| progress.revision >= revision;
+        let waited = tokio::time::timeout(time, progress.wait_for(has_come)).await;
         matches!(waited, Ok(Ok(_)))
     }
 
@@ -356,9 +368,9 @@ impl<N: Normalize> WatchCache<N> {
             || revision.0 <= self.gone.load(Ordering::Relaxed)
     }
 
-    /// The revision of the cache, now and after every change.
-    pub fn revisions(&self) -> watch::Receiver<Revision> {
-        self.seen.subscribe()
+    /// How far the cache has come, now and after every change.
+    pub fn progress(&self) -> watch::Receiver<CacheProgress> {
+        self.progress.subscribe()
     }
 
     /// Asks the store whether it still keeps the state at a past revision, unless it was asked a moment ago, and drops
@@ -463,14 +475,14 @@ impl<N: Normalize> WatchCache<N> {
         self.encodings.get(change, key, max_age, make)
     }
 
-    /// Whether the cache is filled, now and after every change.
-    pub fn fill(&self) -> watch::Receiver<Fill> {
-        self.fill.subscribe()
+    /// Whether the cache is filled now, and if not, why.
+    pub fn fill(&self) -> Fill {
+        self.progress.borrow().fill.clone()
     }
 
     /// Whether the cache has been filled.
     pub fn is_filled(&self) -> bool {
-        self.fill.borrow().is_filled()
+        self.progress.borrow().fill.is_filled()
     }
 
     /// The size of the cache.

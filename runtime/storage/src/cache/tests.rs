@@ -65,8 +65,8 @@ fn cache(store: &Arc<Memory>) -> Arc<WatchCache<Text>> {
 }
 
 async fn following(cache: &Arc<WatchCache<Text>>) {
-    let mut fill = cache.fill();
-    let filled = fill.wait_for(|fill| *fill == Fill::Following);
+    let mut progress = cache.progress();
+    let filled = progress.wait_for(|progress| progress.fill == Fill::Following);
     assert!(
         tokio::time::timeout(LONG, filled).await.is_ok(),
         "the cache fills"
@@ -431,8 +431,8 @@ async fn a_closed_store_is_said_and_what_is_known_stays() {
     let cache = cache(&store);
     following(&cache).await;
     store.close().await;
-    let mut fill = cache.fill();
-    let behind = fill.wait_for(|fill| matches!(fill, Fill::Behind(_)));
+    let mut progress = cache.progress();
+    let behind = progress.wait_for(|progress| matches!(progress.fill, Fill::Behind(_)));
     assert!(tokio::time::timeout(LONG, behind).await.is_ok());
     assert!(cache.wait_for_present(LONG).await.is_err());
     assert_eq!(texts(&cache.snapshot(), PREFIX), ["1@1"]);

@@ -14,7 +14,8 @@ use tokio::task::JoinSet;
 
 use super::*;
 use crate::cache::{
-    Budget, Change, Cursor, CursorEnd, Fill, Interest, Item, Normalize, OutsideWindow, WatchCache,
+    Budget, CacheProgress, Change, Cursor, CursorEnd, Fill, Interest, Item, Normalize,
+    OutsideWindow, WatchCache,
 };
 use crate::layer::Layer;
 
@@ -81,8 +82,8 @@ impl Cached {
         let cache = WatchCache::new(Arc::clone(&store), PREFIX, Stored, budget);
         let mut running = JoinSet::new();
         running.spawn(Arc::clone(&cache).run());
-        let mut fill = cache.fill();
-        let filled = fill.wait_for(|fill| *fill == Fill::Following);
+        let mut progress = cache.progress();
+        let filled = progress.wait_for(|progress| progress.fill == Fill::Following);
         let filled = tokio::time::timeout(patience(), filled).await;
         assert!(matches!(filled, Ok(Ok(_))), "the cache fills");
         Arc::new(Self {
@@ -182,7 +183,7 @@ impl Layer for Cached {
             cursor,
             prefix: prefix.to_owned(),
             from,
-            revisions: self.cache.revisions(),
+            cache: self.cache.progress(),
             closed: self.closed.subscribe(),
             taken: VecDeque::new(),
             progress: None,
@@ -220,7 +221,7 @@ struct Watching {
     cursor: Cursor<Stored>,
     prefix: String,
     from: Revision,
-    revisions: watch::Receiver<Revision>,
+    cache: watch::Receiver<CacheProgress>,
     closed: watch::Receiver<bool>,
     taken: VecDeque<Arc<Change<Bytes>>>,
     /// The revision up to which everything is delivered once `taken` is empty.
@@ -261,7 +262,7 @@ impl Watching {
             tokio::select! {
                 () = self.cursor.changed() => {}
                 _ = self.closed.changed() => {}
-                moved = self.revisions.changed() => self.asked = moved.is_ok(),
+                moved = self.cache.changed() => self.asked = moved.is_ok(),
             }
         }
         None

@@ -66,16 +66,15 @@ impl Registry {
     /// Why the server is not ready: one line for each resource whose watch cache is not filled.
     pub fn not_filled(&self) -> Vec<String> {
         let catalog = self.catalog();
-        let lines =
-            catalog
-                .caches()
-                .filter_map(|(resource, cache)| match &*cache.cache.fill().borrow() {
-                    Fill::Following | Fill::Behind(_) => None,
-                    Fill::Pending { error: None, .. } => Some(format!("{resource} is being read")),
-                    Fill::Pending {
-                        error: Some(error), ..
-                    } => Some(format!("{resource} is being read: {error}")),
-                });
+        let lines = catalog
+            .caches()
+            .filter_map(|(resource, cache)| match cache.cache.fill() {
+                Fill::Following | Fill::Behind(_) => None,
+                Fill::Pending { error: None, .. } => Some(format!("{resource} is being read")),
+                Fill::Pending {
+                    error: Some(error), ..
+                } => Some(format!("{resource} is being read: {error}")),
+            });
         lines.collect()
     }
 }
@@ -94,7 +93,7 @@ fn report_of(endpoint: &Endpoint) -> ResourceReport {
             size: cache.size(),
             counts: cache.counts(),
             revision: cache.snapshot().revision(),
-            fill: cache.fill().borrow().clone(),
+            fill: cache.fill(),
         }),
         cache_lists: names.zip(reads.cache_lists()).collect(),
         storage_lists: reads.storage_lists(),

@@ -205,7 +205,10 @@ pub(super) async fn fill(catalog: &Catalog) -> bool {
     let filled = async {
         for (_, cache) in catalog.caches() {
             // Fails when the cache ends, and then the registry ends too.
-            let _ = cache.cache.fill().wait_for(|fill| fill.is_filled()).await;
+            let mut progress = cache.cache.progress();
+            let _ = progress
+                .wait_for(|progress| progress.fill.is_filled())
+                .await;
         }
     };
     tokio::time::timeout(FILL_PATIENCE, filled).await.is_ok()

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use apiloom_meta::{Object, Resource};
 use apiloom_storage::Revision;
-use apiloom_storage::cache::Fill;
+use apiloom_storage::cache::CacheProgress;
 use tokio::sync::watch;
 
 use super::kind_version::VersionIndex;
@@ -39,20 +39,20 @@ pub(crate) fn decode_typed<K: Resource>(object: &Object) -> Result<TypedObject, 
 pub(crate) struct ListedKind {
     /// The types of the listers. The cache keeps a typed value of each object for each of them, in this order.
     pub(crate) views: Vec<TypedView>,
-    /// The newest revision in the cache.
-    pub(crate) seen: watch::Receiver<Revision>,
-    pub(crate) fill: watch::Receiver<Fill>,
+    /// How far the cache has come.
+    pub(crate) progress: watch::Receiver<CacheProgress>,
 }
 
 impl ListedKind {
     /// Waits until the cache has a write, so that listers return it after it is acknowledged. Does not wait for a cache
     /// that is not filled: it reads the write when it is.
     pub(crate) async fn wait_for(&self, revision: Revision) {
-        if !self.fill.borrow().is_filled() {
+        if !self.progress.borrow().fill.is_filled() {
             return;
         }
-        let mut seen = self.seen.clone();
-        let waited = tokio::time::timeout(MAX_WAIT, seen.wait_for(|seen| *seen >= revision)).await;
+        let mut progress = self.progress.clone();
+        let has_come = |progress: &CacheProgress| progress.revision >= revision;
+        let waited = tokio::time::timeout(MAX_WAIT, progress.wait_for(has_come)).await;
         if waited.is_err() {
             tracing::warn!(%revision, "the watch cache of a listed kind is behind a write");
         }

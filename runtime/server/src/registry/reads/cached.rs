@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use apiloom_meta::ApiError;
 use apiloom_meta::selector::{FieldSelector, LabelQuery};
-use apiloom_storage::cache::{Fill, INDEX_GROUP, Item, OutsideWindow, Snapshot, WatchCache};
+use apiloom_storage::cache::{
+    CacheProgress, Fill, INDEX_GROUP, Item, OutsideWindow, Snapshot, WatchCache,
+};
 use apiloom_storage::{Revision, StorageError};
 
 use super::Reads;
@@ -105,7 +107,7 @@ impl Reads {
         let Some(cache) = &self.resource.cache else {
             return Ok(());
         };
-        match &*cache.fill().borrow() {
+        match cache.fill() {
             Fill::Following | Fill::Behind(_) => Ok(()),
             // Waiting does not help if stored data is damaged; the read from the store returns the error.
             Fill::Pending {
@@ -125,12 +127,14 @@ impl Reads {
         let Some(cache) = &self.resource.cache else {
             return Ok(());
         };
-        let mut fill = cache.fill();
-        let is_decided = |fill: &Fill| !matches!(fill, Fill::Behind(StorageError::Unavailable(_)));
-        if !is_decided(&fill.borrow()) {
-            let _ = tokio::time::timeout(CATCH_UP, fill.wait_for(is_decided)).await;
+        let mut progress = cache.progress();
+        let is_decided = |progress: &CacheProgress| {
+            !matches!(progress.fill, Fill::Behind(StorageError::Unavailable(_)))
+        };
+        if !is_decided(&progress.borrow()) {
+            let _ = tokio::time::timeout(CATCH_UP, progress.wait_for(is_decided)).await;
         }
-        match &*fill.borrow() {
+        match &progress.borrow().fill {
             Fill::Following => Ok(()),
             Fill::Behind(error)
             | Fill::Pending {

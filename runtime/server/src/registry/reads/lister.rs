@@ -16,7 +16,7 @@ use std::time::Duration;
 use apiloom_meta::kind::Place;
 use apiloom_meta::{ApiError, GroupResource, Resource};
 use apiloom_storage::Revision;
-use apiloom_storage::cache::Item;
+use apiloom_storage::cache::{CacheProgress, Item};
 use parking_lot::Mutex;
 
 use crate::registry::objects::cached_object::{CachedObject, State};
@@ -195,9 +195,11 @@ impl ListerCore {
         let cache = &source.cache.cache;
         let wait = async {
             // Both return an error when the cache is dropped.
-            let _ = cache.fill().wait_for(|fill| fill.is_filled()).await;
-            let has_reached = |_: &Revision| cache.has_reached(source.newest_write());
-            let _ = cache.revisions().wait_for(has_reached).await;
+            let mut progress = cache.progress();
+            let is_filled = |progress: &CacheProgress| progress.fill.is_filled();
+            let _ = progress.wait_for(is_filled).await;
+            let has_reached = |_: &CacheProgress| cache.has_reached(source.newest_write());
+            let _ = progress.wait_for(has_reached).await;
         };
         let _ = tokio::time::timeout(READY_TIMEOUT, wait).await;
         source.state().map(|_| ())
@@ -312,8 +314,7 @@ impl Listers {
             }
             let _ = kind.listed.set(ListedKind {
                 views,
-                seen: cache.cache.revisions(),
-                fill: cache.cache.fill(),
+                progress: cache.cache.progress(),
             });
         }
         cores.clone()

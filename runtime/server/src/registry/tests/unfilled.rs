@@ -157,10 +157,11 @@ async fn all_fail(endpoint: &Arc<Endpoint>, reason: &str, context: &str) {
 
 async fn wait_for_fill(
     endpoint: &Endpoint,
-    is_so: impl FnMut(&apiloom_storage::cache::Fill) -> bool,
+    mut is_so: impl FnMut(&apiloom_storage::cache::Fill) -> bool,
 ) {
-    let mut fill = endpoint.resource().cache.as_ref().unwrap().fill();
-    let waited = tokio::time::timeout(PATIENCE, fill.wait_for(is_so)).await;
+    let mut progress = endpoint.resource().cache.as_ref().unwrap().progress();
+    let filled = progress.wait_for(|progress| is_so(&progress.fill));
+    let waited = tokio::time::timeout(PATIENCE, filled).await;
     assert!(waited.is_ok(), "{:?}", endpoint.resource().cache);
 }
 

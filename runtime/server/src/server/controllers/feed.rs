@@ -11,6 +11,7 @@ use apiloom_meta::codec::Finder;
 use apiloom_meta::kind::SmolStr;
 use apiloom_meta::{JsonPath, OwnerReference};
 use apiloom_storage::Revision;
+use apiloom_storage::cache::CacheProgress;
 use tokio::sync::watch;
 
 pub(super) use self::counts::Counts;
@@ -92,7 +93,7 @@ impl Reporter {
     /// Waits until the feed may have reached the revision that is waited for, and converts nothing.
     async fn may_be_reached_idle(
         &mut self,
-        mut cache: Option<&mut watch::Receiver<Revision>>,
+        mut cache: Option<&mut watch::Receiver<CacheProgress>>,
         checked: &mut Revision,
         idle: &AtomicBool,
     ) {
@@ -107,7 +108,7 @@ impl Reporter {
     /// Waits until the feed may have reached the revision that is waited for.
     async fn may_be_reached(
         &mut self,
-        cache: Option<&mut watch::Receiver<Revision>>,
+        cache: Option<&mut watch::Receiver<CacheProgress>>,
         checked: &mut Revision,
     ) {
         let reached = self.progress.borrow().reached;
@@ -117,9 +118,13 @@ impl Reporter {
             return std::future::pending().await;
         };
         match cache {
-            Some(revisions) if *checked < wanted => {
+            Some(cache) if *checked < wanted => {
                 let reached = async {
-                    if revisions.wait_for(|at| *at >= wanted).await.is_err() {
+                    if cache
+                        .wait_for(|cache| cache.revision >= wanted)
+                        .await
+                        .is_err()
+                    {
                         std::future::pending::<()>().await;
                     }
                 };
@@ -178,7 +183,7 @@ async fn follow_once(
     };
     reporter.counts.count_watch();
     let cache = endpoint.resource().cache.as_ref();
-    let mut revisions = cache.map(|cache| cache.revisions());
+    let mut cache = cache.map(|cache| cache.progress());
     let mut checked = Revision(0);
     let idle = events.idle();
     let def = endpoint.def();
@@ -188,7 +193,7 @@ async fn follow_once(
             biased;
             event = events.next() => event,
             // A conversion would begin again with each look at the progress.
-            () = reporter.may_be_reached_idle(revisions.as_mut(), &mut checked, &idle) => {
+            () = reporter.may_be_reached_idle(cache.as_mut(), &mut checked, &idle) => {
                 reporter.set_reached(events.delivered());
                 continue;
             }
@@ -311,12 +316,17 @@ pub(super) fn reference(owner: &OwnerReference) -> Reference {
 
 #[cfg(test)]
 mod tests {
+    use apiloom_storage::cache::Fill;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
     async fn a_lower_revision_is_waited_for_after_a_restore_of_the_store() {
         let (wanted, asked) = watch::channel(Revision(1000));
-        let (_cache, mut revisions) = watch::channel(Revision(10));
+        let (_cache, mut cache) = watch::channel(CacheProgress {
+            revision: Revision(10),
+            fill: Fill::Following,
+        });
         let mut reporter = Reporter {
             progress: watch::Sender::default(),
             wanted: asked,
@@ -326,7 +336,7 @@ mod tests {
         let reached = async {
             while checked < Revision(8) {
                 reporter
-                    .may_be_reached(Some(&mut revisions), &mut checked)
+                    .may_be_reached(Some(&mut cache), &mut checked)
                     .await;
             }
         };

@@ -228,8 +228,9 @@ impl Model {
         self.store.away.store(false, Ordering::Relaxed);
         let current = Revision(self.states.len() as u64 - 1);
         let came = tokio::time::timeout(LONG, async {
-            let mut fill = self.cache.fill();
-            let _ = fill.wait_for(|fill| *fill == Fill::Following).await;
+            let mut progress = self.cache.progress();
+            let is_following = |progress: &CacheProgress| progress.fill == Fill::Following;
+            let _ = progress.wait_for(is_following).await;
             self.cache.wait_for(current, LONG).await
         });
         assert_eq!(came.await, Ok(true), "seed {}", self.seed);
