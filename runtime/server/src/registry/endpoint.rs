@@ -8,8 +8,8 @@ mod subresource;
 use std::any::Any;
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use apiloom_apis::autoscaling::v1::Scale;
@@ -67,8 +67,8 @@ pub struct Endpoint {
     pub(crate) id: EndpointId,
     /// Keeps the task of the cache running.
     _cache_task: Option<Arc<CacheTask>>,
-    /// True once the endpoint is no longer served.
-    ended: watch::Sender<bool>,
+    /// True once the endpoint is no longer served. Made when it is first needed: most kinds have no watch of a client.
+    ended: OnceLock<watch::Sender<bool>>,
 }
 
 impl fmt::Debug for Endpoint {
@@ -177,7 +177,7 @@ impl Endpoint {
             delete_collection_workers: shared.delete_collection_workers,
             id: EndpointId::next(),
             _cache_task: task,
-            ended: watch::Sender::new(false),
+            ended: OnceLock::new(),
         }
     }
 
@@ -243,7 +243,7 @@ impl Endpoint {
             delete_collection_workers: shared.delete_collection_workers,
             id: EndpointId::next(),
             _cache_task: None,
-            ended: watch::Sender::new(false),
+            ended: OnceLock::new(),
         }
     }
 
@@ -301,12 +301,19 @@ impl Endpoint {
 
     /// Ends the watches of the endpoint, since it is no longer served.
     pub(super) fn end(&self) {
-        self.ended.send_replace(true);
+        self.ended
+            .get_or_init(watch::Sender::default)
+            .send_replace(true);
     }
 
     /// A channel that becomes true when the endpoint is no longer served.
     pub(crate) fn ended(&self) -> watch::Receiver<bool> {
-        self.ended.subscribe()
+        self.ended.get_or_init(watch::Sender::default).subscribe()
+    }
+
+    /// Whether the endpoint is no longer served.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.get().is_some_and(|ended| *ended.borrow())
     }
 
     /// The definition of the kind in this version.

@@ -1,6 +1,7 @@
 //! The metadata of all objects of a kind, as they change, for the graph.
 
 mod counts;
+mod reports;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,15 +10,18 @@ use std::time::Duration;
 
 use apiloom_meta::codec::Finder;
 use apiloom_meta::kind::SmolStr;
-use apiloom_meta::{JsonPath, OwnerReference};
+use apiloom_meta::{ApiError, JsonPath, OwnerReference};
 use apiloom_storage::Revision;
 use apiloom_storage::cache::CacheProgress;
 use tokio::sync::watch;
 
 pub(super) use self::counts::Counts;
+pub(super) use self::reports::{FeedReports, Progress, ReportReader};
 use super::graph::{Finalizer, Observed, Place, Reference};
 use super::uid::Uid;
-use crate::registry::{Document, Endpoint, ListOptions, RequestContext, WatchEventKind};
+use crate::registry::{
+    Document, Endpoint, ListOptions, RequestContext, WatchEventKind, WatchEvents,
+};
 
 /// Time between attempts to watch a kind whose store or conversion fails.
 const RETRY: Duration = Duration::from_secs(1);
@@ -45,18 +49,9 @@ pub(super) trait Sink: Send + Sync {
     fn complete(&self, group: &str, kind: &str, listed: &HashSet<Uid>);
 }
 
-/// What a feed has reported.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Progress {
-    /// Whether all objects were reported, and their changes are followed.
-    pub(super) is_complete: bool,
-    /// All changes up to this revision of the store of the kind were reported.
-    pub(super) reached: Revision,
-}
-
 /// How a feed says what it has reported.
 pub(super) struct Reporter {
-    pub(super) progress: watch::Sender<Progress>,
+    pub(super) progress: FeedReports,
     /// The revision that is waited for: once it is reached, the progress says so.
     pub(super) wanted: watch::Receiver<Revision>,
     pub(super) counts: Arc<Counts>,
@@ -66,7 +61,7 @@ impl Reporter {
     /// One whose progress is not used.
     pub(super) fn unread(counts: Arc<Counts>) -> Self {
         Self {
-            progress: watch::Sender::default(),
+            progress: FeedReports::default(),
             wanted: watch::channel(Revision(0)).1,
             counts,
         }
@@ -74,49 +69,59 @@ impl Reporter {
 
     fn set_complete(&self, is_complete: bool) {
         self.progress
-            .send_modify(|progress| progress.is_complete = is_complete);
+            .change(|progress| progress.is_complete = is_complete);
     }
 
     fn is_awaited(&self) -> bool {
-        *self.wanted.borrow() > self.progress.borrow().reached
+        *self.wanted.borrow() > self.progress.now().reached
     }
 
     fn set_reached(&self, delivered: Option<Revision>) {
         let Some(reached) = delivered else { return };
-        self.progress.send_if_modified(|progress| {
-            let is_new = progress.reached != reached;
-            progress.reached = reached;
-            is_new
-        });
+        self.progress.change(|progress| progress.reached = reached);
     }
 
     /// Waits until the feed may have reached the revision that is waited for, and converts nothing.
-    async fn may_be_reached_idle(
-        &mut self,
-        mut cache: Option<&mut watch::Receiver<CacheProgress>>,
-        checked: &mut Revision,
-        idle: &AtomicBool,
-    ) {
-        loop {
-            self.may_be_reached(cache.as_deref_mut(), checked).await;
-            if idle.load(Ordering::Relaxed) {
-                return;
-            }
-        }
-    }
-
-    /// Waits until the feed may have reached the revision that is waited for.
     async fn may_be_reached(
         &mut self,
         cache: Option<&mut watch::Receiver<CacheProgress>>,
         checked: &mut Revision,
+        idle: &AtomicBool,
     ) {
-        let reached = self.progress.borrow().reached;
+        let reached = self.progress.now().reached;
         // An error means that nothing will be waited for.
         let wanted = self.wanted.wait_for(|wanted| *wanted > reached).await;
         let Ok(wanted) = wanted.map(|wanted| *wanted) else {
             return std::future::pending().await;
         };
+        // Nothing is waited for most of the time, and there is one of these tasks for each kind.
+        Box::pin(self.may_have_idle(wanted, cache, checked, idle)).await;
+    }
+
+    /// As [`Reporter::may_be_reached`], with the revision that is waited for.
+    async fn may_have_idle(
+        &mut self,
+        mut wanted: Revision,
+        mut cache: Option<&mut watch::Receiver<CacheProgress>>,
+        checked: &mut Revision,
+        idle: &AtomicBool,
+    ) {
+        loop {
+            self.may_have(wanted, cache.as_deref_mut(), checked).await;
+            if idle.load(Ordering::Relaxed) {
+                return;
+            }
+            wanted = *self.wanted.borrow_and_update();
+        }
+    }
+
+    /// Waits until the feed may have reached this revision, or another one is waited for.
+    async fn may_have(
+        &mut self,
+        wanted: Revision,
+        cache: Option<&mut watch::Receiver<CacheProgress>>,
+        checked: &mut Revision,
+    ) {
         match cache {
             Some(cache) if *checked < wanted => {
                 let reached = async {
@@ -144,12 +149,11 @@ impl Reporter {
 
 /// Reports the objects of a kind until it is dropped.
 pub(super) async fn follow(endpoint: Arc<Endpoint>, sink: Arc<dyn Sink>, mut reporter: Reporter) {
-    let mut ended = endpoint.ended();
     loop {
         sink.begin();
         let problem = follow_once(&endpoint, &*sink, &mut reporter).await;
         reporter.set_complete(false);
-        if *ended.borrow_and_update() {
+        if endpoint.has_ended() {
             return;
         }
         if let Some(problem) = problem {
@@ -168,16 +172,8 @@ async fn follow_once(
     sink: &dyn Sink,
     reporter: &mut Reporter,
 ) -> Option<String> {
-    let options = ListOptions {
-        send_initial_events: Some(true),
-        allow_watch_bookmarks: true,
-        timeout_seconds: Some(LIFETIME_SECONDS),
-        ..ListOptions::default()
-    };
-    let ctx = RequestContext::default();
-    // The future is large, and there is one of these tasks for each kind.
-    let watch = Box::pin(endpoint.reads().watch(&ctx, None, &options));
-    let mut events = match watch.await {
+    // What is needed only to begin is large, and there is one of these tasks for each kind.
+    let mut events = match Box::pin(watch_all(endpoint)).await {
         Ok(events) => events,
         Err(error) => return Some(error.message),
     };
@@ -186,14 +182,13 @@ async fn follow_once(
     let mut cache = cache.map(|cache| cache.progress());
     let mut checked = Revision(0);
     let idle = events.idle();
-    let def = endpoint.def();
     let mut listed = Some(HashSet::new());
     loop {
         let event = tokio::select! {
             biased;
             event = events.next() => event,
             // A conversion would begin again with each look at the progress.
-            () = reporter.may_be_reached_idle(cache.as_mut(), &mut checked, &idle) => {
+            () = reporter.may_be_reached(cache.as_mut(), &mut checked, &idle) => {
                 reporter.set_reached(events.delivered());
                 continue;
             }
@@ -205,6 +200,7 @@ async fn follow_once(
         reporter.counts.set_updated();
         if event.kind == WatchEventKind::Bookmark {
             if let Some(listed) = listed.take() {
+                let def = endpoint.def();
                 sink.complete(&def.group, &def.kind, &listed);
                 reporter.counts.count_list(listed.len());
                 reporter.set_reached(events.delivered());
@@ -235,6 +231,18 @@ async fn follow_once(
             reporter.set_reached(events.delivered());
         }
     }
+}
+
+/// Begins to watch all objects of the kind.
+async fn watch_all(endpoint: &Endpoint) -> Result<WatchEvents, ApiError> {
+    let options = ListOptions {
+        send_initial_events: Some(true),
+        allow_watch_bookmarks: true,
+        timeout_seconds: Some(LIFETIME_SECONDS),
+        ..ListOptions::default()
+    };
+    let ctx = RequestContext::default();
+    endpoint.reads().watch(&ctx, None, &options).await
 }
 
 /// What the graph needs of an object; `None` for an object without a uid.
@@ -328,7 +336,7 @@ mod tests {
             fill: Fill::Following,
         });
         let mut reporter = Reporter {
-            progress: watch::Sender::default(),
+            progress: FeedReports::default(),
             wanted: asked,
             counts: Arc::default(),
         };
@@ -336,7 +344,7 @@ mod tests {
         let reached = async {
             while checked < Revision(8) {
                 reporter
-                    .may_be_reached(Some(&mut cache), &mut checked)
+                    .may_be_reached(Some(&mut cache), &mut checked, &true.into())
                     .await;
             }
         };

@@ -4,26 +4,28 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use apiloom_client::metrics::Registry;
-use apiloom_meta::kind::SmolStr;
-use apiloom_storage::Revision;
+use apiloom_meta::ResourceDef;
+use apiloom_storage::{Revision, Storage};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::collector::{Collector, FeedSink};
 use super::progress::Position;
 use crate::registry::{Catalog, Endpoint, EndpointId};
-use crate::server::controllers::feed::{self, Counts, Progress, Reporter};
+use crate::server::controllers::feed::{self, Counts, FeedReports, Reporter};
 use crate::server::controllers::requests::is_followed;
 
 /// The beginning of the names of feeds in metrics.
 const FOLLOWER: &str = "garbage-collector";
 
+/// The revision for which it is waited, of one store.
+type Wanted = Arc<watch::Sender<Revision>>;
+
 /// A running feed.
 struct Feed {
     task: AbortHandle,
     position: Position,
-    group: SmolStr,
-    kind: SmolStr,
+    def: Arc<ResourceDef>,
 }
 
 /// The feeds of all kinds.
@@ -31,6 +33,8 @@ pub(super) struct Feeds {
     collector: Arc<Collector>,
     metrics: Registry,
     running: HashMap<EndpointId, Feed>,
+    /// The revision of each store for which it is waited.
+    wanted: Vec<(Arc<dyn Storage>, Wanted)>,
     tasks: JoinSet<()>,
 }
 
@@ -40,6 +44,7 @@ impl Feeds {
             collector,
             metrics,
             running: HashMap::new(),
+            wanted: Vec::new(),
             tasks: JoinSet::new(),
         }
     }
@@ -54,10 +59,10 @@ impl Feeds {
             feed.task.abort();
             let is_of_kind = |endpoint: &Arc<Endpoint>| {
                 let def = endpoint.def();
-                def.group == feed.group && def.kind == feed.kind
+                def.group == feed.def.group && def.kind == feed.def.kind
             };
             let has_left = !endpoints.iter().any(is_of_kind);
-            let kind = has_left.then_some((&*feed.group, &*feed.kind));
+            let kind = has_left.then_some((&*feed.def.group, &*feed.def.kind));
             self.collector.end_feed(id, kind);
         }
         for endpoint in endpoints {
@@ -74,35 +79,46 @@ impl Feeds {
     }
 
     fn start(&mut self, endpoint: Arc<Endpoint>) -> Feed {
-        let (progress, reported) = watch::channel(Progress::default());
-        let (wanted, asked) = watch::channel(Revision(0));
+        let progress = FeedReports::default();
+        let reported = progress.reader();
+        let store = &endpoint.resource().kind.store;
+        let wanted = self.wanted_of(store);
         let resource = endpoint.resource().group_resource();
         let reporter = Reporter {
             progress,
-            wanted: asked,
+            wanted: wanted.subscribe(),
             counts: Counts::register(&self.metrics, format!("{FOLLOWER}/{resource}")),
         };
         let position = Position {
-            store: Arc::clone(&endpoint.resource().kind.store),
+            store: Arc::clone(store),
             progress: reported,
-            wanted: Arc::new(wanted),
+            wanted,
         };
-        let def = endpoint.def();
-        let (group, kind) = (def.group.clone(), def.kind.clone());
+        let def = Arc::clone(endpoint.shared_def());
         let sink = Arc::new(FeedSink::new(Arc::clone(&self.collector), endpoint.id));
         let task = self.tasks.spawn(feed::follow(endpoint, sink, reporter));
         Feed {
             task,
             position,
-            group,
-            kind,
+            def,
         }
+    }
+
+    /// The revision for which it is waited, which the feeds of a store share.
+    fn wanted_of(&mut self, store: &Arc<dyn Storage>) -> Wanted {
+        let mut known = self.wanted.iter();
+        if let Some((_, wanted)) = known.find(|(known, _)| Arc::ptr_eq(known, store)) {
+            return Arc::clone(wanted);
+        }
+        let wanted = Arc::new(watch::Sender::default());
+        self.wanted.push((Arc::clone(store), Arc::clone(&wanted)));
+        wanted
     }
 
     /// Waits until all objects of all kinds are known.
     pub(super) async fn complete(&self) {
         for feed in self.running.values() {
-            let mut progress = feed.position.progress.clone();
+            let progress = &feed.position.progress;
             // The feed of a kind that is not served any more ends without.
             let _ = progress.wait_for(|progress| progress.is_complete).await;
         }

@@ -8,7 +8,7 @@ use apiloom_storage::{Revision, Storage};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::server::controllers::feed::Progress;
+use crate::server::controllers::feed::{Progress, ReportReader};
 use crate::server::controllers::requests::{RequestError, Requests};
 
 /// Longest wait for the feeds.
@@ -51,8 +51,8 @@ impl Default for Round {
 pub(super) struct Position {
     /// The store of its kind.
     pub(super) store: Arc<dyn Storage>,
-    pub(super) progress: watch::Receiver<Progress>,
-    /// The revision for which it is waited.
+    pub(super) progress: ReportReader,
+    /// The revision for which it is waited, shared by the feeds of the store.
     pub(super) wanted: Arc<watch::Sender<Revision>>,
 }
 
@@ -112,7 +112,7 @@ impl FeedProgress {
 async fn wait_for_all(feeds: &[Position]) -> Result<(), RequestError> {
     let mut stores: Vec<(&Arc<dyn Storage>, Revision)> = Vec::new();
     let mut awaited = Vec::with_capacity(feeds.len());
-    let reached = |feed: &Position| feed.progress.borrow().reached;
+    let reached = |feed: &Position| feed.progress.now().reached;
     let reached: Vec<Revision> = feeds.iter().map(reached).collect();
     for (feed, reached) in feeds.iter().zip(reached) {
         let known = stores
@@ -123,6 +123,7 @@ async fn wait_for_all(feeds: &[Position]) -> Result<(), RequestError> {
             None => {
                 let present = feed.store.current_revision().await?;
                 stores.push((&feed.store, present));
+                feed.wanted.send_replace(present);
                 present
             }
         };
@@ -130,15 +131,14 @@ async fn wait_for_all(feeds: &[Position]) -> Result<(), RequestError> {
         if reached > present {
             return Err(RequestError::NotListed);
         }
-        feed.wanted.send_replace(present);
-        awaited.push((feed.progress.clone(), present));
+        awaited.push((&feed.progress, present));
     }
     let reached = async {
-        for (progress, present) in &mut awaited {
+        for (progress, present) in &awaited {
             let is_decided =
                 |progress: &Progress| !progress.is_complete || progress.reached >= *present;
             // The feed of a kind that is not served any more ends without.
-            let Ok(progress) = progress.wait_for(is_decided).await else {
+            let Some(progress) = progress.wait_for(is_decided).await else {
                 continue;
             };
             if !progress.is_complete {
@@ -171,6 +171,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
+    use crate::server::controllers::feed::FeedReports;
 
     #[tokio::test(start_paused = true)]
     async fn all_that_wait_for_a_round_fail_with_it_and_later_ones_have_their_own() {
@@ -223,21 +224,22 @@ mod tests {
 
     #[tokio::test]
     async fn a_feed_that_reached_more_than_a_restored_store_has_is_not_up_to_date() {
-        let (progress, reported) = watch::channel(Progress {
-            is_complete: true,
-            reached: Revision(1000),
+        let progress = FeedReports::default();
+        progress.change(|progress| {
+            progress.is_complete = true;
+            progress.reached = Revision(1000);
         });
         let store = Memory::new();
         let feed = Position {
             store: store.clone(),
-            progress: reported,
+            progress: progress.reader(),
             wanted: Arc::new(watch::channel(Revision(1000)).0),
         };
         let feeds = [feed];
         let result = wait_for_all(&feeds).await;
         assert!(matches!(result, Err(RequestError::NotListed)), "{result:?}");
         let reached = store.current_revision().await.unwrap();
-        progress.send_modify(|progress| progress.reached = reached);
+        progress.change(|progress| progress.reached = reached);
         wait_for_all(&feeds).await.unwrap();
     }
 }

@@ -1,0 +1,118 @@
+//! What a feed has reported, for those who wait for it. There is one for each kind, and a channel of tokio is four times as
+//! large: it has eight lists of tasks that wait, and here few ever do.
+
+use std::sync::Arc;
+
+use apiloom_storage::Revision;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+/// What a feed has reported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::server::controllers) struct Progress {
+    /// Whether all objects were reported, and their changes are followed.
+    pub(in crate::server::controllers) is_complete: bool,
+    /// All changes up to this revision of the store of the kind were reported.
+    pub(in crate::server::controllers) reached: Revision,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Clone, Copy, Default)]
+struct State {
+    progress: Progress,
+    /// Whether the feed has ended.
+    is_over: bool,
+}
+
+/// The side of the feed. Its readers learn when it is dropped.
+#[derive(Default)]
+pub(in crate::server::controllers) struct FeedReports(Arc<Shared>);
+
+impl FeedReports {
+    pub(in crate::server::controllers) fn reader(&self) -> ReportReader {
+        ReportReader(Arc::clone(&self.0))
+    }
+
+    pub(in crate::server::controllers) fn now(&self) -> Progress {
+        self.0.state.lock().progress
+    }
+
+    /// Changes the progress; wakes readers if it is another one.
+    pub(in crate::server::controllers) fn change(&self, change: impl FnOnce(&mut Progress)) {
+        let mut state = self.0.state.lock();
+        let before = state.progress;
+        change(&mut state.progress);
+        let is_new = state.progress != before;
+        drop(state);
+        if is_new {
+            self.0.changed.notify_waiters();
+        }
+    }
+}
+
+impl Drop for FeedReports {
+    fn drop(&mut self) {
+        self.0.state.lock().is_over = true;
+        self.0.changed.notify_waiters();
+    }
+}
+
+/// The side of those who wait.
+#[derive(Clone)]
+pub(in crate::server::controllers) struct ReportReader(Arc<Shared>);
+
+impl ReportReader {
+    pub(in crate::server::controllers) fn now(&self) -> Progress {
+        self.0.state.lock().progress
+    }
+
+    /// Waits for a progress that is accepted; `None` if the feed ends without.
+    pub(in crate::server::controllers) async fn wait_for(
+        &self,
+        is_accepted: impl Fn(&Progress) -> bool,
+    ) -> Option<Progress> {
+        loop {
+            let changed = self.0.changed.notified();
+            tokio::pin!(changed);
+            // Before the look at the state, so that a change right after it is not missed.
+            changed.as_mut().enable();
+            let State { progress, is_over } = *self.0.state.lock();
+            if is_accepted(&progress) {
+                return Some(progress);
+            }
+            if is_over {
+                return None;
+            }
+            changed.await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn readers_are_told_of_changes_and_of_the_end() {
+        let feed = FeedReports::default();
+        let (one, other) = (feed.reader(), feed.reader());
+        let mut complete = Box::pin(one.wait_for(|progress| progress.is_complete));
+        let mut reached = Box::pin(other.wait_for(|progress| progress.reached >= Revision(5)));
+        assert!((&mut complete).now_or_never().is_none());
+        assert!((&mut reached).now_or_never().is_none());
+        feed.change(|progress| progress.is_complete = true);
+        assert!(complete.now_or_never().flatten().is_some());
+        feed.change(|progress| progress.reached = Revision(4));
+        assert!((&mut reached).now_or_never().is_none());
+        drop(feed);
+        assert_eq!(reached.now_or_never(), Some(None));
+        assert_eq!(other.now().reached, Revision(4));
+    }
+}
