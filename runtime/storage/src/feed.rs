@@ -81,14 +81,14 @@ struct Inner {
 
 /// The feed's state of one watcher.
 struct Seat {
-    prefix: String,
+    prefix: Arc<str>,
     /// Whether every change after the last [`Feed::take`] is in the queue. If not, the queue is empty.
     live: bool,
     queue: VecDeque<Arc<Event>>,
     bytes: usize,
     progress_wanted: bool,
     /// Why the watch has ended, if it has.
-    ended: Option<StorageError>,
+    ended: Option<Box<StorageError>>,
     wake: Arc<Notify>,
 }
 
@@ -160,7 +160,7 @@ impl Feed {
         for seat in inner.seats.values_mut() {
             let mut touched = false;
             for change in changes {
-                if change.key().starts_with(&seat.prefix) {
+                if change.key().starts_with(&*seat.prefix) {
                     seat.push(change);
                     touched = true;
                 }
@@ -189,7 +189,7 @@ impl Feed {
         inner.published = upto;
         for seat in inner.seats.values_mut() {
             seat.fall_behind();
-            seat.ended.get_or_insert_with(|| error.clone());
+            seat.ended.get_or_insert_with(|| Box::new(error.clone()));
             seat.wake.notify_one();
         }
     }
@@ -217,6 +217,7 @@ impl Feed {
         history: Arc<H>,
     ) -> WatchStream {
         let wake = Arc::new(Notify::new());
+        let prefix: Arc<str> = prefix.into();
         let mut inner = self.inner.lock();
         let (cursor, live) = match start {
             WatchStart::Now => (inner.published, true),
@@ -225,7 +226,7 @@ impl Feed {
         let id = inner.next_seat;
         inner.next_seat += 1;
         let seat = Seat {
-            prefix: prefix.to_owned(),
+            prefix: Arc::clone(&prefix),
             live,
             queue: VecDeque::new(),
             bytes: 0,
@@ -240,7 +241,7 @@ impl Feed {
             seat: id,
             wake,
             history,
-            prefix: prefix.to_owned(),
+            prefix,
             cursor,
             replay_to: None,
             ready: VecDeque::new(),
@@ -269,13 +270,19 @@ impl Feed {
             replay: !std::mem::replace(&mut seat.live, true),
             progress_wanted: std::mem::take(&mut seat.progress_wanted),
             closed,
-            ended: seat.ended.clone(),
+            ended: seat.ended.as_deref().cloned(),
         }
     }
 
     /// Why a watch has ended, if it has.
     fn ended(&self, seat: u64) -> Option<StorageError> {
-        self.inner.lock().seats.get(&seat)?.ended.clone()
+        self.inner
+            .lock()
+            .seats
+            .get(&seat)?
+            .ended
+            .as_deref()
+            .cloned()
     }
 }
 
@@ -295,7 +302,7 @@ struct Watcher<H> {
     seat: u64,
     wake: Arc<Notify>,
     history: Arc<H>,
-    prefix: String,
+    prefix: Arc<str>,
     /// Every change up to here is delivered or in `ready`; changes in the queue up to here are skipped.
     cursor: Revision,
     /// History must be read up to here before the queue.

@@ -138,6 +138,10 @@ impl Waiters {
                 indexed.entry(*index, value)
             }
         };
+        // Most have one watcher.
+        if seats.is_empty() {
+            seats.reserve_exact(1);
+        }
         seats.push(Arc::clone(&waiter));
         waiter
     }

@@ -420,5 +420,7 @@ fn group_version(group: &str, version: &str) -> String {
 fn json(document: &impl Serialize) -> Bytes {
     let mut bytes = serde_json::to_vec(document).unwrap_or_default();
     bytes.push(b'\n');
+    // Up to half of the buffer is spare capacity.
+    bytes.shrink_to_fit();
     bytes.into()
 }

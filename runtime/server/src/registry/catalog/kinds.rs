@@ -206,10 +206,9 @@ impl Kinds<'_> {
             .collect();
         let versions: Vec<KindVersion> = versions.into_iter().collect::<Option<_>>()?;
         let reads = ReadCounts::new(versions[storage_version?].def.selectable.len());
-        let converted = versions
-            .iter()
-            .map(|_| RecentConversions::default())
-            .collect();
+        // A single version is never converted.
+        let converted = versions.iter().filter(|_| versions.len() > 1);
+        let converted = converted.map(|_| RecentConversions::default()).collect();
         consistent.then_some(Kind {
             versions,
             converted,

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use apiloom_meta::GroupResource;
 use apiloom_meta::kind::{GroupDef, ProtobufMessage, Release, ResourceDef, SmolStr};
-use apiloom_meta::{GroupResource, GroupVersionKind};
 use apiloom_storage::Storage;
 use apiloom_storage::cache::{Budget, Limits, WatchCache};
 
@@ -29,7 +29,7 @@ pub struct Catalog {
     /// The declared groups.
     pub(super) declared: Vec<GroupDef>,
     /// Definitions of all registered versions of kinds, in order of registration.
-    pub(super) defs: Vec<Arc<ResourceDef>>,
+    pub(super) defs: Arc<[Arc<ResourceDef>]>,
     pub(crate) kinds: BTreeMap<GroupResource, CatalogKind>,
     endpoints: Vec<Arc<Endpoint>>,
     /// By plural, then group and version, so that a lookup needs no allocation.
@@ -163,11 +163,12 @@ impl Catalog {
                 .or_default()
                 .push(Arc::clone(endpoint));
         }
+        by_plural.values_mut().for_each(Vec::shrink_to_fit);
         Self {
             generation: GENERATIONS.fetch_add(1, Ordering::Relaxed),
             groups: served_groups(&groups, &endpoints),
             declared,
-            defs,
+            defs: defs.into(),
             kinds,
             endpoints,
             by_plural,
@@ -199,13 +200,9 @@ impl Catalog {
             .get(&def.stored_resource())
             .is_some_and(|of| of.kind.is_own)
     }
-    /// The object and list kinds of all registered versions, for errors about bodies of another kind.
-    pub(super) fn registered(&self) -> Vec<GroupVersionKind> {
-        let lists = self
-            .defs
-            .iter()
-            .map(|def| GroupVersionKind::new(&*def.group, &*def.version, &*def.list_kind));
-        self.defs.iter().map(|def| def.gvk()).chain(lists).collect()
+    /// The definitions of all registered versions, for errors about bodies of another kind.
+    pub(super) fn registered(&self) -> Arc<[Arc<ResourceDef>]> {
+        Arc::clone(&self.defs)
     }
     /// The Protobuf form of a registered kind, or of one that a subresource has; `None` if there is no such kind, or it
     /// has none.

@@ -63,7 +63,7 @@ pub(crate) struct Kind {
     pub(crate) listed: OnceLock<ListedKind>,
     /// Read counters, for metrics.
     pub(crate) reads: ReadCounts,
-    /// For each version, the conversions of recent changes, shared by watchers.
+    /// For each version, the conversions of recent changes, shared by watchers; empty for a single version.
     pub(crate) converted: Vec<RecentConversions>,
     /// Encodings of writes in flight, for the watch cache.
     pub(crate) pending_writes: PendingWrites,

@@ -64,6 +64,7 @@ impl KindVersion {
         }
         head.push(b',');
         head.extend_from_slice(METADATA);
+        head.shrink_to_fit();
         Self {
             index,
             api_version,

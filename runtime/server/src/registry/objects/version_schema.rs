@@ -16,7 +16,8 @@ use crate::registry::problems::kind_problem;
 /// The schema of a version, checked when it is first needed.
 pub(crate) struct VersionSchema {
     def: Arc<ResourceDef>,
-    checked: OnceLock<CheckedSchema>,
+    /// Boxed, since the schemas of most custom resources are not needed for long.
+    checked: OnceLock<Box<CheckedSchema>>,
 }
 
 struct CheckedSchema {
@@ -56,7 +57,7 @@ impl VersionSchema {
                     tracing::error!("unable to serve requests for a kind: {problem}");
                 }
             }
-            checked
+            Box::new(checked)
         })
     }
 

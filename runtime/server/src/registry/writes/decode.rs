@@ -1,8 +1,10 @@
 //! Decodes request bodies to objects of the version in the URL. Error messages are those of kube-apiserver.
 
+use std::sync::Arc;
+
 use apiloom_meta::codec::{self, DecodeError, Format, MAX_EXPANDED_BYTES};
 use apiloom_meta::field::{echoed, go_quote};
-use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, GroupVersion, Object};
+use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, GroupVersion, Object, ResourceDef};
 use serde_json::{Map, Value};
 
 use super::Writes;
@@ -182,8 +184,9 @@ impl Writes {
     }
 
     fn wrong_type(&self, gv: &GroupVersion, given: &str, kind: &str) -> ApiError {
-        let registered = |k: &apiloom_meta::GroupVersionKind| {
-            k.group == gv.group && k.version == gv.version && k.kind == kind
+        let registered = |def: &Arc<ResourceDef>| {
+            let is_kind = def.kind == kind || def.list_kind == kind;
+            is_kind && def.group == gv.group && def.version == gv.version
         };
         if !self.settings.registered.load().iter().any(registered) {
             let scheme = "in scheme \"apiloom\"";

@@ -22,7 +22,7 @@ pub(super) mod validate;
 
 use std::sync::Arc;
 
-use apiloom_meta::{Clock, GroupVersionKind, Time};
+use apiloom_meta::{Clock, ResourceDef, Time};
 use arc_swap::ArcSwap;
 
 use crate::registry::objects::versioned_resource::VersionedResource;
@@ -85,8 +85,8 @@ pub(super) struct WriteSettings {
     pub(super) clock: Clock,
     /// The size limit of an object in its stored form, in bytes.
     pub(super) max_object_bytes: usize,
-    /// All registered kinds in all versions, for the errors about bodies of another kind.
-    pub(super) registered: ArcSwap<Vec<GroupVersionKind>>,
+    /// The definitions of all registered versions, for the errors about bodies of another kind.
+    pub(super) registered: ArcSwap<Arc<[Arc<ResourceDef>]>>,
 }
 
 impl std::fmt::Debug for WriteSettings {

@@ -130,7 +130,7 @@ struct Controller<'a> {
     shared: Option<&'a SharedStore>,
     publisher: Publisher,
     /// The definitions by name, as they were last seen.
-    known: HashMap<String, Known>,
+    known: HashMap<String, Box<Known>>,
     /// The names of definitions to look at, and when.
     queue: VecDeque<(Instant, String)>,
     /// The deletions of the objects of definitions that are being deleted; each returns its name.
@@ -193,7 +193,7 @@ impl Controller<'_> {
                 let gone: Vec<String> = gone.cloned().collect();
                 gone.iter().for_each(|name| self.forget(name));
                 let known = self.known.values();
-                let resources = known.map(Known::resource).collect();
+                let resources = known.map(|known| known.resource()).collect();
                 self.publisher.remove_all_but(&resources);
             }
             return Ok(());
@@ -210,10 +210,11 @@ impl Controller<'_> {
         }
         let is_newer =
             |present: &Known| present.uid != known.uid || present.version <= known.version;
-        if !self.known.get(&name).is_none_or(is_newer) {
+        let present = self.known.get(&name).map(|present| &**present);
+        if !present.is_none_or(is_newer) {
             return Ok(());
         }
-        let before = self.known.insert(name.clone(), known);
+        let before = self.known.insert(name.clone(), Box::new(known));
         let known = &self.known[&name];
         self.publisher.observe(known, &definition, Schemas::Checked);
         let before = before.map(|before| before.accepted);
@@ -305,7 +306,7 @@ impl Controller<'_> {
             };
             // Other definitions must not get the names before the watch shows this write.
             self.known
-                .insert(name.to_owned(), Known::of_object(&written));
+                .insert(name.to_owned(), Box::new(Known::of_object(&written)));
         }
         Ok(again)
     }

@@ -71,11 +71,11 @@ struct Refused {
 impl Refused {
     fn new(
         object: &CustomResourceDefinition,
-        known: &HashMap<String, Known>,
+        known: &HashMap<String, Box<Known>>,
         catalog: &Catalog,
     ) -> Self {
         let own = Known::of_object(object);
-        let others = known.values();
+        let others = known.values().map(|known| &**known);
         let others = others.filter(|other| other.group == own.group && other.name != own.name);
         let before = others
             .clone()
@@ -100,7 +100,7 @@ impl Refused {
 /// Sets the accepted names of a definition, and the condition NamesAccepted; that it is established is not decided here.
 pub(super) fn accept(
     object: &mut CustomResourceDefinition,
-    known: &HashMap<String, Known>,
+    known: &HashMap<String, Box<Known>>,
     catalog: &Catalog,
 ) {
     let mut accepted = object.status.accepted_names.clone().unwrap_or_default();

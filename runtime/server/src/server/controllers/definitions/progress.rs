@@ -13,7 +13,7 @@ use crate::registry::{Catalog, Document, Endpoint, Registry};
 /// Checks the names of definitions before they are stored, as the controller will.
 pub(in crate::server) struct NameCheck {
     catalog: Arc<Catalog>,
-    known: HashMap<String, Known>,
+    known: HashMap<String, Box<Known>>,
 }
 
 impl NameCheck {
@@ -32,7 +32,7 @@ impl NameCheck {
     ) -> Option<String> {
         names::accept(&mut object, &self.known, &self.catalog);
         let known = Known::of_object(&object);
-        self.known.insert(known.name.clone(), known);
+        self.known.insert(known.name.clone(), Box::new(known));
         let conditions = object.status.conditions.iter().flatten();
         let mut refused = conditions.filter(|one| one.condition_type == "NamesAccepted");
         let refused = refused.find(|one| one.status != "True")?;

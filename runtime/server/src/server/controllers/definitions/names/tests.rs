@@ -22,7 +22,8 @@ fn definition(plural: &str, kind: &str, second: u32, status: &Value) -> CustomRe
 fn accept_beside(object: &mut CustomResourceDefinition, others: &[&CustomResourceDefinition]) {
     let registry = Registry::builder(Memory::new()).build().unwrap();
     let known = others.iter().map(|other| Known::of_object(other));
-    let known = known.map(|known| (known.name.clone(), known)).collect();
+    let known = known.map(|known| (known.name.clone(), Box::new(known)));
+    let known = known.collect();
     accept(object, &known, &registry.catalog());
 }
 
