@@ -13,6 +13,7 @@ use apiloom::server::{Backend, Config, Loopback, Server};
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -125,8 +126,8 @@ async fn is_shown(client: &Client, number: usize, field: Option<&str>) -> bool {
 
 /// CPU time of this thread.
 fn cpu_time() -> Duration {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    Duration::from_nanos(text.split_whitespace().next().unwrap().parse().unwrap())
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }
 
 /// CPU time of one GET of an object of another kind: the median of parts, in which a reader on a thread of its own does `count`.

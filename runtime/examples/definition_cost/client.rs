@@ -8,6 +8,7 @@ use apiloom::server::Loopback;
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Map, Value, json};
 
 pub(crate) type Failure = Box<dyn Error + Send + Sync>;
@@ -16,9 +17,6 @@ pub(crate) const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefin
 
 /// How long something may take that the server does by itself.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Clock ticks a second in /proc, on every architecture of Linux.
-const TICKS: f64 = 100.0;
 
 /// A client in process: its requests run in the task of the caller.
 #[derive(Clone)]
@@ -176,23 +174,18 @@ pub(crate) fn schema(fields: usize) -> Value {
 }
 
 /// CPU time of this process so far, in seconds.
-pub(crate) fn process_cpu() -> Result<f64, Failure> {
-    let text = std::fs::read_to_string("/proc/self/stat")?;
-    let (_, fields) = text.rsplit_once(')').ok_or("odd stat")?;
-    let mut fields = fields.split_whitespace().skip(11);
-    let mut ticks = || -> Result<f64, Failure> { Ok(fields.next().ok_or("odd stat")?.parse()?) };
-    Ok((ticks()? + ticks()?) / TICKS)
+pub(crate) fn process_cpu() -> f64 {
+    seconds(ClockId::ProcessCPUTime)
 }
 
 /// CPU time of this thread so far, in seconds.
-pub(crate) fn thread_cpu() -> Result<f64, Failure> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
-    let spent: f64 = text
-        .split_whitespace()
-        .next()
-        .ok_or("odd schedstat")?
-        .parse()?;
-    Ok(spent / 1e9)
+pub(crate) fn thread_cpu() -> f64 {
+    seconds(ClockId::ThreadCPUTime)
+}
+
+fn seconds(clock: ClockId) -> f64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
