@@ -5,7 +5,7 @@ mod sharing;
 
 use serde_json::{Value, json};
 
-use super::{ImportedKind, definition_differences, imported_kind};
+use super::{ImportedKind, compare, definition_differences, imported_kind};
 
 /// A definition with one version whose spec has these properties.
 fn definition(properties: Value) -> Value {
@@ -316,6 +316,16 @@ fn an_int_or_string_with_a_type_is_of_that_type() {
     check(
         json!({ "a": { "type": "integer", "x-kubernetes-int-or-string": true } }),
         &["pub a: Option<i64>,"],
+    );
+}
+
+#[test]
+fn an_int_or_string_keeps_several_patterns() {
+    let patterns =
+        json!([{ "pattern": compare::QUANTITY }, { "pattern": "^[1-9][0-9]*(Ki|Mi)?$" }]);
+    check(
+        json!({ "a": { "x-kubernetes-int-or-string": true, "allOf": patterns } }),
+        &["pub a: Option<IntOrString>,"],
     );
 }
 

@@ -19,6 +19,8 @@ pub struct Source {
     pub labels: BTreeMap<String, String>,
     #[api(schema = r#"{"allOf": [{"pattern": "^a"}, {"pattern": "z$"}]}"#)]
     pub both: Option<String>,
+    #[api(schema = r#"{"allOf": [{"pattern": "^[1-9]"}]}"#)]
+    pub size: Option<Quantity>,
     #[api(each(
         schema = r#"{"oneOf": [{"not": {"anyOf": [{"required": ["x"]}, {"required": ["y"]}]}}, {"required": ["x"]}]}"#
     ))]
@@ -56,6 +58,8 @@ fn errors(document: &Value) -> Vec<String> {
 fn a_crd_has_what_is_sent_always_and_further_keywords() {
     let crd = Schema::for_type::<Source>().unwrap().to_crd();
     assert_eq!(crd.unsaid, [""; 0]);
+    let mut size = Schema::for_type::<Quantity>().unwrap().to_crd().schema;
+    size["anyOf"] = json!([{"pattern": "^[1-9]"}]);
     assert_eq!(
         crd.schema,
         json!({"type": "object", "required": ["names", "seen"],
@@ -68,6 +72,7 @@ fn a_crd_has_what_is_sent_always_and_further_keywords() {
             "level": {"type": "integer", "format": "int64", "enum": [1, 2], "x-kubernetes-validations": [{"rule": "self < 2"}]},
             "labels": {"type": "object", "additionalProperties": {"type": "string", "not": {"enum": ["x"]}}},
             "both": {"type": "string", "pattern": "^a", "anyOf": [{"pattern": "z$"}]},
+            "size": size,
                 "points": {"type": "array", "items": {
                     "type": "object",
                     "properties": {"x": {"type": "integer", "format": "int32"}, "y": {"type": "integer", "format": "int32"}},
@@ -102,6 +107,12 @@ fn further_keywords_are_enforced() {
         &json!({"file": "f", "names": [], "seen": "", "both": "ab", "points": [{}, {"x": 1}, {"y": 1}]}),
     );
     assert_eq!(wrong.len(), 2, "{wrong:?}");
+    let wrong = errors(&json!({"file": "f", "names": [], "seen": "", "size": "0Ki"}));
+    assert_eq!(wrong.len(), 1, "{wrong:?}");
+    check(
+        json!({"file": "f", "names": [], "seen": "", "size": "9Ki"}),
+        &[],
+    );
     let mut document = json!({"file": "f", "free": {"b": 1}});
     let schema = Schema::for_type::<Source>().unwrap();
     schema.prune(&mut document);

@@ -75,6 +75,7 @@ impl Printer<'_> {
         rules(&mut out, &node.rules);
         if node.int_or_string {
             out.insert("x-kubernetes-int-or-string".to_owned(), Value::Bool(true));
+            self.choices(&mut out, node);
             return Value::Object(out);
         }
         let single = node.types.single();
