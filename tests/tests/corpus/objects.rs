@@ -24,7 +24,7 @@ fn for_each_version(check: impl Fn(&Definition, &Value, &Schema)) {
     }
 }
 
-/// The minimal object of a version, with a name that its rules in CEL permit.
+/// The minimal object of a version, with a name and fields that its rules in CEL permit.
 pub(crate) fn minimal(definition: &Definition, version: &Value) -> Value {
     let spec = &definition.document["spec"];
     let group = spec["group"].as_str().unwrap();
@@ -33,7 +33,37 @@ pub(crate) fn minimal(definition: &Definition, version: &Value) -> Value {
     object["kind"] = spec["names"]["kind"].clone();
     let is_only_one = spec["names"]["kind"] == "BaselineAdminNetworkPolicy";
     object["metadata"] = json!({"name": if is_only_one { "default" } else { "a" }});
+    for (field, value) in asked_by_rules(spec["names"]["kind"].as_str().unwrap()) {
+        let (parent, name) = field.rsplit_once('/').unwrap();
+        object.pointer_mut(parent).unwrap()[name] = value;
+    }
     object
+}
+
+/// The fields that the rules in CEL of a kind ask for, beyond those that its schema requires.
+fn asked_by_rules(kind: &str) -> Vec<(&'static str, Value)> {
+    match kind {
+        "BackendTLSPolicy" => vec![("/spec/validation/wellKnownCACertificates", json!("System"))],
+        "BackendTrafficPolicy"
+        | "ClientTrafficPolicy"
+        | "EnvoyExtensionPolicy"
+        | "SecurityPolicy" => {
+            let group = "gateway.networking.k8s.io";
+            let gateway = json!({"group": group, "kind": "Gateway", "name": "a"});
+            vec![("/spec/targetRefs", json!([gateway]))]
+        }
+        "TCPRoute" | "TLSRoute" | "UDPRoute" => {
+            vec![("/spec/rules/0/backendRefs/0/port", json!(1))]
+        }
+        "VolumeSnapshot" => vec![("/spec/source/persistentVolumeClaimName", json!("a"))],
+        "VolumeSnapshotContent" => vec![
+            ("/spec/source/snapshotHandle", json!("a")),
+            ("/spec/volumeSnapshotRef/name", json!("a")),
+            ("/spec/volumeSnapshotRef/namespace", json!("a")),
+        ],
+        "XBackend" => vec![("/spec/externalHostname", json!({"hostname": "a.b"}))],
+        _ => Vec::new(),
+    }
 }
 
 fn no_errors(definition: &Definition, object: &Value, errors: &[FieldError]) {
