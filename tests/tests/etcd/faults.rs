@@ -79,7 +79,18 @@ async fn reads_that_a_paused_member_does_not_answer_are_answered_by_another() {
     let last = create(&*store, "/registry/a").await;
     for member in &members {
         member.pause();
-        let (entry, _) = store.get("/registry/a").await.unwrap();
+        let started = Instant::now();
+        let (entry, _) = loop {
+            match store.get("/registry/a").await {
+                // The paused one was the leader, and the others elect a new one.
+                Err(StorageError::Unavailable(reason))
+                    if reason.contains("no leader") && started.elapsed() < PATIENCE =>
+                {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+                read => break read.unwrap(),
+            }
+        };
         assert_eq!(entry.unwrap().revision, last);
         member.resume();
     }
