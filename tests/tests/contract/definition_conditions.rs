@@ -291,7 +291,9 @@ async fn objects_go_with_a_definition_that_is_still_installed(on: Backend) {
     }
     assert_eq!(client.delete(&path("foos"), &json!(null)).await.code, 200);
     until(&client, &path("foos"), |answer| answer.code == 404).await;
-    establish(&client, &foos()).await;
+    // A server that still looks for objects of the first leaves the second alone.
+    let again = establish(&client, &foos()).await;
+    assert_eq!(told(&again, "Terminating"), None);
     assert!(names(&client.get(FOOS).await.json()).is_empty());
 }
 

@@ -26,24 +26,27 @@ const LATE_CREATES: Duration = Duration::from_secs(5);
 /// Reason of the condition Terminating when no objects are left.
 const COMPLETED: &str = "InstanceDeletionCompleted";
 
-/// Deletes the objects of a definition until none is left, then removes its finalizer. This server may have refused to serve
-/// its kind.
-pub(super) async fn run(
-    requests: &Requests,
-    shared: Option<&SharedStore>,
-    name: &str,
-    is_refused: bool,
-) {
+/// A definition to delete with its objects.
+pub(super) struct Deletion {
+    pub(super) name: String,
+    /// Another definition may get the name while this one is deleted.
+    pub(super) uid: String,
+    /// Whether this server refused to serve its kind.
+    pub(super) is_refused: bool,
+}
+
+/// Deletes the objects of a definition until none is left, then removes its finalizer.
+pub(super) async fn run(requests: &Requests, shared: Option<&SharedStore>, deletion: &Deletion) {
     let observed = Instant::now();
     loop {
         // Looked at before the objects are.
         let rest = LATE_CREATES.saturating_sub(observed.elapsed());
-        match step(requests, shared, rest, (name, is_refused)).await {
+        match step(requests, shared, rest, deletion).await {
             Ok(true) => return,
             Ok(false) => {}
             Err(error) if error.is_conflict() => {}
             Err(error) => {
-                tracing::debug!(%error, definition = name, "to be tried again");
+                tracing::debug!(%error, definition = deletion.name, "to be tried again");
                 tokio::time::sleep(RETRY).await;
             }
         }
@@ -55,16 +58,16 @@ async fn step(
     requests: &Requests,
     shared: Option<&SharedStore>,
     rest: Duration,
-    (name, is_refused): (&str, bool),
+    deletion: &Deletion,
 ) -> Result<bool, RequestError> {
     let Some(object) = requests
-        .get::<CustomResourceDefinition>(&path(name))
+        .get::<CustomResourceDefinition>(&path(&deletion.name))
         .await?
     else {
         return Ok(true);
     };
     let known = Known::of_object(&object);
-    if !known.is_deleting || !known.has_finalizer {
+    if known.uid != deletion.uid || !known.is_deleting || !known.has_finalizer {
         return Ok(true);
     }
     let resource = known.resource();
@@ -75,7 +78,7 @@ async fn step(
     }
     let endpoint = catalog.stored_endpoint(requests.registry(), &resource);
     // A kind is served as soon as its names are accepted, so it may have objects before it is established.
-    let is_served = known.is_served() && (known.is_established || !is_refused);
+    let is_served = known.is_served() && (known.is_established || !deletion.is_refused);
     if endpoint.is_none() && !is_served {
         let message = "resource was never established";
         return end(requests, object, "NeverEstablished", message).await;
@@ -191,14 +194,17 @@ async fn end(
     message: &str,
 ) -> Result<bool, RequestError> {
     let name = object.metadata.name.clone().unwrap_or_default();
+    let uid = object.metadata.uid.clone();
     loop {
         match try_end(requests, object, (false, reason, message)).await {
             Err(error) if error.is_conflict() => {}
             ended => return ended.map(|()| true),
         }
-        match requests.get(&path(&name)).await? {
-            Some(changed) => object = changed,
-            None => return Ok(true),
+        let changed: Option<CustomResourceDefinition> = requests.get(&path(&name)).await?;
+        match changed {
+            Some(changed) if changed.metadata.uid == uid => object = changed,
+            // It is gone; another definition may have its name.
+            _ => return Ok(true),
         }
     }
 }

@@ -20,6 +20,7 @@ use bytes::Bytes;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use self::cleanup::Deletion;
 use self::known::Known;
 use self::publish::{Publisher, Schemas};
 use super::requests::{RequestError, Requests};
@@ -286,7 +287,8 @@ impl Controller<'_> {
             return Ok(None);
         };
         if known.is_deleting {
-            self.clean_up(name);
+            let uid = known.uid.clone();
+            self.clean_up(name, uid);
             return Ok(None);
         }
         let path = known::path(name);
@@ -417,14 +419,17 @@ impl Controller<'_> {
     }
 
     /// Begins to delete the objects of a definition that is being deleted.
-    fn clean_up(&mut self, name: &str) {
+    fn clean_up(&mut self, name: &str, uid: String) {
         if self.in_cleanup.insert(name.to_owned()) {
-            let (requests, name) = (self.requests.clone(), name.to_owned());
-            let shared = self.shared.cloned();
-            let is_refused = self.publisher.problem(&name).is_some();
+            let (requests, shared) = (self.requests.clone(), self.shared.cloned());
+            let deletion = Deletion {
+                name: name.to_owned(),
+                uid,
+                is_refused: self.publisher.problem(name).is_some(),
+            };
             self.cleanups.spawn(async move {
-                cleanup::run(&requests, shared.as_ref(), &name, is_refused).await;
-                name
+                cleanup::run(&requests, shared.as_ref(), &deletion).await;
+                deletion.name
             });
         }
     }
