@@ -657,6 +657,8 @@ async fn kubectl_sees_two_servers_and_watches_resume(on: Backend) {
     );
     back.start_again().await;
     until_available(client, NAME, "True", "Passed").await;
+    // Requests are forwarded when the server sees the condition that it wrote.
+    until(client, KETTLES, |answer| answer.code == 200).await;
     let mut watch = client
         .watch(&format!("{KETTLES}?watch=1&resourceVersion={seen}"))
         .await;
