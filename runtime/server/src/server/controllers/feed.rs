@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use apiloom_meta::codec::Finder;
 use apiloom_meta::kind::SmolStr;
-use apiloom_meta::{ApiError, JsonPath, OwnerReference};
+use apiloom_meta::{JsonPath, OwnerReference};
 use apiloom_storage::Revision;
 use apiloom_storage::cache::CacheProgress;
 use tokio::sync::watch;
@@ -19,15 +19,11 @@ pub(super) use self::counts::Counts;
 pub(super) use self::reports::{FeedReports, Progress, ReportReader};
 use super::graph::{Finalizer, Observed, Place, Reference};
 use super::uid::Uid;
-use crate::registry::{
-    Document, Endpoint, ListOptions, RequestContext, WatchEventKind, WatchEvents,
-};
+use super::watch::watch_all;
+use crate::registry::{Document, Endpoint, WatchEventKind};
 
 /// Time between attempts to watch a kind whose store or conversion fails.
 const RETRY: Duration = Duration::from_secs(1);
-
-/// Lifetime of a watch: it begins with a list of all objects, which is not repeated without need.
-const LIFETIME_SECONDS: u64 = 24 * 3600;
 
 /// Time between looks at the progress of a watch that tells none.
 const CHECK_AGAIN: Duration = Duration::from_millis(10);
@@ -231,18 +227,6 @@ async fn follow_once(
             reporter.set_reached(events.delivered());
         }
     }
-}
-
-/// Begins to watch all objects of the kind.
-async fn watch_all(endpoint: &Endpoint) -> Result<WatchEvents, ApiError> {
-    let options = ListOptions {
-        send_initial_events: Some(true),
-        allow_watch_bookmarks: true,
-        timeout_seconds: Some(LIFETIME_SECONDS),
-        ..ListOptions::default()
-    };
-    let ctx = RequestContext::default();
-    endpoint.reads().watch(&ctx, None, &options).await
 }
 
 /// What the graph needs of an object; `None` for an object without a uid.

@@ -16,6 +16,7 @@ mod namespaces;
 mod requests;
 mod servers;
 mod uid;
+mod watch;
 
 use std::sync::Arc;
 

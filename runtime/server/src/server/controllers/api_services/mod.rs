@@ -28,6 +28,7 @@ use self::check::{Outcome, Subject};
 use self::local::{Local, is_available};
 use self::metrics::AvailabilityMetrics;
 use super::requests::Requests;
+use super::watch::watch_all;
 use crate::http::aggregation::{
     Aggregation, LocalService, Priority, RemoteDocuments, RemoteServer, RemoteTarget, Service,
     UnreachableNotices,
@@ -47,9 +48,6 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Time before the second look at a server that is not available. Each later one takes twice as long, up to the usual interval.
 const FIRST_RETRY: Duration = Duration::from_millis(500);
-
-/// Lifetime of a watch.
-const LIFETIME_SECONDS: u64 = 24 * 3600;
 
 /// The endpoint of APIServices, if the server has them.
 fn endpoint(registry: &Registry) -> Option<Arc<Endpoint>> {
@@ -240,14 +238,7 @@ impl Controller {
         endpoint: &Endpoint,
         unreachable: &mut UnreachableNotices,
     ) -> Result<(), ApiError> {
-        let options = ListOptions {
-            send_initial_events: Some(true),
-            allow_watch_bookmarks: true,
-            timeout_seconds: Some(LIFETIME_SECONDS),
-            ..ListOptions::default()
-        };
-        let ctx = RequestContext::default();
-        let mut events = endpoint.reads().watch(&ctx, None, &options).await?;
+        let mut events = watch_all(endpoint).await?;
         let registries = std::iter::once(self.requests.registry()).chain(self.local.next());
         let mut generations: Vec<_> = registries.map(|of| of.generations()).collect();
         let mut listed = Some(HashSet::new());

@@ -60,7 +60,7 @@ async fn step(
     rest: Duration,
     deletion: &Deletion,
 ) -> Result<bool, RequestError> {
-    let Some(object) = requests
+    let Some(mut object) = requests
         .get::<CustomResourceDefinition>(&path(&deletion.name))
         .await?
     else {
@@ -83,7 +83,6 @@ async fn step(
         let message = "resource was never established";
         return end(requests, object, "NeverEstablished", message).await;
     }
-    let mut object = object;
     // Another server may be about to remove the finalizer; it says that the deletion has ended, and so it stays said.
     if !has_ended(&object) {
         let message = "CustomResource deletion is in progress";

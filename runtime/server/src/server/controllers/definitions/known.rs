@@ -97,26 +97,18 @@ impl Known {
     /// so it is not counted then.
     pub(super) fn state(&self) -> SmolStr {
         let generation = self.generation - i64::from(self.is_deleting);
-        let mut state = format!("{}/{generation}", self.uid);
-        let CustomResourceDefinitionNames {
-            plural,
-            singular,
-            short_names,
-            kind,
-            list_kind,
-            categories,
-        } = &self.accepted;
+        let names = &self.accepted;
         // No name has a slash or a comma.
-        let (short_names, categories) = (short_names.join(","), categories.join(","));
-        let optional = [singular, list_kind].map(|name| name.as_deref().unwrap_or_default());
-        for name in [plural, kind, &*short_names, &*categories]
-            .into_iter()
-            .chain(optional)
-        {
-            state.push('/');
-            state.push_str(name);
-        }
-        SmolStr::new(state)
+        SmolStr::new(format!(
+            "{}/{generation}/{}/{}/{}/{}/{}/{}",
+            self.uid,
+            names.plural,
+            names.kind,
+            names.short_names.join(","),
+            names.categories.join(","),
+            names.singular.as_deref().unwrap_or_default(),
+            names.list_kind.as_deref().unwrap_or_default(),
+        ))
     }
 }
 

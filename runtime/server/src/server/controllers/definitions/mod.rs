@@ -25,6 +25,7 @@ use self::known::Known;
 use self::publish::{Publisher, Schemas};
 use super::requests::{RequestError, Requests};
 use super::servers::{OtherServers, SharedStore};
+use super::watch::watch_all;
 use crate::registry::definition_rules::{
     Approval, has_condition, has_invalid_authorities, is_protected, set_condition,
 };
@@ -47,9 +48,6 @@ const AGAIN: Duration = Duration::from_millis(100);
 /// Time between the acceptance of names and the end of the installation with several servers, as in kube-apiserver: until then
 /// the others serve the kind too.
 const INSTALLATION: Duration = Duration::from_secs(5);
-
-/// Lifetime of a watch.
-const LIFETIME_SECONDS: u64 = 24 * 3600;
 
 /// The endpoint of definitions, if the server has them.
 fn endpoint(registry: &Registry) -> Option<Arc<Endpoint>> {
@@ -142,14 +140,7 @@ struct Controller<'a> {
 impl Controller<'_> {
     /// Follows the definitions until their watch ends.
     async fn follow(&mut self, endpoint: &Endpoint) -> Result<(), ApiError> {
-        let options = ListOptions {
-            send_initial_events: Some(true),
-            allow_watch_bookmarks: true,
-            timeout_seconds: Some(LIFETIME_SECONDS),
-            ..ListOptions::default()
-        };
-        let ctx = RequestContext::default();
-        let mut events = endpoint.reads().watch(&ctx, None, &options).await?;
+        let mut events = watch_all(endpoint).await?;
         let mut listed = Some(HashSet::new());
         loop {
             let at = self.queue.iter().map(|(at, _)| *at).min();
