@@ -45,11 +45,10 @@ pub struct RestartableServer {
     standby: Option<Server>,
     proxy: Proxy,
     kubeconfig: PathBuf,
-    /// Flags of all servers.
-    flags: Vec<String>,
-    /// Kept until the end, as the store: the folders of servers and the kubeconfig.
+    /// Of two servers: one alone has its store in its folder.
+    store: Option<StoreOfTest>,
+    /// Kept until the end: the folders of servers and the kubeconfig.
     _folder: TempDir,
-    _store: Option<StoreOfTest>,
 }
 
 impl RestartableServer {
@@ -57,13 +56,12 @@ impl RestartableServer {
     pub async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = has_replicas().then(StoreOfTest::of_replicas);
-        let flags = store.as_ref().map(StoreOfTest::flags).unwrap_or_default();
         let data = folder.path().join("server");
-        let server = start_in(&data, &flags);
+        let server = start_in(&data, store.as_ref());
         let standby = store.is_some().then(|| {
             let other = folder.path().join("standby");
             copy_credentials(&data, &other);
-            start_in(&other, &flags)
+            start_in(&other, store.as_ref())
         });
         let proxy = Proxy::start(address(&server)).await;
         let kubeconfig = folder.path().join("kubeconfig");
@@ -75,9 +73,8 @@ impl RestartableServer {
             standby,
             proxy,
             kubeconfig,
-            flags,
+            store,
             _folder: folder,
-            _store: store,
         }
     }
 
@@ -102,7 +99,7 @@ impl RestartableServer {
             self.proxy.retarget(address(standby));
         }
         let (data, _) = end(self.server.take().expect("the server runs"));
-        let started = start_in(&data, &self.flags);
+        let started = start_in(&data, self.store.as_ref());
         if standby.is_some() {
             self.server = standby;
             self.standby = Some(started);
@@ -113,7 +110,8 @@ impl RestartableServer {
     }
 }
 
-fn start_in(data: &Path, flags: &[String]) -> Server {
+fn start_in(data: &Path, store: Option<&StoreOfTest>) -> Server {
+    let flags = store.map(StoreOfTest::flags).unwrap_or_default();
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     Server::start_in(data, &flags)
 }

@@ -26,15 +26,8 @@ fn modes() -> Vec<(bool, &'static [&'static str])> {
 
 /// Repeats a request until its response is as wanted.
 async fn until(client: &Client, path: &str, wanted: impl Fn(u16) -> bool) -> Answer {
-    let started = Instant::now();
-    loop {
-        let answer = client.get(path).await;
-        if wanted(answer.code) {
-            return answer;
-        }
-        assert!(started.elapsed() < PATIENCE, "{path}: {}", answer.text());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let ask = async || client.get(path).await;
+    until_answered(path, PATIENCE, ask, |answer| wanted(answer.code)).await
 }
 
 /// Waits until the server has logged a text, which another thread reads.

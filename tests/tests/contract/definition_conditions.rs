@@ -276,19 +276,11 @@ async fn objects_go_with_a_definition_that_is_still_installed(on: Backend) {
     // Of several servers, each serves the kind some seconds before it is established.
     let _other = cluster.replica();
     created(&client, CRDS, &foos()).await;
-    let started = Instant::now();
-    loop {
-        let answer = client.post(FOOS, &foo("a", &json!({}))).await;
-        if answer.code == 201 {
-            break;
-        }
-        assert!(
-            started.elapsed() < Duration::from_secs(30),
-            "{}",
-            answer.text()
-        );
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let create = async || client.post(FOOS, &foo("a", &json!({}))).await;
+    until_answered(FOOS, Duration::from_secs(30), create, |answer| {
+        answer.code == 201
+    })
+    .await;
     assert_eq!(client.delete(&path("foos"), &json!(null)).await.code, 200);
     until(&client, &path("foos"), |answer| answer.code == 404).await;
     // A server that still looks for objects of the first leaves the second alone.

@@ -82,17 +82,24 @@ fn server_without_controllers(on: Backend) -> (Cluster, Client) {
 
 /// Repeats a GET until its response is as wanted: what the server's controllers do is seen later.
 async fn until(client: &Client, path: &str, wanted: impl Fn(&Answer) -> bool) -> Answer {
+    let limit = Duration::from_secs(60);
+    until_answered(path, limit, async || client.get(path).await, wanted).await
+}
+
+/// Repeats a request until its response is as wanted. If it is not within the limit, the panic shows what was asked.
+async fn until_answered(
+    asked: &str,
+    limit: Duration,
+    ask: impl AsyncFn() -> Answer,
+    wanted: impl Fn(&Answer) -> bool,
+) -> Answer {
     let started = Instant::now();
     loop {
-        let answer = client.get(path).await;
+        let answer = ask().await;
         if wanted(&answer) {
             return answer;
         }
-        assert!(
-            started.elapsed() < Duration::from_secs(60),
-            "{path}: {}",
-            answer.text()
-        );
+        assert!(started.elapsed() < limit, "{asked}: {}", answer.text());
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

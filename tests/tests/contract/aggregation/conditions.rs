@@ -149,19 +149,8 @@ async fn core_can_be_on_another_server(on: Backend) {
     let is_remote = |answer: &Answer| {
         answer.json()["items"][0]["versions"][0] == json!({"version": "v1", "freshness": "Current"})
     };
-    let started = Instant::now();
-    loop {
-        let answer = client.call("GET", "/api", &accept, "").await;
-        if is_remote(&answer) {
-            break;
-        }
-        assert!(
-            started.elapsed() < Duration::from_secs(60),
-            "{}",
-            answer.text()
-        );
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let ask = async || client.call("GET", "/api", &accept, "").await;
+    until_answered("/api", Duration::from_secs(60), ask, is_remote).await;
     // While that server is gone, the version stays listed.
     front.services.set("recorder", Ok(free_address()));
     let answer = client.get("/api/v1/namespaces").await;
