@@ -67,6 +67,8 @@ pub(crate) struct Input {
     pub(crate) definitions: Vec<Definition>,
     /// Number of documents that are neither.
     pub(crate) others: usize,
+    /// Fields that a document has twice, with its place.
+    pub(crate) duplicates: Vec<String>,
 }
 
 impl Input {
@@ -94,7 +96,7 @@ impl Input {
             };
             let what = format!("the document of {version}");
             let document = cluster.read(&["get", "--raw", &path], &what)?;
-            files.add(&document, &what)?;
+            files.add(document, &what)?;
         }
         if cluster.openapi.is_empty() || !cluster.crds.is_empty() {
             let mut arguments = vec![
@@ -103,13 +105,14 @@ impl Input {
                 "--output=json",
             ];
             arguments.extend(cluster.crds.iter().map(String::as_str));
-            files.add(&cluster.read(&arguments, "the definitions")?, "the cluster")?;
+            files.add(cluster.read(&arguments, "the definitions")?, "the cluster")?;
         }
         self.add(files)
     }
 
     fn add(&mut self, files: DefinitionFiles) -> Result<(), String> {
         self.others += files.others;
+        self.duplicates.extend(files.duplicates);
         let documents: Vec<(&str, &Value)> = files
             .openapi
             .iter()

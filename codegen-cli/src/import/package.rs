@@ -116,6 +116,9 @@ pub(crate) fn run(flags: &Import, console: &mut Console<'_>) -> Result<(), Failu
     if flags.from_cluster {
         input.add_cluster(&flags.cluster)?;
     }
+    for duplicate in &input.duplicates {
+        console.note(format_args!("warning: {duplicate}"));
+    }
     let place = Place::new(
         &flags.path,
         flags.name.as_deref(),

@@ -3,7 +3,9 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use apiloom_meta::codec::{self, Format};
 use serde_json::Value;
@@ -40,6 +42,30 @@ pub struct DefinitionFiles {
     pub openapi: Vec<DefinitionFile>,
     /// Number of documents that are neither, and were skipped.
     pub others: usize,
+    /// Fields that a document has twice, with its place: the last value is read, as kubectl does.
+    pub duplicates: Vec<String>,
+}
+
+/// An input, or why a folder cannot be read.
+enum Input {
+    Stdin,
+    File(PathBuf),
+    Failed(String),
+}
+
+impl Input {
+    fn read(&self) -> Result<DefinitionFiles, String> {
+        let mut files = DefinitionFiles::default();
+        match self {
+            Self::Stdin => files.add_file("standard input", &mut io::stdin().lock())?,
+            Self::File(path) => {
+                let mut file = File::open(path).map_err(|error| cannot_read(path, &error))?;
+                files.add_file(&path.display().to_string(), &mut file)?;
+            }
+            Self::Failed(problem) => return Err(problem.clone()),
+        }
+        Ok(files)
+    }
 }
 
 impl DefinitionFiles {
@@ -60,41 +86,27 @@ impl DefinitionFiles {
     /// # Errors
     /// The first input that cannot be read, with its path, the document and the line.
     pub fn read<P: AsRef<Path>>(paths: &[P]) -> Result<Self, String> {
-        let mut files = Self::default();
+        let mut inputs = Vec::new();
         for path in paths.iter().map(AsRef::as_ref) {
             if path.as_os_str() == "-" {
-                files.add_file("standard input", &mut io::stdin().lock())?;
-            } else {
-                files.add_path(path)?;
+                inputs.push(Input::Stdin);
+            } else if let Err(problem) = find_files(path, &mut inputs) {
+                inputs.push(Input::Failed(problem));
+                break;
             }
+        }
+        let mut files = Self::default();
+        for read in read_all(&inputs) {
+            files.append(read?);
         }
         Ok(files)
     }
 
-    fn add_path(&mut self, path: &Path) -> Result<(), String> {
-        let fail = |error: io::Error| format!("cannot read {}: {error}", path.display());
-        // Anything but a folder is read as a file: a shell gives pipes for `<(..)`.
-        if !fs::metadata(path).map_err(fail)?.is_dir() {
-            let mut file = File::open(path).map_err(fail)?;
-            return self.add_file(&path.display().to_string(), &mut file);
-        }
-        let entries = fs::read_dir(path).map_err(fail)?;
-        let mut below = entries
-            .map(|entry| entry.map(|entry| entry.path()))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(fail)?;
-        below.sort();
-        for path in below {
-            // A link may lead back to a folder above.
-            let is_link = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink());
-            let extension = path.extension();
-            let is_document = extension
-                .is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known));
-            if is_document && path.is_file() || path.is_dir() && !is_link {
-                self.add_path(&path)?;
-            }
-        }
-        Ok(())
+    fn append(&mut self, mut files: Self) {
+        self.definitions.append(&mut files.definitions);
+        self.openapi.append(&mut files.openapi);
+        self.others += files.others;
+        self.duplicates.append(&mut files.duplicates);
     }
 
     fn add_file(&mut self, place: &str, file: &mut dyn Read) -> Result<(), String> {
@@ -122,9 +134,11 @@ impl DefinitionFiles {
             } else {
                 place.to_owned()
             };
-            let document =
+            let (document, duplicates) =
                 decode(document, is_json).map_err(|error| format!("{place}: {error}"))?;
-            self.add(&document, &place)?;
+            let duplicates = duplicates.iter().map(|text| format!("{place}: {text}"));
+            self.duplicates.extend(duplicates);
+            self.add(document, &place)?;
         }
         Ok(())
     }
@@ -133,19 +147,22 @@ impl DefinitionFiles {
     ///
     /// # Errors
     /// A definition of an API version that Kubernetes no longer serves.
-    pub fn add(&mut self, document: &Value, place: &str) -> Result<(), String> {
-        let api_version = document["apiVersion"].as_str().unwrap_or_default();
+    pub fn add(&mut self, mut document: Value, place: &str) -> Result<(), String> {
         let kind = document["kind"].as_str().unwrap_or_default();
-        if kind == "List" || kind == "CustomResourceDefinitionList" {
-            let items = document["items"].as_array().map_or(&[][..], Vec::as_slice);
-            for item in items {
-                let mut item = item.clone();
+        let is_typed = kind == "CustomResourceDefinitionList";
+        if kind == "List" || is_typed {
+            let items = document.get_mut("items").map(Value::take);
+            let Some(Value::Array(items)) = items else {
+                return Ok(());
+            };
+            let api_version = document["apiVersion"].as_str().unwrap_or_default();
+            for mut item in items {
                 // Items of a typed list may have neither.
-                if item.get("kind").is_none() && kind != "List" && item.is_object() {
+                if item.get("kind").is_none() && is_typed && item.is_object() {
                     item["kind"] = "CustomResourceDefinition".into();
                     item["apiVersion"] = api_version.into();
                 }
-                self.add(&item, place)?;
+                self.add(item, place)?;
             }
             return Ok(());
         }
@@ -156,10 +173,12 @@ impl DefinitionFiles {
             self.openapi.push(DefinitionFile {
                 place: place.to_owned(),
                 name: String::new(),
-                document: document.clone(),
+                document,
             });
             return Ok(());
         }
+        let kind = document["kind"].as_str().unwrap_or_default();
+        let api_version = document["apiVersion"].as_str().unwrap_or_default();
         if kind != "CustomResourceDefinition" || !api_version.starts_with(GROUP) {
             self.others += usize::from(!document.is_null());
             return Ok(());
@@ -179,10 +198,74 @@ impl DefinitionFiles {
         self.definitions.push(DefinitionFile {
             place: place.to_owned(),
             name: name.to_owned(),
-            document: document.clone(),
+            document,
         });
         Ok(())
     }
+}
+
+fn cannot_read(path: &Path, error: &io::Error) -> String {
+    format!("cannot read {}: {error}", path.display())
+}
+
+/// Adds a file, or those of a folder with all folders in it.
+fn find_files(path: &Path, inputs: &mut Vec<Input>) -> Result<(), String> {
+    let fail = |error: io::Error| cannot_read(path, &error);
+    // Anything but a folder is read as a file: a shell gives pipes for `<(..)`.
+    if !fs::metadata(path).map_err(fail)?.is_dir() {
+        inputs.push(Input::File(path.to_owned()));
+        return Ok(());
+    }
+    let entries = fs::read_dir(path).map_err(fail)?;
+    let mut below = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(fail)?;
+    below.sort();
+    for path in below {
+        // A link may lead back to a folder above.
+        let is_link = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink());
+        let extension = path.extension();
+        let is_document =
+            extension.is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known));
+        if is_document && path.is_file() || path.is_dir() && !is_link {
+            find_files(&path, inputs)?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads inputs, as many at the same time as there are processors. The results are in the order of the inputs.
+fn read_all(inputs: &[Input]) -> Vec<Result<DefinitionFiles, String>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut read = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(input) = inputs.get(at) else {
+                return read;
+            };
+            read.push((at, input.read()));
+        }
+    };
+    let others = thread::available_parallelism().map_or(0, |count| count.get() - 1);
+    let others = others.min(inputs.len().saturating_sub(1));
+    let mut read = thread::scope(|scope| {
+        let spawn = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+        // Without threads, this one reads everything.
+        let others: Vec<_> = (0..others).map_while(spawn).collect();
+        let mut read = work();
+        for other in others {
+            read.extend(
+                other
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            );
+        }
+        read
+    });
+    read.sort_by_key(|(at, _)| *at);
+    read.into_iter().map(|(_, read)| read).collect()
 }
 
 /// The documents of a text, without those that have only comments. They begin at lines with `---`, as kubectl reads them.
@@ -212,8 +295,8 @@ fn has_content(part: &str) -> bool {
     lines.any(|line| !line.is_empty() && !line.starts_with('#') && !line.starts_with('%'))
 }
 
-/// Decodes a document as a server decodes the body of a request.
-fn decode(document: &str, is_json: bool) -> Result<Value, String> {
+/// Decodes a document as a server decodes the body of a request; also returns the fields that it has twice.
+fn decode(document: &str, is_json: bool) -> Result<(Value, Vec<String>), String> {
     let format = if is_json { Format::Json } else { Format::Yaml };
     let decoded = codec::decode_freely(document.as_bytes(), format);
     // What begins like JSON may be YAML in its flow style.
@@ -223,10 +306,7 @@ fn decode(document: &str, is_json: bool) -> Result<Value, String> {
         decoded
     };
     let decoded = decoded.map_err(|error| error.to_string())?;
-    match decoded.strict.first() {
-        Some(duplicate) => Err(duplicate.clone()),
-        None => Ok(decoded.value),
-    }
+    Ok((decoded.value, decoded.strict))
 }
 
 #[cfg(test)]
@@ -294,10 +374,6 @@ mod tests {
             "a: [1\n",
             "a.yaml: error converting YAML to JSON: yaml: line ",
         );
-        check(
-            &format!("{DEFINITION}---\na: 1\na: 2\n"),
-            "a.yaml, document 2: line 3: key \"a\" already set in map",
-        );
         let old = DEFINITION.replace("/v1", "/v1beta1");
         check(
             &old,
@@ -305,6 +381,41 @@ mod tests {
         );
         let error = DefinitionFiles::read(&["/no/such/file"]).unwrap_err();
         assert!(error.starts_with("cannot read /no/such/file: "), "{error}");
+    }
+
+    #[test]
+    fn the_last_of_two_equal_fields_is_read_with_a_warning() {
+        let text = format!("{DEFINITION}---\n{DEFINITION}spec: 1\nspec: 2\n");
+        let files = read(&text).unwrap();
+        assert_eq!(
+            files.duplicates,
+            ["a.yaml, document 2: line 6: key \"spec\" already set in map"]
+        );
+        assert_eq!(files.definitions[1].document["spec"], 2);
+        let json = r#"{"a": {"b": 1, "b": 2}}"#;
+        assert_eq!(
+            read(json).unwrap().duplicates,
+            ["a.yaml: duplicate field \"a.b\""]
+        );
+    }
+
+    #[test]
+    fn many_files_are_read_in_their_order_up_to_the_first_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = |at: usize| format!("foo{at:02}.ex.io");
+        for at in 0..40 {
+            let text = DEFINITION.replace("foos.ex.io", &name(at));
+            fs::write(folder.path().join(format!("{at:02}.yaml")), text).unwrap();
+        }
+        let read = || DefinitionFiles::read(&[folder.path()]);
+        let found = read().unwrap().definitions.into_iter();
+        let found: Vec<String> = found.map(|file| file.name).collect();
+        assert_eq!(found, (0..40).map(name).collect::<Vec<_>>());
+        for at in [7, 30] {
+            fs::write(folder.path().join(format!("{at:02}.yaml")), "a: [1\n").unwrap();
+        }
+        let error = read().unwrap_err();
+        assert!(error.contains("07.yaml: "), "{error}");
     }
 
     #[test]

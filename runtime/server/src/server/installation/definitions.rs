@@ -50,6 +50,9 @@ impl Definitions {
         let read = tokio::task::spawn_blocking(move || DefinitionFiles::read(&paths)).await;
         let read = read.unwrap_or_else(|error| Err(error.to_string()));
         let mut read = read.map_err(|problem| ServerError::Invalid(vec![problem]))?;
+        for duplicate in &read.duplicates {
+            tracing::warn!("{duplicate}");
+        }
         if read.definitions.is_empty() {
             return Err(refuse(
                 "there is no CustomResourceDefinition in what --crds names",
