@@ -351,6 +351,22 @@ impl Requests {
         found_or_none(changed.map(|object| object.metadata))
     }
 
+    /// Merges a patch into an object or a subresource; `None` if the object does not exist.
+    #[cfg(feature = "apis-apiextensions")]
+    pub(super) async fn merge(
+        &self,
+        path: &str,
+        patch: &Value,
+    ) -> Result<Option<ObjectMeta>, RequestError> {
+        let request = self.client.request(Method::PATCH, path);
+        let request = request.body("application/merge-patch+json", patch.to_string());
+        let changed = request
+            .accept(METADATA)
+            .json::<PartialObjectMetadata>()
+            .await;
+        found_or_none(changed.map(|object| object.metadata))
+    }
+
     /// A whole object with other fields in its metadata.
     async fn with_fields(
         &self,

@@ -3,6 +3,7 @@
 use apiloom_apis::apiextensions::v1::{CustomResourceDefinition, CustomResourceDefinitionNames};
 use apiloom_meta::kind::{SmolStr, StoredDefinition};
 use apiloom_meta::{GroupResource, Time};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::registry::definition_rules::{CLEANUP, has_condition};
@@ -10,6 +11,27 @@ use crate::registry::definition_rules::{CLEANUP, has_condition};
 /// The path of a definition.
 pub(super) fn path(name: &str) -> String {
     format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
+}
+
+/// The fields of a stored definition, without its schemas; empty if it is no definition.
+pub(super) fn object_of(definition: &StoredDefinition) -> CustomResourceDefinition {
+    let document = definition.document();
+    let fields = || {
+        Some(CustomResourceDefinition {
+            metadata: read(&document["metadata"])?,
+            spec: read(&document["spec"])?,
+            status: read(&document["status"])?,
+        })
+    };
+    fields().unwrap_or_default()
+}
+
+/// A part of a document; that of an empty object if there is none.
+fn read<'a, T: Deserialize<'a> + Default>(part: &'a Value) -> Option<T> {
+    if part.is_null() {
+        return Some(T::default());
+    }
+    T::deserialize(part).ok()
 }
 
 /// A definition as the controller remembers it, without its schemas.
@@ -35,16 +57,6 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Of a stored document; empty for one that is no definition.
-    pub(super) fn of(definition: &StoredDefinition) -> Self {
-        let mut fields = definition.document().as_object().cloned();
-        let fields = fields.get_or_insert_default();
-        fields.remove("apiVersion");
-        fields.remove("kind");
-        let decoded = serde_json::from_value(Value::Object(std::mem::take(fields)));
-        decoded.map_or_else(|_| Self::default(), |object| Self::of_object(&object))
-    }
-
     pub(super) fn of_object(object: &CustomResourceDefinition) -> Self {
         let (metadata, status) = (&object.metadata, &object.status);
         let version = metadata.resource_version.as_deref().unwrap_or_default();
@@ -91,6 +103,12 @@ impl Known {
 
     pub(super) fn resource(&self) -> GroupResource {
         GroupResource::new(&self.group, &self.plural)
+    }
+
+    /// Whether a [state](Known::state) is one of this definition, with the names that it has or others.
+    pub(super) fn is_state(&self, state: &str) -> bool {
+        let rest = state.strip_prefix(&*self.uid);
+        !self.uid.is_empty() && rest.is_some_and(|rest| rest.starts_with('/'))
     }
 
     /// The state of all that decides how the kind is served. The generation of a spec that a deletion left alone changes too,

@@ -1,34 +1,37 @@
 //! Serves the kinds of CustomResourceDefinitions: accepts their names, publishes them, and deletes their objects with them.
 //!
 //! Every server over a store does so by itself: it publishes what it watches, and writes conditions with the resourceVersion
-//! that it read, so that one of several servers succeeds. The rules, conditions and messages are those of kube-apiserver.
+//! that it read, so that one of several servers succeeds. Names are given to one definition after the other, and are taken back if
+//! they cannot be written. The rules, conditions and messages are those of kube-apiserver.
 
 mod cleanup;
 mod known;
 mod names;
 mod progress;
 mod publish;
+mod status;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_apis::apiextensions::v1::CustomResourceDefinition;
+use apiloom_apis::apiextensions::v1::{CustomResourceDefinition, CustomResourceDefinitionStatus};
 use apiloom_meta::kind::StoredDefinition;
-use apiloom_meta::{ApiError, Resource as _, Time};
+use apiloom_meta::{ApiError, ObjectMeta, Resource as _};
 use bytes::Bytes;
+use serde_json::json;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use self::cleanup::Deletion;
 use self::known::Known;
 use self::publish::{Publisher, Schemas};
+use self::status::{AGAIN, StatusPatch};
 use super::requests::{RequestError, Requests};
 use super::servers::{OtherServers, SharedStore};
 use super::watch::watch_all;
-use crate::registry::definition_rules::{
-    Approval, has_condition, has_invalid_authorities, is_protected, set_condition,
-};
+use crate::registry::definition_rules::has_condition;
 use crate::registry::{
     Document, Endpoint, ListOptions, Registry, RequestContext, WatchEvent, WatchEventKind,
 };
@@ -42,12 +45,8 @@ pub(super) const NAME: &str = "definition-controller";
 /// Time between attempts to watch the definitions.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Time after which a failed write is repeated.
-const AGAIN: Duration = Duration::from_millis(100);
-
-/// Time between the acceptance of names and the end of the installation with several servers, as in kube-apiserver: until then
-/// the others serve the kind too.
-const INSTALLATION: Duration = Duration::from_secs(5);
+/// Number of statuses that are written at the same time.
+const WRITES: usize = 16;
 
 /// The endpoint of definitions, if the server has them.
 fn endpoint(registry: &Registry) -> Option<Arc<Endpoint>> {
@@ -77,7 +76,7 @@ pub(in crate::server) async fn publish_stored(
     let mut publisher = Publisher::new(Arc::clone(registry), webhooks.clone());
     for item in listed.items {
         let definition = definition_of(&endpoint, &item?)?;
-        let known = Known::of(&definition);
+        let known = Known::of_object(&known::object_of(&definition));
         let schemas = if known.is_refused {
             Schemas::Checked
         } else {
@@ -111,6 +110,7 @@ pub(super) async fn run(requests: Requests, shared: Option<&SharedStore>, webhoo
         requests,
         shared,
         known: HashMap::new(),
+        unfinished: HashMap::new(),
         queue: VecDeque::new(),
         cleanups: JoinSet::new(),
         in_cleanup: HashSet::new(),
@@ -123,6 +123,23 @@ pub(super) async fn run(requests: Requests, shared: Option<&SharedStore>, webhoo
     }
 }
 
+/// A definition whose status is to be changed, without its schemas.
+struct Unfinished {
+    object: CustomResourceDefinition,
+    /// As it was stored; `None` if it was read by a request.
+    definition: Option<StoredDefinition>,
+}
+
+/// A change of the status of a definition.
+struct Change {
+    name: String,
+    work: Box<Unfinished>,
+    /// The status before.
+    status: CustomResourceDefinitionStatus,
+    /// The definition with the names that it had, if it got others.
+    known: Option<Box<Known>>,
+}
+
 /// The controller of CustomResourceDefinitions.
 struct Controller<'a> {
     requests: Requests,
@@ -130,6 +147,8 @@ struct Controller<'a> {
     publisher: Publisher,
     /// The definitions by name, as they were last seen.
     known: HashMap<String, Box<Known>>,
+    /// Those of them whose status is to be changed. A definition that is idle is not among them.
+    unfinished: HashMap<String, Box<Unfinished>>,
     /// The names of definitions to look at, and when.
     queue: VecDeque<(Instant, String)>,
     /// The deletions of the objects of definitions that are being deleted; each returns its name.
@@ -191,7 +210,8 @@ impl Controller<'_> {
             return Ok(());
         }
         let definition = definition_of(endpoint, &event.object)?;
-        let known = Known::of(&definition);
+        let object = known::object_of(&definition);
+        let known = Known::of_object(&object);
         let name = known.name.clone();
         if event.kind == WatchEventKind::Deleted {
             self.forget(&name);
@@ -220,28 +240,54 @@ impl Controller<'_> {
             }
             // Others may get the names that it had.
             if before.is_some() {
-                self.look_at_group(&group);
+                self.look_at_group(&group, Duration::ZERO);
             }
         }
-        self.look_at(name, Duration::ZERO);
+        self.keep(name, object, definition);
         Ok(())
+    }
+
+    /// Keeps a definition that was just seen until its status was looked at, unless that would stay as it is.
+    fn keep(
+        &mut self,
+        name: String,
+        object: CustomResourceDefinition,
+        definition: StoredDefinition,
+    ) {
+        let known = &self.known[&name];
+        let is_installed = known.has_all_names && known.is_established && !known.is_deleting;
+        if is_installed && self.publisher.serves(known) {
+            let mut changed = object.clone();
+            let catalog = self.requests.registry().catalog();
+            names::accept(&mut changed, &self.known, &catalog);
+            status::judge(&mut changed, self.publisher.problem(&name));
+            if changed.status == object.status {
+                self.unfinished.remove(&name);
+                return;
+            }
+        }
+        let definition = Some(definition);
+        let kept = Box::new(Unfinished { object, definition });
+        self.unfinished.insert(name.clone(), kept);
+        self.look_at(name, Duration::ZERO);
     }
 
     /// Forgets a definition that was deleted. Others may get its names.
     fn forget(&mut self, name: &str) {
         if let Some(known) = self.known.remove(name) {
+            self.unfinished.remove(name);
             self.publisher.remove(&known);
-            self.look_at_group(&known.group);
+            self.look_at_group(&known.group, Duration::ZERO);
         }
     }
 
     /// Looks at the definitions of a group that lack names.
-    fn look_at_group(&mut self, group: &str) {
+    fn look_at_group(&mut self, group: &str, after: Duration) {
         let waiting = self.known.values();
         let waiting = waiting.filter(|known| known.group == group && !known.has_all_names);
         let names: Vec<String> = waiting.map(|known| known.name.clone()).collect();
         for name in names {
-            self.look_at(name, Duration::ZERO);
+            self.look_at(name, after);
         }
     }
 
@@ -258,22 +304,26 @@ impl Controller<'_> {
         let (due, later) = self.queue.drain(..).partition(|(at, _)| *at <= now);
         let due: VecDeque<(Instant, String)> = due;
         self.queue = later;
+        let mut changes = Vec::new();
         for (_, name) in due {
-            match self.update(&name).await {
-                Ok(None) => {}
-                Ok(Some(after)) => self.look_at(name, after),
-                Err(error) => {
-                    if !error.is_conflict() {
-                        tracing::debug!(%error, definition = %name, "to be tried again");
-                    }
-                    self.look_at(name, AGAIN);
-                }
+            match self.begin(&name).await {
+                Ok(change) => changes.extend(change),
+                Err(error) => self.put_off(name, &error),
             }
         }
+        let installs = |change: &Change| status::is_installing(&change.work.object);
+        let others = match self.shared {
+            Some(shared) if changes.iter().any(installs) => shared.other_servers().await,
+            Some(_) | None => OtherServers::None,
+        };
+        if others == OtherServers::None {
+            self.publish_accepted(&mut changes).await;
+        }
+        self.end(changes, others).await;
     }
 
-    /// Updates the status of a definition; returns when to look at it again.
-    async fn update(&mut self, name: &str) -> Result<Option<Duration>, RequestError> {
+    /// Gives a definition its names, as far as they are free; `None` if its status is left alone.
+    async fn begin(&mut self, name: &str) -> Result<Option<Change>, RequestError> {
         let Some(known) = self.known.get(name) else {
             return Ok(None);
         };
@@ -282,131 +332,140 @@ impl Controller<'_> {
             self.clean_up(name, uid);
             return Ok(None);
         }
-        let path = known::path(name);
-        let Some(mut object) = self.requests.get::<CustomResourceDefinition>(&path).await? else {
-            return Ok(None);
-        };
-        let before = object.status.clone();
-        let catalog = self.requests.registry().catalog();
-        names::accept(&mut object, &self.known, &catalog);
-        self.judge(&mut object);
-        let again = self.establish(&mut object).await;
-        if object.status != before {
-            let status = format!("{path}/status");
-            let written = self.requests.put(&status, &object).await?;
-            let Some(written) = written else {
+        let kept = self.unfinished.remove(name);
+        if self.unfinished.is_empty() {
+            // An idle definition needs no room in it.
+            self.unfinished = HashMap::new();
+        }
+        let mut work = if let Some(kept) = kept {
+            kept
+        } else {
+            let path = known::path(name);
+            let Some(object) = self.requests.get(&path).await? else {
                 return Ok(None);
             };
-            // Other definitions must not get the names before the watch shows this write.
-            self.known
-                .insert(name.to_owned(), Box::new(Known::of_object(&written)));
+            Box::new(Unfinished {
+                object,
+                definition: None,
+            })
+        };
+        let status = work.object.status.clone();
+        let catalog = self.requests.registry().catalog();
+        names::accept(&mut work.object, &self.known, &catalog);
+        let mut present = None;
+        if work.object.status != status {
+            // The next definition must not get these names.
+            let given = Box::new(Known::of_object(&work.object));
+            present = self.known.insert(name.to_owned(), given);
         }
-        Ok(again)
+        Ok(Some(Change {
+            name: name.to_owned(),
+            work,
+            status,
+            known: present,
+        }))
     }
 
-    /// Sets the conditions about the schemas and the approval.
-    fn judge(&self, object: &mut CustomResourceDefinition) {
-        let name = object.metadata.name.as_deref().unwrap_or_default();
-        let problem = self.publisher.problem(name);
-        let conditions = &mut object.status.conditions;
-        let was_refused = conditions
-            .iter()
-            .flatten()
-            .any(|one| one.condition_type == "NonStructuralSchema");
-        match problem {
-            Some(problem) => {
-                set_condition(
-                    conditions,
-                    ("NonStructuralSchema", true),
-                    "Violations",
-                    problem,
-                );
+    /// Publishes the kinds of definitions that just got all their names, before these are stored: one write can say then that
+    /// they are established. Other servers would not serve them yet, so there are none.
+    async fn publish_accepted(&mut self, changes: &mut [Change]) {
+        for change in changes.iter_mut().filter(|change| change.known.is_some()) {
+            let Unfinished { object, definition } = &mut *change.work;
+            if let Some(definition) = definition
+                && status::is_installing(object)
+                && let Some(known) = self.known.get(&change.name)
+            {
+                definition.set_accepted_names(json!(object.status.accepted_names));
+                self.publisher.observe(known, definition, Schemas::Checked);
             }
-            None if was_refused => {
-                let conditions = conditions.get_or_insert_default();
-                conditions.retain(|one| one.condition_type != "NonStructuralSchema");
-            }
-            None => {}
         }
-        if !is_protected(&object.spec.group) {
+        for name in self.publisher.publish().await {
+            if !changes.iter().any(|change| change.name == name) {
+                self.look_at(name, Duration::ZERO);
+            }
+        }
+    }
+
+    /// Completes the changes and writes them, some at the same time: they share the waiting for a disk.
+    async fn end(&mut self, changes: Vec<Change>, others: OtherServers) {
+        let mut writes = JoinSet::new();
+        let slots = Arc::new(Semaphore::new(WRITES));
+        for mut change in changes {
+            let object = &mut change.work.object;
+            status::judge(object, self.publisher.problem(&change.name));
+            let again = if status::is_installing(object)
+                && self.publisher.serves(&Known::of_object(object))
+            {
+                status::establish(object, others)
+            } else {
+                None
+            };
+            if let Some(after) = again {
+                self.look_at(change.name.clone(), after);
+            }
+            let Some(patch) = StatusPatch::new(&change.status, object) else {
+                self.keep_unfinished(change);
+                continue;
+            };
+            let (requests, slots) = (self.requests.clone(), Arc::clone(&slots));
+            writes.spawn(async move {
+                let _slot = slots.acquire_owned().await;
+                (change, patch.write(requests).await)
+            });
+        }
+        while let Some(written) = writes.join_next().await {
+            match written {
+                Ok((change, Ok(written))) => self.written(change, written),
+                Ok((change, Err(error))) => self.not_written(change, &error),
+                // The program has an error. The events of the definition are still seen.
+                Err(error) => tracing::error!(%error, "a definition is not updated"),
+            }
+        }
+    }
+
+    /// Notes the metadata of a definition whose status was written; `None` if it is gone.
+    fn written(&mut self, mut change: Change, metadata: Option<ObjectMeta>) {
+        let Some(metadata) = metadata else { return };
+        change.work.object.metadata.resource_version = metadata.resource_version;
+        // The watch shows this write later.
+        let known = Box::new(Known::of_object(&change.work.object));
+        self.known.insert(change.name.clone(), known);
+        self.keep_unfinished(change);
+    }
+
+    /// Takes the names of a definition back whose status could not be written. If that is because the definition has changed, they
+    /// are kept for it until the watch shows the change: its kind may be served, and then it may have objects, which are deleted
+    /// with it.
+    fn not_written(&mut self, change: Change, error: &RequestError) {
+        if error.is_conflict() {
             return;
         }
-        let approval = Approval::of(&object.metadata);
-        let annotation = object
-            .metadata
-            .annotations
-            .get(crate::registry::definition_rules::APPROVAL);
-        let annotation = annotation.cloned().unwrap_or_default();
-        let (is_approved, reason, message) = match &approval {
-            Approval::Approved => (
-                true,
-                "ApprovedAnnotation",
-                format!("approved in {annotation}"),
-            ),
-            Approval::Bypassed => (
-                false,
-                "UnapprovedAnnotation",
-                format!("not approved: {annotation:?}"),
-            ),
-            Approval::Missing => (
-                false,
-                "MissingAnnotation",
-                approval.problem().unwrap_or_default(),
-            ),
-            Approval::Invalid(_) => (
-                false,
-                "InvalidAnnotation",
-                approval.problem().unwrap_or_default(),
-            ),
-        };
-        let condition = ("KubernetesAPIApprovalPolicyConformant", is_approved);
-        set_condition(&mut object.status.conditions, condition, reason, &message);
+        if let Some(known) = change.known {
+            let group = known.group.clone();
+            self.publisher.withdraw(&known);
+            self.known.insert(change.name.clone(), known);
+            self.put_off(change.name, error);
+            self.look_at_group(&group, AGAIN);
+        } else {
+            self.put_off(change.name, error);
+        }
     }
 
-    /// Sets the condition Established of a definition whose names are accepted, once its kind is served; returns when to look
-    /// again.
-    async fn establish(&self, object: &mut CustomResourceDefinition) -> Option<Duration> {
-        let conditions = &object.status.conditions;
-        if has_condition(conditions, "Established") || !has_condition(conditions, "NamesAccepted") {
-            return None;
+    fn put_off(&mut self, name: String, error: &RequestError) {
+        if !error.is_conflict() {
+            tracing::debug!(%error, definition = %name, "to be tried again");
         }
-        let known = Known::of_object(object);
-        if !self.publisher.serves(&known) {
-            return None;
+        self.look_at(name, AGAIN);
+    }
+
+    /// Keeps a definition that is to be changed again.
+    fn keep_unfinished(&mut self, change: Change) {
+        let conditions = &change.work.object.status.conditions;
+        let is_finished =
+            has_condition(conditions, "NamesAccepted") && has_condition(conditions, "Established");
+        if !is_finished {
+            self.unfinished.insert(change.name, change.work);
         }
-        let others = match self.shared {
-            Some(shared) => shared.other_servers().await,
-            None => OtherServers::None,
-        };
-        if others == OtherServers::NotYetKnown {
-            return Some(AGAIN);
-        }
-        if others == OtherServers::Some {
-            let accepted = conditions.iter().flatten();
-            let mut accepted = accepted.filter(|one| one.condition_type == "NamesAccepted");
-            let since = accepted.next().and_then(|one| one.last_transition_time);
-            let since = since.map_or(Duration::ZERO, |at| Time::now().duration_since(at));
-            let rest = INSTALLATION.saturating_sub(since);
-            if !rest.is_zero() {
-                return Some(rest);
-            }
-        }
-        if has_invalid_authorities(object) {
-            set_condition(
-                &mut object.status.conditions,
-                ("Established", false),
-                "InvalidCABundle",
-                "The conversion webhook CABundle is invalid",
-            );
-            return None;
-        }
-        set_condition(
-            &mut object.status.conditions,
-            ("Established", true),
-            "InitialNamesAccepted",
-            "the initial names have been accepted",
-        );
-        None
     }
 
     /// Begins to delete the objects of a definition that is being deleted.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use apiloom_apis::apiextensions::v1::CustomResourceDefinition;
 use apiloom_meta::ApiError;
 
-use super::known::Known;
+use super::known::{Known, object_of};
 use super::{definition_of, names};
 use crate::registry::{Catalog, Document, Endpoint, Registry};
 
@@ -71,7 +71,7 @@ impl Progress {
             one["status"] != expected
         });
         Ok(Self {
-            known: Known::of(&definition),
+            known: Known::of_object(&object_of(&definition)),
             refusal: refused.map(|one| text_of(one["reason"].as_str(), one["message"].as_str())),
         })
     }

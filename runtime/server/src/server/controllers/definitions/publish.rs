@@ -57,7 +57,13 @@ impl Publisher {
         if catalog.is_compiled(&resource) {
             return;
         }
-        if !known.is_served() {
+        let is_of_it = || {
+            let custom = catalog.document_state(&resource);
+            custom.is_some_and(|state| known.is_state(state))
+        };
+        // One that was deleted while its names were being accepted may have objects already.
+        let is_served = known.is_served() || known.is_deleting && is_of_it();
+        if !is_served {
             // It may have lost a name to another definition.
             self.pending.remove(&resource);
             self.removed.insert(resource);
@@ -66,7 +72,7 @@ impl Publisher {
         if known.is_deleting {
             self.terminating.insert(resource.clone());
         }
-        if self.serves(known) {
+        if self.serves(known) || !known.is_served() {
             self.pending.remove(&resource);
             self.removed.remove(&resource);
             for (version, served) in catalog.stored_schemas(&resource) {
@@ -101,6 +107,15 @@ impl Publisher {
                 self.pending.insert(resource, (known.name.clone(), defs));
             }
             Err(lines) => self.refuse(&known.name, &lines),
+        }
+    }
+
+    /// Notes that a definition has not got the names with which its kind was published.
+    pub(super) fn withdraw(&mut self, known: &Known) {
+        if !known.is_served() {
+            let resource = known.resource();
+            self.pending.remove(&resource);
+            self.removed.insert(resource);
         }
     }
 
