@@ -17,37 +17,51 @@ struct Setup {
 
 /// Runs a script with some releases, in order of age. Those who test other settings of the servers need only the newest:
 /// what the server does with them does not depend on the release.
-fn check(name: &str, releases: &[&str], setup: impl Fn(usize) -> Setup) {
+fn check(name: &str, releases: &[&str], setup: impl Fn() -> Setup) {
     let dir = repository().join("tests/kubectl");
     let script = std::fs::read_to_string(dir.join(format!("{name}.script"))).unwrap();
     let first = if is_cached() { 0 } else { releases.len() - 1 };
-    for (index, release) in releases.iter().enumerate().skip(first) {
-        let Setup { servers, _etcd } = setup(index);
+    for release in &releases[first..] {
+        let Setup { servers, _etcd } = setup();
         let kubeconfigs: Vec<_> = servers.iter().map(Server::kubeconfig).collect();
         let text = transcript::run(&script, &Kubectl::in_turn(release, &kubeconfigs));
         transcript::check(&dir.join(format!("{name}.{release}.txt")), &text);
     }
 }
 
-fn embedded(_: usize) -> Setup {
+fn embedded() -> Setup {
     Setup {
         servers: vec![Server::start(&[])],
         _etcd: None,
     }
 }
 
-/// Several servers over an etcd: the oldest release of kubectl with the oldest of etcd, and the newest with the newest.
+/// Servers over an etcd, with one release of kubectl: all releases run the same scripts over the embedded store, and what they send
+/// does not depend on the store.
 #[cfg(feature = "etcd")]
-fn check_over_etcd(name: &str, servers: usize) {
-    let [oldest, .., newest] = Kubectl::RELEASES;
-    check(name, &[oldest, newest], |index| {
-        let etcd = Etcd::start(Etcd::RELEASES[index]);
+fn check_over_etcd(name: &str, kubectl: &str, etcd: &str, servers: usize) {
+    check(name, &[kubectl], || {
+        let etcd = Etcd::start(etcd);
         let server = |_| Server::start(&["--etcd-servers", &etcd.url()]);
         Setup {
             servers: (0..servers).map(server).collect(),
             _etcd: Some(etcd),
         }
     });
+}
+
+/// One server: the oldest kubectl and the oldest etcd.
+#[cfg(feature = "etcd")]
+fn check_with_one_server(name: &str) {
+    let ([kubectl, ..], [etcd, ..]) = (Kubectl::RELEASES, Etcd::RELEASES);
+    check_over_etcd(name, kubectl, etcd, 1);
+}
+
+/// Two servers of one store: the newest of both.
+#[cfg(feature = "etcd")]
+fn check_with_two_servers(name: &str) {
+    let ([.., kubectl], [.., etcd]) = (Kubectl::RELEASES, Etcd::RELEASES);
+    check_over_etcd(name, kubectl, etcd, 2);
 }
 
 macro_rules! scripts {
@@ -61,7 +75,7 @@ macro_rules! scripts {
         mod etcd {
             $(#[test]
             fn $name() {
-                super::check_over_etcd(stringify!($name), 1);
+                super::check_with_one_server(stringify!($name));
             })*
         }
 
@@ -69,7 +83,7 @@ macro_rules! scripts {
         mod two_replicas {
             $(#[test]
             fn $name() {
-                super::check_over_etcd(stringify!($name), 2);
+                super::check_with_two_servers(stringify!($name));
             })*
         }
 
