@@ -18,7 +18,7 @@ use crate::process::{self, MIB};
 use crate::user::{PACE, Sample, User};
 use crate::wire::Target;
 
-/// Attacks are measured one at a time.
+/// Attacks are measured one at a time, except for one that waits nearly all of its time.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Allowed growth of the other user's p99.
@@ -50,22 +50,29 @@ pub(crate) struct Arena {
     runtime: Runtime,
     /// The failures. All attacks of a test run, so that one failure does not hide others.
     failures: RefCell<Vec<String>>,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Option<MutexGuard<'static, ()>>,
 }
 
 impl Arena {
     /// Starts both servers with further arguments, over memory unless these name a store.
     pub(crate) fn start(args: &[&str]) -> Self {
-        Self::with(args, true, Server::start)
-    }
-
-    /// The same with this limit of open files for each server, and another user who does not reconnect.
-    pub(crate) fn with_files(files: u32) -> Self {
-        Self::with(&[], false, |args| Server::start_with_files(files, args))
-    }
-
-    fn with(args: &[&str], reconnects: bool, start: impl Fn(&[&str]) -> Server) -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        Self::with(args, Some(turn), true, Server::start)
+    }
+
+    /// The same with this limit of open files for each server, and another user who does not reconnect. The attack must leave the
+    /// processor alone, since others are measured at the same time.
+    pub(crate) fn with_files(files: u32) -> Self {
+        let start = |args: &[&str]| Server::start_with_files(files, args);
+        Self::with(&[], None, false, start)
+    }
+
+    fn with(
+        args: &[&str],
+        turn: Option<MutexGuard<'static, ()>>,
+        reconnects: bool,
+        start: impl Fn(&[&str]) -> Server,
+    ) -> Self {
         let names_store = args.iter().any(|arg| arg.starts_with("--storage-backend"));
         let memory: &[&str] = if names_store {
             &[]
