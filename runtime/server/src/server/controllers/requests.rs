@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use apiloom_client::client::RetryRules;
+use apiloom_client::client::{RawRequest, RetryRules};
 use apiloom_client::controller::{GuardedTransport, WriteGuard};
 use apiloom_client::dynamic::PartialObjectMetadata;
 use apiloom_client::metrics::RequestMetrics;
@@ -331,40 +331,29 @@ impl Requests {
         let fields = [("resourceVersion", version), (field, value)];
         let fields = fields.map(|(field, value)| (field.to_owned(), value));
         let fields = Map::from_iter(fields);
-        let request = if object.served.can_patch {
-            let patch = json!({ "metadata": fields });
-            let request = self.client.request(Method::PATCH, &object.path);
-            request.body("application/merge-patch+json", patch.to_string())
-        } else if object.served.can_update {
-            let Some(changed) = self.with_fields(object, fields).await? else {
-                return Ok(None);
-            };
-            let request = self.client.request(Method::PUT, &object.path);
-            request.json_body(&changed)
-        } else {
+        if object.served.can_patch {
+            return self
+                .merge(&object.path, &json!({ "metadata": fields }))
+                .await;
+        }
+        if !object.served.can_update {
             return Err(object.no_verb("patch or update"));
+        }
+        let Some(changed) = self.with_fields(object, fields).await? else {
+            return Ok(None);
         };
-        let changed = request
-            .accept(METADATA)
-            .json::<PartialObjectMetadata>()
-            .await;
-        found_or_none(changed.map(|object| object.metadata))
+        let request = self.client.request(Method::PUT, &object.path);
+        metadata_of(request.json_body(&changed)).await
     }
 
     /// Merges a patch into an object or a subresource; `None` if the object does not exist.
-    #[cfg(feature = "apis-apiextensions")]
     pub(super) async fn merge(
         &self,
         path: &str,
         patch: &Value,
     ) -> Result<Option<ObjectMeta>, RequestError> {
         let request = self.client.request(Method::PATCH, path);
-        let request = request.body("application/merge-patch+json", patch.to_string());
-        let changed = request
-            .accept(METADATA)
-            .json::<PartialObjectMetadata>()
-            .await;
-        found_or_none(changed.map(|object| object.metadata))
+        metadata_of(request.body("application/merge-patch+json", patch.to_string())).await
     }
 
     /// A whole object with other fields in its metadata.
@@ -437,6 +426,12 @@ impl Requests {
         let request = self.client.request(Method::DELETE, path).accept(LITTLE);
         found_or_none(request.json_body(&body).stream().await).map(drop)
     }
+}
+
+/// Sends a change of an object; returns the metadata of the changed one, or `None` if it does not exist.
+async fn metadata_of(change: RawRequest) -> Result<Option<ObjectMeta>, RequestError> {
+    let changed = change.accept(METADATA).json::<PartialObjectMetadata>();
+    found_or_none(changed.await.map(|object| object.metadata))
 }
 
 /// `None` in place of the error that there is no such object. That its kind is not served any more stays an error: the
