@@ -214,7 +214,8 @@ impl<'de> Visitor<'de> for Part<'_> {
     }
 }
 
-/// The description of a schema. What follows it in the JSON, which is well-formed, is not read.
+/// The description of a schema. What follows it in the JSON, which is well-formed, is not read. `codec::Finder` does not serve here:
+/// it needs JSON without blanks.
 fn description(schema: &str) -> Option<String> {
     struct Fields<'a>(&'a mut Option<String>);
     impl<'de> Visitor<'de> for Fields<'_> {
