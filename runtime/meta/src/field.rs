@@ -38,24 +38,25 @@ impl FieldPath {
         if self.0.is_empty() {
             Self(shortened(field, MAX_PATH_BYTES).into_owned())
         } else {
-            self.followed_by(format_args!(".{}", beginning(field, MAX_PATH_BYTES)))
+            self.followed_by([".", field, ""])
         }
     }
     /// An element of the list at this path.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
-        self.followed_by(format_args!("[{index}]"))
+        self.followed_by(["[", &index.to_string(), "]"])
     }
     /// An entry of the map at this path.
     #[must_use]
     pub fn key(&self, key: &str) -> Self {
-        self.followed_by(format_args!("[{}]", beginning(key, MAX_PATH_BYTES)))
+        self.followed_by(["[", key, "]"])
     }
-    fn followed_by(&self, step: fmt::Arguments<'_>) -> Self {
+    /// The path with a step: the name of a field or a key, and what is before and after it.
+    fn followed_by(&self, [before, name, after]: [&str; 3]) -> Self {
         if self.0.len() > MAX_PATH_BYTES {
             return self.clone();
         }
-        let path = format!("{}{step}", self.0);
+        let path = [&self.0, before, beginning(name, MAX_PATH_BYTES), after].concat();
         Self(match shortened(&path, MAX_PATH_BYTES) {
             Cow::Borrowed(_) => path,
             Cow::Owned(cut) => cut,

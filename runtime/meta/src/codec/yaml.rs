@@ -33,25 +33,25 @@ pub(super) fn first_document(text: &str) -> &str {
     // A carriage return ends a line too.
     for line in text.split_inclusive(['\n', '\r']) {
         let bare = line.trim_end_matches(['\n', '\r']);
-        let rest = bare
-            .strip_prefix("---")
-            .filter(|rest| rest.is_empty() || rest.starts_with([' ', '\t']));
-        let is_end = bare
-            .strip_prefix("...")
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']));
-        if begun && (rest.is_some() || is_end) {
+        let is_marker = |marker: &str| {
+            let rest = bare.strip_prefix(marker);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
+        };
+        let (is_start, is_end) = (is_marker("---"), is_marker("..."));
+        if begun && (is_start || is_end) {
             return &text[..start];
         }
-        let is_directive = bare.starts_with('%');
         // The marker begins a document even if the rest of its line is empty: an empty document counts.
-        begun |= rest.is_some()
-            || !(bare.trim().is_empty()
-                || bare.trim_start().starts_with('#')
-                || is_directive
-                || is_end);
+        begun = begun || is_start || !is_end && has_content(bare);
         start += line.len();
     }
     text
+}
+
+/// Whether a line is part of a document, and neither blank nor a comment or a directive.
+fn has_content(line: &str) -> bool {
+    let text = line.trim_start();
+    !(text.is_empty() || text.starts_with('#') || line.starts_with('%'))
 }
 
 #[cfg(test)]
