@@ -57,7 +57,7 @@ pub struct RegistryBuilder {
     pub(super) own: Vec<Arc<ResourceDef>>,
     /// Definitions of the other kinds.
     defs: Vec<Arc<ResourceDef>>,
-    strategies: Vec<VersionStrategy>,
+    pub(super) strategies: Vec<VersionStrategy>,
     handlers: Vec<VersionHandler>,
     /// The program's handlers of subresources.
     subresources: GivenHandlers,

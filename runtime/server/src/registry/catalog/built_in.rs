@@ -3,6 +3,7 @@
 use apiloom_meta::kind::{Resource, ResourceDef};
 
 use super::builder::{RegistryBuilder, own_kind};
+use super::kinds::VersionStrategy;
 use crate::registry::rules::strategy::Strategy;
 
 /// A built-in kind, which a server serves after [`Builder::built_in`](crate::Builder::built_in). Each group has a cargo
@@ -29,11 +30,16 @@ impl RegistryBuilder {
     /// Registers one version of a built-in kind with its strategy, unless it is registered.
     #[allow(dead_code, reason = "without features there are no built-in kinds")]
     fn built_in_kind<K: Resource>(&mut self, strategy: impl Strategy<K>) {
+        self.built_in_version::<K>(VersionStrategy::new::<K>(strategy));
+    }
+    /// As [`built_in_kind`](Self::built_in_kind), for any strategy.
+    #[allow(dead_code, reason = "without features there are no built-in kinds")]
+    fn built_in_version<K: Resource>(&mut self, strategy: VersionStrategy) {
         let def = K::definition();
         if self.own.iter().all(|own| own.gvk() != def.gvk()) {
             let schema = def.schema.clone().lazy();
             self.own.push(own_kind(ResourceDef { schema, ..def }));
-            self.strategy::<K>(strategy);
+            self.strategies.push(strategy);
         }
     }
 }
@@ -99,8 +105,9 @@ mod core {
 #[cfg(feature = "apis-apiextensions")]
 impl BuiltIn for apiloom_apis::apiextensions::v1::CustomResourceDefinition {
     fn register(registry: &mut RegistryBuilder) {
-        use crate::registry::rules::built_in::custom_resource_definition::DefinitionRules;
-        registry.built_in_kind::<Self>(DefinitionRules);
+        use crate::registry::rules::built_in::custom_resource_definition::DefinitionStrategy;
+        let strategy = Box::new(DefinitionStrategy::new());
+        registry.built_in_version::<Self>(VersionStrategy::of::<Self>(strategy));
     }
 }
 

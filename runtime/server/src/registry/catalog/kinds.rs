@@ -42,7 +42,7 @@ pub(super) type VersionStrategy = VersionCode<Box<dyn ErasedStrategy>>;
 pub(super) type VersionHandler = VersionCode<Box<dyn ErasedHandler>>;
 
 impl<T> VersionCode<T> {
-    fn of<K: Resource>(code: T) -> Self {
+    pub(super) fn of<K: Resource>(code: T) -> Self {
         Self {
             of: GroupResource::new(K::GROUP, K::PLURAL),
             version: SmolStr::new_static(K::VERSION),

@@ -60,6 +60,24 @@ impl Writes {
         Ok(object)
     }
 
+    /// As [`decode`](Self::decode), for a document of this kind in memory.
+    ///
+    /// # Errors
+    /// BadRequest with kube-apiserver's message.
+    pub(crate) fn decode_tree(
+        &self,
+        ctx: &RequestContext,
+        document: Value,
+        validation: FieldValidation,
+    ) -> Result<Object, ApiError> {
+        let def = self.resource.def();
+        let refuse = |why: &str| self.cannot_handle(&def.kind, &def.version, why);
+        let (object, strict) = self.decode_result(document).map_err(|why| refuse(&why))?;
+        self.report(ctx, &strict, validation)
+            .map_err(|why| refuse(&why))?;
+        Ok(object)
+    }
+
     /// Ignores, reports as warnings or refuses unknown and duplicate fields. The error is the message of the refusal.
     pub(crate) fn report(
         &self,

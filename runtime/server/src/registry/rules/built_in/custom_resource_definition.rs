@@ -1,8 +1,10 @@
 //! The strategy of apiextensions.k8s.io/v1 CustomResourceDefinition. The texts of errors are those of kube-apiserver.
 
+pub(crate) mod accepted;
 mod conversion;
 mod names;
 mod schema;
+mod strategy;
 mod versions;
 mod webhook;
 
@@ -15,13 +17,14 @@ use serde_json::Value;
 
 use self::conversion::authorities_error;
 use self::names::{name_errors, names_errors};
+pub(in crate::registry) use self::strategy::DefinitionStrategy;
 use self::versions::version_errors;
 use self::webhook::client_errors;
 use crate::registry::options::RequestContext;
 use crate::registry::rules::strategy::Strategy;
 
 /// The strategy of definitions.
-pub(in crate::registry) struct DefinitionRules;
+struct DefinitionRules;
 
 /// The strategy of conversion that changes the apiVersion alone.
 const NONE: &str = "None";
@@ -166,10 +169,7 @@ impl Strategy<CustomResourceDefinition> for DefinitionRules {
     }
 
     fn warnings(&self, _ctx: &RequestContext, object: &CustomResourceDefinition) -> Vec<String> {
-        schema::unknown_formats(&object.spec.versions)
-            .into_iter()
-            .map(|format| format!("unrecognized format {format:?}"))
-            .collect()
+        schema::format_warnings(object.spec.versions.iter().filter_map(schema::schema_of))
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) const NAME: &str = "definition-controller";
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Number of statuses that are written at the same time.
-const WRITES: usize = 16;
+const WRITES: usize = 64;
 
 /// The endpoint of definitions, if the server has them.
 fn endpoint(registry: &Registry) -> Option<Arc<Endpoint>> {

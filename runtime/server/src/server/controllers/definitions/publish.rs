@@ -7,6 +7,7 @@ use apiloom_meta::GroupResource;
 use apiloom_meta::kind::{Converter, CustomKind, ResourceDef, SmolStr, StoredDefinition};
 
 use super::known::Known;
+use crate::registry::definition_rules::accepted;
 use crate::registry::{CatalogChange, Registry};
 use crate::server::webhooks::{ConversionWebhook, Webhooks};
 
@@ -83,7 +84,11 @@ impl Publisher {
             }
             return;
         }
-        if schemas == Schemas::Checked {
+        let are_accepted = || {
+            let mut schemas = definition.schemas();
+            schemas.all(|(_, schema)| accepted::is_accepted_in_any(&schema.json()))
+        };
+        if schemas == Schemas::Checked && !are_accepted() {
             let problems = definition.schema_problems();
             if !problems.is_empty() {
                 return self.refuse(&known.name, &problems);

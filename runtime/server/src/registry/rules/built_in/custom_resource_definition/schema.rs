@@ -2,8 +2,10 @@
 
 use apiloom_apis::apiextensions::v1::CustomResourceDefinitionVersion;
 use apiloom_meta::schema::{Schema, structural};
-use apiloom_meta::{FieldError, FieldPath, JsonPath};
+use apiloom_meta::{FieldError, FieldPath, JsonPath, codec};
 use serde_json::Value;
+
+use super::accepted;
 
 /// Maximum number of fields by which objects of a version can be selected.
 const MAX_SELECTABLE: usize = 8;
@@ -21,6 +23,10 @@ pub(super) fn schema_errors(
     };
     let subresources = version.subresources.as_ref();
     let has_status = subresources.is_some_and(|subresources| subresources.status.is_some());
+    let json = codec::encode_json(schema);
+    if accepted::is_accepted(&json, has_status) {
+        return Vec::new();
+    }
     let root = path.child("openAPIV3Schema");
     let structural::Refusals {
         mut errors,
@@ -35,6 +41,9 @@ pub(super) fn schema_errors(
     {
         let why = format!("error building validator: {}", problems.0.join("; "));
         errors.push(FieldError::invalid(path, "", &why));
+    }
+    if errors.is_empty() {
+        accepted::add(&json, has_status);
     }
     errors
 }
@@ -55,7 +64,7 @@ fn rule_errors(schema: &Value, root: &FieldPath, found: &[FieldError]) -> Vec<Fi
     errors
 }
 
-fn schema_of(version: &CustomResourceDefinitionVersion) -> Option<&Value> {
+pub(super) fn schema_of(version: &CustomResourceDefinitionVersion) -> Option<&Value> {
     let schema = version.schema.as_ref()?.open_api_v3_schema.as_ref();
     schema.map(|schema| &schema.0)
 }
@@ -107,13 +116,16 @@ pub(super) fn selectable_errors(
     errors
 }
 
-/// The formats in the schemas that mean nothing to the server, each once.
-pub(super) fn unknown_formats(versions: &[CustomResourceDefinitionVersion]) -> Vec<String> {
+/// Warnings of the formats in schemas that mean nothing to the server, one for each.
+pub(super) fn format_warnings<'s>(schemas: impl Iterator<Item = &'s Value>) -> Vec<String> {
     let mut unknown: Vec<String> = Vec::new();
-    for schema in versions.iter().filter_map(schema_of) {
+    for schema in schemas {
         let found = structural::unknown_formats(schema).into_iter();
         let new: Vec<String> = found.filter(|format| !unknown.contains(format)).collect();
         unknown.extend(new);
     }
+    let unknown = unknown.into_iter();
     unknown
+        .map(|format| format!("unrecognized format {format:?}"))
+        .collect()
 }

@@ -1,9 +1,11 @@
 //! Rules of definitions, with the texts of kube-apiserver.
 
-use apiloom_meta::Resource as _;
+use apiloom_meta::schema::Schema;
+use apiloom_meta::{Object, Resource as _};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::registry::objects::hooks::ErasedStrategy as _;
 
 fn definition() -> Value {
     json!({
@@ -442,4 +444,86 @@ fn a_webhook_has_a_url_of_https_or_a_service() {
             "path: Invalid value: \"x//y\": segment[1] may not be empty",
         ],
     );
+}
+
+fn object(document: &Value) -> Object {
+    Object::from_value(document.clone()).unwrap()
+}
+
+#[test]
+fn hooks_leave_the_schemas_of_a_definition_alone() {
+    let (strategy, ctx) = (DefinitionStrategy::new(), RequestContext::default());
+    let sent = definition();
+    let is_defaulted = |object: &Object| {
+        let json = object.as_value().to_string();
+        strategy.is_defaulted(json.as_bytes(), &Schema::unusable())
+    };
+    let mut changed = object(&sent);
+    assert!(!is_defaulted(&changed));
+    assert!(strategy.default(&mut changed));
+    assert!(is_defaulted(&changed) && !strategy.default(&mut changed));
+    assert!(strategy.prepare_for_create(&ctx, &mut changed));
+    strategy.prepare_for_delete(&ctx, &mut changed);
+    let changed = changed.as_value();
+    assert_eq!(changed["spec"]["names"]["singular"], "lamp");
+    assert_eq!(changed["status"]["storedVersions"], json!(["v1"]));
+    assert_eq!(changed["metadata"]["finalizers"], json!([CLEANUP]));
+    assert_eq!(changed["spec"]["versions"], sent["spec"]["versions"]);
+    // What is no definition is left as it is, for the validation.
+    let malformed = json!({"spec": {"versions": [1, {"schema": 2}]}});
+    let mut kept = object(&malformed);
+    assert!(!strategy.default(&mut kept));
+    assert_eq!(*kept.as_value(), malformed);
+}
+
+#[test]
+fn an_update_validates_a_spec_that_changes() {
+    let (strategy, ctx) = (DefinitionStrategy::new(), RequestContext::default());
+    let mut stored = json!(created(|_| {}));
+    // As an earlier release may have accepted it.
+    let schema = "/spec/versions/0/schema/openAPIV3Schema/properties/spec";
+    stored.pointer_mut(schema).unwrap()["type"] = json!("unknown");
+    let errors = |change: fn(&mut Value)| {
+        let mut new = stored.clone();
+        change(&mut new);
+        let errors = strategy.validate_update(&ctx, &object(&new), &object(&stored));
+        let errors = errors.unwrap().into_iter();
+        errors
+            .map(|error| error.path.as_str().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let at = "spec.validation.openAPIV3Schema.properties[spec].type";
+    assert_eq!(
+        errors(|new| new["metadata"]["labels"] = json!({"a": "b"})),
+        [""; 0]
+    );
+    assert_eq!(
+        errors(|new| new["status"]["storedVersions"] = json!([])),
+        ["status.storedVersions"]
+    );
+    assert_eq!(
+        errors(|new| new["spec"]["names"]["shortNames"] = json!(["l"])),
+        [at]
+    );
+    let described = |new: &mut Value| {
+        version(new)["schema"]["openAPIV3Schema"]["description"] = json!("A lamp.")
+    };
+    assert_eq!(errors(described), [at]);
+}
+
+#[test]
+fn an_update_notes_another_storage_version() {
+    let (strategy, ctx) = (DefinitionStrategy::new(), RequestContext::default());
+    let old = json!(created(|_| {}));
+    let mut new = old.clone();
+    let mut second = version(&mut new).clone();
+    second["name"] = json!("v2");
+    version(&mut new)["storage"] = json!(false);
+    new["spec"]["versions"].as_array_mut().unwrap().push(second);
+    let versions = new["spec"]["versions"].clone();
+    let mut new = object(&new);
+    assert!(strategy.prepare_for_update(&ctx, &mut new, &object(&old)));
+    let new = new.as_value();
+    assert_eq!(new["status"]["storedVersions"], json!(["v1", "v2"]));
+    assert_eq!(new["spec"]["versions"], versions);
 }

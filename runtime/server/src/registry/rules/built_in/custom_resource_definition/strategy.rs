@@ -1,0 +1,146 @@
+//! The strategy of definitions as the registry calls it. Most hooks see a definition without its schemas: these are nearly all of
+//! it, and would be copied, written and compared several times in each write.
+
+use std::time::Duration;
+
+use apiloom_apis::apiextensions::v1::CustomResourceDefinition;
+use apiloom_meta::kind::StoredDefinition;
+use apiloom_meta::schema::Schema;
+use apiloom_meta::{FieldError, Object};
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+use super::DefinitionRules;
+use super::schema::format_warnings;
+use crate::registry::objects::hooks::ErasedStrategy;
+use crate::registry::options::RequestContext;
+use crate::registry::rules::strategy::TypedStrategy;
+
+/// The field of a version that has its schema.
+const SCHEMA: &str = "schema";
+
+/// The strategy of definitions.
+pub(in crate::registry) struct DefinitionStrategy(
+    TypedStrategy<CustomResourceDefinition, DefinitionRules>,
+);
+
+impl DefinitionStrategy {
+    pub(in crate::registry) fn new() -> Self {
+        Self(TypedStrategy::new(DefinitionRules))
+    }
+}
+
+impl ErasedStrategy for DefinitionStrategy {
+    fn has_defaults(&self) -> bool {
+        self.0.has_defaults()
+    }
+    fn ttl(&self) -> Option<Duration> {
+        self.0.ttl()
+    }
+    fn is_defaulted(&self, stored: &[u8], _schema: &Schema) -> bool {
+        let parsed = StoredDefinition::parse(&Bytes::copy_from_slice(stored));
+        let document = parsed.map(|definition| definition.document().clone());
+        let object = document.ok().and_then(Object::from_value);
+        object.is_some_and(|mut object| !self.default(&mut object))
+    }
+    fn default(&self, object: &mut Object) -> bool {
+        without_schemas(object, |object| self.0.default(object))
+    }
+    fn prepare_for_create(&self, ctx: &RequestContext, object: &mut Object) -> bool {
+        without_schemas(object, |object| self.0.prepare_for_create(ctx, object))
+    }
+    fn prepare_for_update(&self, ctx: &RequestContext, new: &mut Object, old: &Object) -> bool {
+        let old = copy_without_schemas(old);
+        without_schemas(new, |new| self.0.prepare_for_update(ctx, new, &old))
+    }
+    fn prepares_delete(&self) -> bool {
+        self.0.prepares_delete()
+    }
+    fn prepare_for_delete(&self, ctx: &RequestContext, object: &mut Object) {
+        without_schemas(object, |object| self.0.prepare_for_delete(ctx, object));
+    }
+    fn validate(&self, ctx: &RequestContext, object: &Object) -> Result<Vec<FieldError>, String> {
+        self.0.validate(ctx, object)
+    }
+    fn validate_update(
+        &self,
+        ctx: &RequestContext,
+        new: &Object,
+        old: &Object,
+    ) -> Result<Vec<FieldError>, String> {
+        // A spec that stays as it is is not validated.
+        if new.fields().get("spec") == old.fields().get("spec") {
+            let [new, old] = [new, old].map(copy_without_schemas);
+            return self.0.validate_update(ctx, &new, &old);
+        }
+        self.0.validate_update(ctx, new, old)
+    }
+    fn warnings(&self, _ctx: &RequestContext, object: &Object) -> Vec<String> {
+        let versions = object
+            .fields()
+            .get("spec")
+            .and_then(|spec| spec.get("versions"));
+        let versions = versions.and_then(Value::as_array);
+        let schemas = versions.into_iter().flatten();
+        let schemas = schemas.filter_map(|version| version.get(SCHEMA)?.get("openAPIV3Schema"));
+        format_warnings(schemas)
+    }
+    fn grace_seconds(
+        &self,
+        ctx: &RequestContext,
+        object: &Object,
+        requested: Option<i64>,
+    ) -> Option<i64> {
+        self.0.grace_seconds(ctx, object, requested)
+    }
+}
+
+/// The versions of a definition, as far as it has the form of one.
+fn versions(object: &mut Object) -> impl Iterator<Item = Option<&mut Map<String, Value>>> {
+    let spec = object.fields_mut().get_mut("spec");
+    let versions = spec.and_then(|spec| spec.get_mut("versions"));
+    let versions = versions.and_then(Value::as_array_mut);
+    versions.into_iter().flatten().map(Value::as_object_mut)
+}
+
+/// Calls a hook, which leaves the list of versions as it is, with a definition whose schemas are taken away meanwhile.
+fn without_schemas<T>(object: &mut Object, hook: impl FnOnce(&mut Object) -> T) -> T {
+    let taken: Vec<Option<Value>> = versions(object)
+        .map(|version| version?.remove(SCHEMA))
+        .collect();
+    let result = hook(object);
+    for (version, schema) in versions(object).zip(taken) {
+        if let (Some(version), Some(schema)) = (version, schema) {
+            version.insert(SCHEMA.to_owned(), schema);
+        }
+    }
+    result
+}
+
+/// A copy of a definition without its schemas.
+fn copy_without_schemas(object: &Object) -> Object {
+    let copy = copy_without(object.as_value(), &["spec", "versions", SCHEMA]);
+    Object::from_value(copy).unwrap_or_default()
+}
+
+/// A copy of a value without the field at a path. A list on the way stands for its items.
+fn copy_without(value: &Value, path: &[&str]) -> Value {
+    match (value, path) {
+        (Value::Array(items), _) => items.iter().map(|item| copy_without(item, path)).collect(),
+        (Value::Object(fields), [name, below @ ..]) => {
+            let kept = fields
+                .iter()
+                .filter(|(field, _)| field != name || !below.is_empty());
+            let copied = kept.map(|(field, value)| {
+                let value = if field == name {
+                    copy_without(value, below)
+                } else {
+                    value.clone()
+                };
+                (field.clone(), value)
+            });
+            Value::Object(copied.collect())
+        }
+        (other, _) => other.clone(),
+    }
+}
