@@ -16,8 +16,8 @@ use crate::registry::{Endpoint, Registry, RegistryBuilder};
 use crate::server::controllers::definitions::NameCheck;
 use crate::server::{Config, ServerError};
 
-/// Number of definitions that are checked or applied at the same time.
-const CONCURRENCY: usize = 8;
+/// Number of definitions that are checked or applied at the same time. They wait for a disk together.
+const CONCURRENCY: usize = 64;
 
 /// Metadata that servers set. `kubectl get -o yaml` prints it too, but it cannot be applied.
 const OF_SERVERS: [&str; 7] = [

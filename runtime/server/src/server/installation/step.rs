@@ -1,8 +1,8 @@
 //! The steps of an installation, for one definition: the check and the apply.
 
 use apiloom_apis::definition_files::DefinitionFile;
-use apiloom_meta::codec::Format;
 use apiloom_meta::{ApiError, Object};
+use serde_json::Value;
 
 use crate::registry::{CreateOptions, Endpoint, FieldValidation, PatchOptions, RequestContext};
 
@@ -48,16 +48,27 @@ async fn check(
     file: &DefinitionFile,
 ) -> Result<Object, ApiError> {
     let writes = endpoint.writes();
-    let body = file.document.to_string();
-    let validation = FieldValidation::Warn;
-    let object = writes.decode(ctx, body.as_bytes(), Format::Json, validation)?;
+    let object = writes.decode_tree(ctx, file.document.clone(), FieldValidation::Warn)?;
     let options = CreateOptions {
         dry_run: true,
         field_manager: MANAGER.to_owned(),
         ..CreateOptions::default()
     };
-    let created = writes.create(ctx, None, object, &options).await?;
-    Ok(created.object)
+    let mut created = writes.create(ctx, None, object, &options).await?.object;
+    forget_schemas(&mut created);
+    Ok(created)
+}
+
+/// Forgets the schemas of a definition, which are nearly all of it: only its names are looked at after the check.
+fn forget_schemas(definition: &mut Object) {
+    let spec = definition.fields_mut().get_mut("spec");
+    let versions = spec.and_then(|spec| spec.get_mut("versions"));
+    let versions = versions.and_then(Value::as_array_mut);
+    for version in versions.into_iter().flatten() {
+        if let Some(version) = version.as_object_mut() {
+            version.remove("schema");
+        }
+    }
 }
 
 async fn apply(
