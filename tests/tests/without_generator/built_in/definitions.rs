@@ -1,13 +1,19 @@
 //! CustomResourceDefinitions: those that are generated for wardle, on a server without its kinds.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use apiloom::ApiError;
+use apiloom::apis::apiextensions::v1::CustomResourceDefinition;
+use apiloom::prelude::{Admission, AdmissionRequest, Builder, async_trait};
 use apiloom_tests::repository;
 use serde_json::{Value, json};
 
 use super::BuiltIns;
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const GROUP: &str = "/apis/wardle.example.com/v1alpha1";
 const FLUNDERS: &str = "/apis/wardle.example.com/v1alpha1/namespaces/default/flunders";
 
 /// The definition in a file.
@@ -73,6 +79,92 @@ async fn the_definitions_of_wardle_are_served() {
     assert_eq!(code, 200);
     let started = Instant::now();
     while server.send("GET", FLUNDERS, &json!(null)).await.0 != 404 {
+        assert!(started.elapsed() < Duration::from_secs(30));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    server.stop().await;
+}
+
+/// Refuses statuses of definitions as long as it is closed.
+#[derive(Clone, Default)]
+struct Gate {
+    is_closed: Arc<AtomicBool>,
+    has_refused: Arc<AtomicBool>,
+}
+
+#[async_trait]
+impl Admission for Gate {
+    fn name(&self) -> &'static str {
+        "Gate"
+    }
+    async fn validate(&self, request: &AdmissionRequest<'_>) -> Result<(), ApiError> {
+        let is_status = request.is::<CustomResourceDefinition>() && request.subresource == "status";
+        if is_status && self.is_closed.load(Ordering::SeqCst) {
+            self.has_refused.store(true, Ordering::SeqCst);
+            return Err(request.forbidden("the gate is closed"));
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kind_whose_names_cannot_be_stored_is_not_served_until_they_are() {
+    let gate = Gate::default();
+    gate.is_closed.store(true, Ordering::SeqCst);
+    let plugin = gate.clone();
+    let server =
+        BuiltIns::of(move |builder: Builder| builder.all_built_in().admission(|_| plugin)).await;
+    let definition = generated("flunders.wardle.example.com");
+    let (code, made) = server.send("POST", CRDS, &definition).await;
+    assert_eq!(code, 201, "{made}");
+    // The controller, which is alone, serves the kind before it writes the status, and takes the kind back until it tries again.
+    let started = Instant::now();
+    let is_served = async || server.send("GET", FLUNDERS, &json!(null)).await.0 != 404;
+    let mut absent = 0;
+    while absent < 5 {
+        assert!(started.elapsed() < Duration::from_secs(30));
+        let was_refused = gate.has_refused.load(Ordering::SeqCst);
+        absent = if was_refused && !is_served().await {
+            absent + 1
+        } else {
+            0
+        };
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let path = format!("{CRDS}/flunders.wardle.example.com");
+    let (_, refused) = server.send("GET", &path, &json!(null)).await;
+    assert_eq!(refused["status"]["conditions"], json!(null), "{refused}");
+    // It goes on trying.
+    gate.is_closed.store(false, Ordering::SeqCst);
+    until_established(&server, "flunders.wardle.example.com").await;
+    assert!(is_served().await);
+    // A change that cannot be stored either leaves the names as they are, and the kind served.
+    gate.is_closed.store(true, Ordering::SeqCst);
+    gate.has_refused.store(false, Ordering::SeqCst);
+    let mut changed = definition.clone();
+    changed["spec"]["names"]["shortNames"] = json!(["flun"]);
+    let (_, present) = server.send("GET", &path, &json!(null)).await;
+    changed["metadata"] = present["metadata"].clone();
+    let (code, put) = server.send("PUT", &path, &changed).await;
+    assert_eq!(code, 200, "{put}");
+    let started = Instant::now();
+    while !gate.has_refused.load(Ordering::SeqCst) {
+        assert!(is_served().await);
+        assert!(started.elapsed() < Duration::from_secs(30));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let short_names = async || {
+        let (_, list) = server.send("GET", GROUP, &json!(null)).await;
+        list["resources"][0]["shortNames"].clone()
+    };
+    assert_eq!(
+        short_names().await,
+        definition["spec"]["names"]["shortNames"]
+    );
+    gate.is_closed.store(false, Ordering::SeqCst);
+    let started = Instant::now();
+    while short_names().await != json!(["flun"]) {
+        assert!(is_served().await);
         assert!(started.elapsed() < Duration::from_secs(30));
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

@@ -183,11 +183,16 @@ impl Controller<'_> {
                 () = tokio::time::sleep_until(at.unwrap_or_else(Instant::now)), if at.is_some() => {}
             }
             if listed.is_none() {
-                for name in self.publisher.publish().await {
-                    self.look_at(name, Duration::ZERO);
-                }
+                self.publish().await;
                 self.look_at_due().await;
             }
+        }
+    }
+
+    /// Publishes what was noted, and looks at the definitions whose kinds were published or refused.
+    async fn publish(&mut self) {
+        for name in self.publisher.publish().await {
+            self.look_at(name, Duration::ZERO);
         }
     }
 
@@ -421,6 +426,8 @@ impl Controller<'_> {
                 Err(error) => tracing::error!(%error, "a definition is not updated"),
             }
         }
+        // Kinds whose names could not be stored are taken back.
+        self.publish().await;
     }
 
     /// Notes the metadata of a definition whose status was written; `None` if it is gone.

@@ -506,7 +506,7 @@ fn an_update_validates_a_spec_that_changes() {
         [at]
     );
     let described = |new: &mut Value| {
-        version(new)["schema"]["openAPIV3Schema"]["description"] = json!("A lamp.")
+        version(new)["schema"]["openAPIV3Schema"]["description"] = json!("A lamp.");
     };
     assert_eq!(errors(described), [at]);
 }
