@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use rustix::net::sockopt;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{oneshot, watch};
@@ -27,10 +27,11 @@ const ADDRESS_TIMEOUT: Duration = Duration::from_secs(10);
 /// The system asks for a sign of life of a peer that is silent for so long, and again until it gives up after some minutes:
 /// HTTP/1.1 has no pings, and an open stream may have nothing to say.
 fn keep_alive(stream: &TcpStream) -> io::Result<()> {
-    sockopt::set_socket_keepalive(stream, true)?;
-    sockopt::set_tcp_keepidle(stream, PING_INTERVAL)?;
-    sockopt::set_tcp_keepintvl(stream, PING_TIMEOUT)?;
-    Ok(())
+    let keepalive = TcpKeepalive::new();
+    let keepalive = keepalive
+        .with_time(PING_INTERVAL)
+        .with_interval(PING_TIMEOUT);
+    SockRef::from(stream).set_tcp_keepalive(&keepalive)
 }
 
 /// The bytes of a connection, encrypted or not.
@@ -144,8 +145,9 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let stream = tcp("127.0.0.1", port).await.unwrap();
-        assert!(sockopt::socket_keepalive(&stream).unwrap());
-        assert_eq!(sockopt::tcp_keepidle(&stream).unwrap(), PING_INTERVAL);
-        assert_eq!(sockopt::tcp_keepintvl(&stream).unwrap(), PING_TIMEOUT);
+        let socket = SockRef::from(&stream);
+        assert!(socket.keepalive().unwrap());
+        assert_eq!(socket.tcp_keepalive_time().unwrap(), PING_INTERVAL);
+        assert_eq!(socket.tcp_keepalive_interval().unwrap(), PING_TIMEOUT);
     }
 }
