@@ -22,6 +22,15 @@ fn generated(name: &str) -> Value {
     serde_saphyr::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
+/// Waits until a condition holds.
+async fn until(mut condition: impl AsyncFnMut() -> bool) {
+    let started = Instant::now();
+    while !condition().await {
+        assert!(started.elapsed() < Duration::from_secs(30));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
 async fn until_established(server: &BuiltIns, name: &str) {
     let started = Instant::now();
     loop {
@@ -77,11 +86,7 @@ async fn the_definitions_of_wardle_are_served() {
         )
         .await;
     assert_eq!(code, 200);
-    let started = Instant::now();
-    while server.send("GET", FLUNDERS, &json!(null)).await.0 != 404 {
-        assert!(started.elapsed() < Duration::from_secs(30));
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until(async || server.send("GET", FLUNDERS, &json!(null)).await.0 == 404).await;
     server.stop().await;
 }
 
@@ -118,19 +123,18 @@ async fn a_kind_whose_names_cannot_be_stored_is_not_served_until_they_are() {
     let (code, made) = server.send("POST", CRDS, &definition).await;
     assert_eq!(code, 201, "{made}");
     // The controller, which is alone, serves the kind before it writes the status, and takes the kind back until it tries again.
-    let started = Instant::now();
     let is_served = async || server.send("GET", FLUNDERS, &json!(null)).await.0 != 404;
     let mut absent = 0;
-    while absent < 5 {
-        assert!(started.elapsed() < Duration::from_secs(30));
+    until(async || {
         let was_refused = gate.has_refused.load(Ordering::SeqCst);
         absent = if was_refused && !is_served().await {
             absent + 1
         } else {
             0
         };
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+        absent == 5
+    })
+    .await;
     let path = format!("{CRDS}/flunders.wardle.example.com");
     let (_, refused) = server.send("GET", &path, &json!(null)).await;
     assert_eq!(refused["status"]["conditions"], json!(null), "{refused}");
@@ -147,12 +151,11 @@ async fn a_kind_whose_names_cannot_be_stored_is_not_served_until_they_are() {
     changed["metadata"] = present["metadata"].clone();
     let (code, put) = server.send("PUT", &path, &changed).await;
     assert_eq!(code, 200, "{put}");
-    let started = Instant::now();
-    while !gate.has_refused.load(Ordering::SeqCst) {
+    until(async || {
         assert!(is_served().await);
-        assert!(started.elapsed() < Duration::from_secs(30));
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+        gate.has_refused.load(Ordering::SeqCst)
+    })
+    .await;
     let short_names = async || {
         let (_, list) = server.send("GET", GROUP, &json!(null)).await;
         list["resources"][0]["shortNames"].clone()
@@ -162,11 +165,10 @@ async fn a_kind_whose_names_cannot_be_stored_is_not_served_until_they_are() {
         definition["spec"]["names"]["shortNames"]
     );
     gate.is_closed.store(false, Ordering::SeqCst);
-    let started = Instant::now();
-    while short_names().await != json!(["flun"]) {
+    until(async || {
         assert!(is_served().await);
-        assert!(started.elapsed() < Duration::from_secs(30));
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+        short_names().await == json!(["flun"])
+    })
+    .await;
     server.stop().await;
 }
