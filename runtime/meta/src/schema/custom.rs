@@ -21,6 +21,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 pub(super) use self::defaults::{default_errors, has_unknown_fields, metadata_errors};
+pub use self::digest::Digests;
 pub(super) use self::publish::{v2, v3};
 pub use self::stored::StoredSchema;
 pub(super) use self::validate::{validate, validate_field};

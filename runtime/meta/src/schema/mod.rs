@@ -64,7 +64,7 @@ use crate::path::JsonPath;
 use crate::query::{JsonQuery, QueryStep};
 
 #[cfg(feature = "schema")]
-pub use self::custom::StoredSchema;
+pub use self::custom::{Digests, StoredSchema};
 pub use self::default::DefaultsTooLarge;
 pub use self::difference::merge_difference;
 #[cfg(feature = "schema")]

@@ -1,4 +1,4 @@
-//! Digests of schemas, equal for schemas with equal trees.
+//! Digests of schemas.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -9,18 +9,23 @@ pub(super) const WITHOUT_EFFECT: [&str; 5] =
     ["$schema", "description", "example", "externalDocs", "title"];
 
 /// Computes digests of 128 bits with random keys, so that two schemas with the same digest cannot be constructed.
-#[derive(Default)]
-pub(super) struct Digests {
+#[derive(Debug, Default)]
+pub struct Digests {
     keys: [RandomState; 2],
 }
 
 impl Digests {
-    /// The digest of a schema, without keywords that have no effect.
+    /// The digest of the JSON of a schema.
+    pub fn of_json(&self, json: &[u8]) -> u128 {
+        let [high, low] = [&self.keys[0], &self.keys[1]].map(|key| u128::from(key.hash_one(json)));
+        (high << 64) | low
+    }
+
+    /// The digest of a schema without keywords that have no effect, equal for schemas with equal trees.
     pub(super) fn of_schema(&self, schema: &Value) -> u128 {
         let mut text = Vec::with_capacity(1024);
         write(schema, &mut text);
-        let [high, low] = [&self.keys[0], &self.keys[1]].map(|key| u128::from(key.hash_one(&text)));
-        (high << 64) | low
+        self.of_json(&text)
     }
 }
 

@@ -6,7 +6,7 @@ use apiloom_meta::kind::{StoredDefinition, custom_definitions};
 use tokio::sync::Notify;
 
 use super::*;
-use crate::registry::definition_rules::accepted;
+use crate::registry::definition_rules::accepted::JudgedSchema;
 
 /// Holds creates between the check of their definition and their write.
 #[derive(Clone, Default)]
@@ -195,6 +195,6 @@ async fn a_schema_that_was_accepted_is_known_as_it_is_stored() {
     let (stored, _) = store.get(&key).await.unwrap();
     let stored = StoredDefinition::parse(&stored.unwrap().value).unwrap();
     let (_, schema) = stored.schemas().next().unwrap();
-    assert!(accepted::is_accepted_in_any(&schema.json()));
-    assert!(!accepted::is_accepted_in_any(br#"{"type":"object","x":1}"#));
+    assert!(JudgedSchema::new(&schema.json()).is_accepted_in_any());
+    assert!(!JudgedSchema::new(br#"{"type":"object","x":1}"#).is_accepted_in_any());
 }

@@ -2,8 +2,8 @@
 
 use apiloom_apis::definition_files::DefinitionFile;
 use apiloom_meta::{ApiError, Object};
-use serde_json::Value;
 
+use crate::registry::definition_rules::take_schemas;
 use crate::registry::{CreateOptions, Endpoint, FieldValidation, PatchOptions, RequestContext};
 
 /// The manager of the fields that are applied.
@@ -55,20 +55,9 @@ async fn check(
         ..CreateOptions::default()
     };
     let mut created = writes.create(ctx, None, object, &options).await?.object;
-    forget_schemas(&mut created);
+    // They are nearly all of it: only its names are looked at after the check.
+    take_schemas(&mut created);
     Ok(created)
-}
-
-/// Forgets the schemas of a definition, which are nearly all of it: only its names are looked at after the check.
-fn forget_schemas(definition: &mut Object) {
-    let spec = definition.fields_mut().get_mut("spec");
-    let versions = spec.and_then(|spec| spec.get_mut("versions"));
-    let versions = versions.and_then(Value::as_array_mut);
-    for version in versions.into_iter().flatten() {
-        if let Some(version) = version.as_object_mut() {
-            version.remove("schema");
-        }
-    }
 }
 
 async fn apply(

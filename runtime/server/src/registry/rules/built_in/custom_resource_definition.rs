@@ -18,12 +18,13 @@ use serde_json::Value;
 use self::conversion::authorities_error;
 use self::names::{name_errors, names_errors};
 pub(in crate::registry) use self::strategy::DefinitionStrategy;
+pub(crate) use self::strategy::take_schemas;
 use self::versions::version_errors;
 use self::webhook::client_errors;
 use crate::registry::options::RequestContext;
 use crate::registry::rules::strategy::Strategy;
 
-/// The strategy of definitions.
+/// The strategy of definitions, but for its warnings.
 struct DefinitionRules;
 
 /// The strategy of conversion that changes the apiVersion alone.
@@ -166,10 +167,6 @@ impl Strategy<CustomResourceDefinition> for DefinitionRules {
             errors.extend(approval_error(&new.spec.group, &new.metadata));
         }
         errors
-    }
-
-    fn warnings(&self, _ctx: &RequestContext, object: &CustomResourceDefinition) -> Vec<String> {
-        schema::format_warnings(object.spec.versions.iter().filter_map(schema::schema_of))
     }
 }
 

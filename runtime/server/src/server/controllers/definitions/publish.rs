@@ -7,7 +7,7 @@ use apiloom_meta::GroupResource;
 use apiloom_meta::kind::{Converter, CustomKind, ResourceDef, SmolStr, StoredDefinition};
 
 use super::known::Known;
-use crate::registry::definition_rules::accepted;
+use crate::registry::definition_rules::accepted::JudgedSchema;
 use crate::registry::{CatalogChange, Registry};
 use crate::server::webhooks::{ConversionWebhook, Webhooks};
 
@@ -86,7 +86,7 @@ impl Publisher {
         }
         let are_accepted = || {
             let mut schemas = definition.schemas();
-            schemas.all(|(_, schema)| accepted::is_accepted_in_any(&schema.json()))
+            schemas.all(|(_, schema)| JudgedSchema::new(&schema.json()).is_accepted_in_any())
         };
         if schemas == Schemas::Checked && !are_accepted() {
             let problems = definition.schema_problems();

@@ -2,9 +2,9 @@
 //! updated without a change of its schemas, and published right after it was written.
 
 use std::collections::VecDeque;
-use std::hash::{BuildHasher as _, RandomState};
 use std::sync::LazyLock;
 
+use apiloom_meta::schema::Digests;
 use parking_lot::Mutex;
 
 /// How many schemas are remembered, each by 16 bytes: those of a large installation.
@@ -13,52 +13,59 @@ const MAX_SCHEMAS: usize = 1024;
 /// The schemas of this process. Whether a schema has errors depends on nothing but the schema.
 static ACCEPTED: LazyLock<Accepted> = LazyLock::new(Accepted::default);
 
-/// Remembers a schema, as compact JSON, that has no errors in a version with or without the subresource `status`.
-pub(super) fn add(json: &[u8], has_status: bool) {
-    ACCEPTED.add(json, has_status);
+/// A schema, as compact JSON, by its digest.
+#[derive(Clone, Copy)]
+pub(crate) struct JudgedSchema(u128);
+
+impl JudgedSchema {
+    pub(crate) fn new(json: &[u8]) -> Self {
+        Self(ACCEPTED.digests.of_json(json))
+    }
+
+    /// Remembers that it has no errors in a version with or without the subresource `status`.
+    pub(super) fn accept(self, has_status: bool) {
+        ACCEPTED.add(self.0, has_status);
+    }
+
+    /// Whether it was found without errors, in a version with or without the subresource `status`.
+    pub(super) fn is_accepted(self, has_status: bool) -> bool {
+        ACCEPTED.has(self.0, has_status)
+    }
+
+    /// Whether it was found without errors in any version.
+    pub(crate) fn is_accepted_in_any(self) -> bool {
+        self.is_accepted(true) || self.is_accepted(false)
+    }
 }
 
-/// Whether a schema was found without errors, in a version with or without the subresource `status`.
-pub(super) fn is_accepted(json: &[u8], has_status: bool) -> bool {
-    ACCEPTED.has(json, has_status)
-}
-
-/// Whether a schema was found without errors in any version.
-pub(crate) fn is_accepted_in_any(json: &[u8]) -> bool {
-    [true, false]
-        .iter()
-        .any(|status| is_accepted(json, *status))
-}
-
-/// Digests of schemas, of which the oldest is forgotten first. Their keys are random, so that no schema can be made that has the
-/// digest of another.
+/// Digests of schemas, of which the oldest is forgotten first.
 #[derive(Default)]
 struct Accepted {
-    keys: [RandomState; 2],
-    digests: Mutex<VecDeque<u128>>,
+    digests: Digests,
+    /// The last bit of each says whether its version has the subresource `status`.
+    found: Mutex<VecDeque<u128>>,
+}
+
+fn with_status(digest: u128, has_status: bool) -> u128 {
+    (digest & !1) | u128::from(has_status)
 }
 
 impl Accepted {
-    fn digest(&self, json: &[u8], has_status: bool) -> u128 {
-        let half = |key: &RandomState| u128::from(key.hash_one((json, has_status)));
-        (half(&self.keys[0]) << 64) | half(&self.keys[1])
+    fn has(&self, digest: u128, has_status: bool) -> bool {
+        let entry = with_status(digest, has_status);
+        self.found.lock().contains(&entry)
     }
 
-    fn has(&self, json: &[u8], has_status: bool) -> bool {
-        let digest = self.digest(json, has_status);
-        self.digests.lock().contains(&digest)
-    }
-
-    fn add(&self, json: &[u8], has_status: bool) {
-        let digest = self.digest(json, has_status);
-        let mut digests = self.digests.lock();
-        if digests.contains(&digest) {
+    fn add(&self, digest: u128, has_status: bool) {
+        let entry = with_status(digest, has_status);
+        let mut found = self.found.lock();
+        if found.contains(&entry) {
             return;
         }
-        if digests.len() == MAX_SCHEMAS {
-            digests.pop_front();
+        if found.len() == MAX_SCHEMAS {
+            found.pop_front();
         }
-        digests.push_back(digest);
+        found.push_back(entry);
     }
 }
 
@@ -66,24 +73,32 @@ impl Accepted {
 mod tests {
     use super::*;
 
+    fn has(accepted: &Accepted, json: &[u8], has_status: bool) -> bool {
+        accepted.has(accepted.digests.of_json(json), has_status)
+    }
+
+    fn add(accepted: &Accepted, json: &[u8], has_status: bool) {
+        accepted.add(accepted.digests.of_json(json), has_status);
+    }
+
     #[test]
     fn a_schema_is_accepted_as_it_was_judged() {
         let accepted = Accepted::default();
-        accepted.add(b"{}", true);
-        assert!(accepted.has(b"{}", true));
-        assert!(!accepted.has(b"{}", false));
-        assert!(!accepted.has(b"{ }", true));
+        add(&accepted, b"{}", true);
+        assert!(has(&accepted, b"{}", true));
+        assert!(!has(&accepted, b"{}", false));
+        assert!(!has(&accepted, b"{ }", true));
     }
 
     #[test]
     fn the_oldest_schema_is_forgotten() {
         let accepted = Accepted::default();
         for number in 0..=MAX_SCHEMAS {
-            accepted.add(number.to_string().as_bytes(), false);
-            accepted.add(b"1", false);
+            add(&accepted, number.to_string().as_bytes(), false);
+            add(&accepted, b"1", false);
         }
-        assert!(!accepted.has(b"0", false));
-        assert!(accepted.has(b"1", false) && accepted.has(b"2", false));
-        assert_eq!(accepted.digests.lock().len(), MAX_SCHEMAS);
+        assert!(!has(&accepted, b"0", false));
+        assert!(has(&accepted, b"1", false) && has(&accepted, b"2", false));
+        assert_eq!(accepted.found.lock().len(), MAX_SCHEMAS);
     }
 }

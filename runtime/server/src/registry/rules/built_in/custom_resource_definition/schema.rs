@@ -5,7 +5,7 @@ use apiloom_meta::schema::{Schema, structural};
 use apiloom_meta::{FieldError, FieldPath, JsonPath, codec};
 use serde_json::Value;
 
-use super::accepted;
+use super::accepted::JudgedSchema;
 
 /// Maximum number of fields by which objects of a version can be selected.
 const MAX_SELECTABLE: usize = 8;
@@ -23,8 +23,8 @@ pub(super) fn schema_errors(
     };
     let subresources = version.subresources.as_ref();
     let has_status = subresources.is_some_and(|subresources| subresources.status.is_some());
-    let json = codec::encode_json(schema);
-    if accepted::is_accepted(&json, has_status) {
+    let judged = JudgedSchema::new(&codec::encode_json(schema));
+    if judged.is_accepted(has_status) {
         return Vec::new();
     }
     let root = path.child("openAPIV3Schema");
@@ -43,7 +43,7 @@ pub(super) fn schema_errors(
         errors.push(FieldError::invalid(path, "", &why));
     }
     if errors.is_empty() {
-        accepted::add(&json, has_status);
+        judged.accept(has_status);
     }
     errors
 }
@@ -64,7 +64,7 @@ fn rule_errors(schema: &Value, root: &FieldPath, found: &[FieldError]) -> Vec<Fi
     errors
 }
 
-pub(super) fn schema_of(version: &CustomResourceDefinitionVersion) -> Option<&Value> {
+fn schema_of(version: &CustomResourceDefinitionVersion) -> Option<&Value> {
     let schema = version.schema.as_ref()?.open_api_v3_schema.as_ref();
     schema.map(|schema| &schema.0)
 }

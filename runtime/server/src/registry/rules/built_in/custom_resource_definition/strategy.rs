@@ -103,11 +103,16 @@ fn versions(object: &mut Object) -> impl Iterator<Item = Option<&mut Map<String,
     versions.into_iter().flatten().map(Value::as_object_mut)
 }
 
+/// Takes the schemas of a definition away; they are in the order of its versions.
+pub(crate) fn take_schemas(object: &mut Object) -> Vec<Option<Value>> {
+    versions(object)
+        .map(|version| version?.remove(SCHEMA))
+        .collect()
+}
+
 /// Calls a hook, which leaves the list of versions as it is, with a definition whose schemas are taken away meanwhile.
 fn without_schemas<T>(object: &mut Object, hook: impl FnOnce(&mut Object) -> T) -> T {
-    let taken: Vec<Option<Value>> = versions(object)
-        .map(|version| version?.remove(SCHEMA))
-        .collect();
+    let taken = take_schemas(object);
     let result = hook(object);
     for (version, schema) in versions(object).zip(taken) {
         if let (Some(version), Some(schema)) = (version, schema) {

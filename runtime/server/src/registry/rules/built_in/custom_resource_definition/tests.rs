@@ -337,7 +337,8 @@ fn unknown_formats_are_warned_about() {
         version(document)["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["color"]
             ["format"] = json!("hue");
     });
-    let warnings = DefinitionRules.warnings(&RequestContext::default(), &object);
+    let object = Object::from_value(json!(object)).unwrap();
+    let warnings = DefinitionStrategy::new().warnings(&RequestContext::default(), &object);
     assert_eq!(warnings, ["unrecognized format \"hue\""]);
 }
 
