@@ -3,6 +3,7 @@
 //! Parsed with the rules and error texts of Go's `time.Parse`, which clients know.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -97,14 +98,22 @@ impl From<Time> for MicroTime {
 fn write_civil(f: &mut fmt::Formatter<'_>, seconds: i64) -> fmt::Result {
     let epoch = jiff::civil::date(1970, 1, 1).at(0, 0, 0, 0);
     let time = epoch.saturating_add(SignedDuration::from_secs(seconds));
-    let (year, month, day) = (time.year(), time.month(), time.day());
-    write!(
-        f,
-        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}",
-        time.hour(),
-        time.minute(),
-        time.second()
-    )
+    let mut text = *b"0000-00-00T00:00:00";
+    let mut put = |range: Range<usize>, number: i16| {
+        // Neither a year nor any other number is negative or longer than its place.
+        let mut rest = number.unsigned_abs();
+        for digit in text[range].iter_mut().rev() {
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+    };
+    put(0..4, time.year());
+    put(5..7, time.month().into());
+    put(8..10, time.day().into());
+    put(11..13, time.hour().into());
+    put(14..16, time.minute().into());
+    put(17..19, time.second().into());
+    f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
 }
 
 impl fmt::Display for Time {
