@@ -440,7 +440,7 @@ static CLOSED: LazyLock<Node> = LazyLock::new(|| Node {
 });
 
 /// Maximum number of properties for which linear search is faster than binary search.
-const LINEAR: usize = 8;
+const LINEAR: usize = 16;
 
 impl Node {
     /// A node of one type without rules.

@@ -295,7 +295,7 @@ impl Walk {
             self.fail(|| FieldError::forbidden(&at.field(), "must not be set"));
             return;
         }
-        if let Some(value) = value {
+        if let Some(value) = value.filter(|_| !unchanged) {
             self.node(node, value, old_value, &at);
         }
         if !rules.requires.is_empty() || !rules.conflicts.is_empty() {
