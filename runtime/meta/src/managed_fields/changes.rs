@@ -169,13 +169,12 @@ impl Changes {
         node: Option<&Node>,
         skipped: &[&str],
     ) {
-        let differs = |(name, value): &(&String, &Value)| new.get(*name) != Some(*value);
-        let is_new = |name: &&String| !old.contains_key(*name);
+        let is_compared = |name: &&String| !skipped.contains(&name.as_str());
+        let differs =
+            |(name, value): &(&String, &Value)| is_compared(name) && new.get(*name) != Some(*value);
+        let is_new = |name: &&String| is_compared(name) && !old.contains_key(*name);
         let changed = old.iter().filter(differs).map(|(name, _)| name);
-        let names = changed.chain(new.keys().filter(is_new));
-        let mut names: Vec<&String> = names
-            .filter(|name| !skipped.contains(&name.as_str()))
-            .collect();
+        let mut names: Vec<&String> = changed.chain(new.keys().filter(is_new)).collect();
         // In order, so that changes are appended: each of many in the middle of a set would move all behind it.
         names.sort();
         for name in names {

@@ -17,7 +17,7 @@ impl Schema {
     /// The text of all of them, each with its path.
     pub fn check_applied(&self, document: &Value) -> Result<(), String> {
         let mut errors = Vec::new();
-        check(document, Some(self.root()), "", &mut errors);
+        check(document, Some(self.root()), &mut String::new(), &mut errors);
         match &errors[..] {
             [] => Ok(()),
             [error] => Err(error.clone()),
@@ -26,24 +26,23 @@ impl Schema {
     }
 }
 
-fn check(value: &Value, node: Option<&Node>, path: &str, errors: &mut Vec<String>) {
+/// Checks a value. The path is that of the value, also afterwards.
+fn check(value: &Value, node: Option<&Node>, path: &mut String, errors: &mut Vec<String>) {
     let Some(node) = node else { return };
     if value.is_null() {
         return;
     }
-    let mut fail = |why: String| match path {
-        "" => errors.push(why),
-        path => errors.push(format!("{path}: {why}")),
-    };
+    let len = path.len();
     match value {
         Value::Object(fields) if node.types.takes(Types::OBJECT) && !node.int_or_string => {
             for (name, value) in fields {
-                let path = format!("{path}.{name}");
+                path.extend([".", name.as_str()]);
                 match node.child(name) {
-                    Child::Node(below) => check(value, Some(below), &path, errors),
+                    Child::Node(below) => check(value, Some(below), path, errors),
                     Child::Free => {}
                     Child::Unknown => errors.push(format!("{path}: field not declared in schema")),
                 }
+                path.truncate(len);
             }
         }
         Value::Array(items) if node.types.takes(Types::ARRAY) && !node.int_or_string => {
@@ -51,17 +50,27 @@ fn check(value: &Value, node: Option<&Node>, path: &str, errors: &mut Vec<String
         }
         value => {
             if let Some(why) = wrong_type(value, node) {
-                fail(why);
+                let between = if path.is_empty() { "" } else { ": " };
+                errors.push(format!("{path}{between}{why}"));
             }
         }
     }
 }
 
-fn check_items(value: &Value, items: &[Value], node: &Node, path: &str, errors: &mut Vec<String>) {
-    let below = node.items.as_deref();
+fn check_items(
+    value: &Value,
+    items: &[Value],
+    node: &Node,
+    path: &mut String,
+    errors: &mut Vec<String>,
+) {
+    let (below, len) = (node.items.as_deref(), path.len());
     let Shape::Items(_, keys) = Shape::of(value, Some(node)) else {
         for (index, item) in items.iter().enumerate() {
-            check(item, below, &format!("{path}[{index}]"), errors);
+            // Writing to a string cannot fail.
+            let _ = write!(path, "[{index}]");
+            check(item, below, path, errors);
+            path.truncate(len);
         }
         return;
     };
@@ -69,11 +78,12 @@ fn check_items(value: &Value, items: &[Value], node: &Node, path: &str, errors: 
     for (index, item) in items.iter().enumerate() {
         match keys.element(item) {
             Ok(element) => {
-                let item_path = format!("{path}{element}");
                 if seen.contains(&element) {
                     errors.push(format!("{path}: duplicate entries for key {element}"));
                 } else {
-                    check(item, below, &item_path, errors);
+                    let _ = write!(path, "{element}");
+                    check(item, below, path, errors);
+                    path.truncate(len);
                     seen.insert(element);
                 }
             }

@@ -10,56 +10,62 @@ use crate::schema::Schema;
 use crate::schema::node::Node;
 
 impl Schema {
-    /// Merges an applied document into the present one: values of the applied one win, and fields and items that only
-    /// one of them has are kept. Items of the applied list are in its order; those that only the present list has keep
-    /// their place between them.
-    pub fn merge_applied(&self, present: &Value, applied: &Value) -> Value {
-        merge(Some(present), Some(applied), Some(self.root())).unwrap_or(Value::Null)
+    /// Merges the fields of an applied document into those of the present one: values of the applied one win, and fields and
+    /// items that only one of them has are kept. Items of the applied list are in its order; those that only the present
+    /// list has keep their place between them. Returns whether that changes the present document.
+    pub fn merge_applied(
+        &self,
+        present: &mut Map<String, Value>,
+        applied: &Map<String, Value>,
+    ) -> bool {
+        merge_fields(present, applied, Some(self.root()))
     }
 }
 
-/// The merged value; `None` for a list or map that had no content to merge.
-fn merge(present: Option<&Value>, applied: Option<&Value>, node: Option<&Node>) -> Option<Value> {
-    let chosen = || applied.or(present).cloned();
-    if present.is_none_or(is_empty) && applied.is_none_or(is_empty) {
-        return chosen();
+/// Merges an applied value into the present one; returns whether that changes it.
+fn merge(present: &mut Value, applied: &Value, node: Option<&Node>) -> bool {
+    let are_empty = is_empty(present) && is_empty(applied);
+    match (Shape::of(present, node), Shape::of(applied, node)) {
+        _ if are_empty => {}
+        (Shape::Fields(_), Shape::Fields(applied)) => {
+            let present = present.as_object_mut();
+            return present.is_some_and(|present| merge_fields(present, applied, node));
+        }
+        (Shape::Items(items, keys), Shape::Items(applied, _)) => {
+            let merged = merge_items(keys, items, applied);
+            let is_changed = items != merged;
+            if is_changed {
+                *present = Value::Array(merged);
+            }
+            return is_changed;
+        }
+        // Null has no fields or items to merge.
+        (Shape::Fields(_) | Shape::Items(..), Shape::Leaf) if applied.is_null() => return false,
+        _ => {}
     }
-    let shapes = [present, applied].map(|value| {
-        let value = value.filter(|value| !value.is_null());
-        value.map(|value| Shape::of(value, node))
-    });
-    match shapes {
-        [Some(Shape::Fields(present)), Some(Shape::Fields(applied))] => {
-            Some(merge_fields(present, applied, node))
-        }
-        [Some(Shape::Fields(fields)), None] => Some(merge_fields(fields, &Map::new(), node)),
-        [None, Some(Shape::Fields(fields))] => Some(merge_fields(&Map::new(), fields, node)),
-        [
-            Some(Shape::Items(present, keys)),
-            Some(Shape::Items(applied, _)),
-        ] => Some(Value::Array(merge_items(keys, present, applied))),
-        [Some(Shape::Items(items, keys)), None] => {
-            Some(Value::Array(merge_items(keys, items, &[])))
-        }
-        [None, Some(Shape::Items(items, keys))] => {
-            Some(Value::Array(merge_items(keys, &[], items)))
-        }
-        _ => chosen(),
+    let is_changed = present != applied;
+    if is_changed {
+        present.clone_from(applied);
     }
+    is_changed
 }
 
 fn merge_fields(
-    present: &Map<String, Value>,
+    present: &mut Map<String, Value>,
     applied: &Map<String, Value>,
     node: Option<&Node>,
-) -> Value {
-    let names: BTreeSet<&String> = present.keys().chain(applied.keys()).collect();
-    let merged = names.into_iter().filter_map(|name| {
-        let (below, _) = field(node, name);
-        let merged = merge(present.get(name), applied.get(name), below)?;
-        Some((name.clone(), merged))
-    });
-    Value::Object(merged.collect())
+) -> bool {
+    let mut is_changed = false;
+    for (name, applied) in applied {
+        match present.get_mut(name) {
+            Some(present) => is_changed |= merge(present, applied, field(node, name).0),
+            None => {
+                present.insert(name.clone(), applied.clone());
+                is_changed = true;
+            }
+        }
+    }
+    is_changed
 }
 
 /// The items of both lists: those of the applied list in its order, the others where they were, relative to the items
@@ -93,17 +99,21 @@ fn merge_items(keys: ItemKeys<'_>, present: &[Value], applied: &[Value]) -> Vec<
         .peekable();
     let mut merged = Vec::with_capacity(present.len().max(applied.len()));
     let mut placed: BTreeSet<&PathElement> = BTreeSet::new();
-    let merge_item = |element: &PathElement, item| {
+    let merge_item = |element: &PathElement, item: &Value| {
         // One of several present items with the same keys is not merged: the applied one replaces them all.
         let present = old.get(element).map_or(&[][..], Vec::as_slice);
-        let present = <[&Value; 1]>::try_from(present).ok().map(|[item]| item);
-        merge(present, Some(item), keys.node)
+        let [present] = present else {
+            return item.clone();
+        };
+        let mut merged = Value::clone(present);
+        merge(&mut merged, item, keys.node);
+        merged
     };
     let (mut at, mut next) = (0, 0);
     while at < present.len() || next < applied.len() {
         if let (Some((here, _)), Some((element, item))) = (present.get(at), applied.get(next)) {
             if here.as_ref() == Some(element) {
-                merged.extend(merge_item(element, item));
+                merged.push(merge_item(element, item));
                 placed.insert(element);
                 at += 1;
                 next += 1;
@@ -131,7 +141,7 @@ fn merge_items(keys: ItemKeys<'_>, present: &[Value], applied: &[Value]) -> Vec<
             }
         }
         if let Some((element, item)) = applied.get(next) {
-            merged.extend(merge_item(element, item));
+            merged.push(merge_item(element, item));
             placed.insert(element);
             if shared.peek() == Some(&element) {
                 shared.next();

@@ -234,10 +234,19 @@ fn changes_are_told_by_field_and_by_item() {
     );
 }
 
+/// Both documents merged; checks that a change is reported if there is one.
+fn merge_applied(present: &Value, applied: &Value) -> Value {
+    let mut merged = present.as_object().unwrap().clone();
+    let is_changed = schema().merge_applied(&mut merged, applied.as_object().unwrap());
+    let merged = Value::Object(merged);
+    assert_eq!(is_changed, merged != *present, "{present} and {applied}");
+    merged
+}
+
 #[test]
 fn applied_values_win_and_others_stay() {
     let merge = |present: Value, applied: Value| {
-        let merged = schema().merge_applied(&json!({"spec": present}), &json!({"spec": applied}));
+        let merged = merge_applied(&json!({"spec": present}), &json!({"spec": applied}));
         merged["spec"].clone()
     };
     assert_eq!(
@@ -281,7 +290,7 @@ fn merged_items_are_in_the_applied_order_and_others_keep_their_place() {
             let items: Vec<String> = text.chars().map(String::from).collect();
             json!({"spec": {"tags": items}})
         };
-        let result = schema().merge_applied(&list(present), &list(applied));
+        let result = merge_applied(&list(present), &list(applied));
         let result: String = result["spec"]["tags"]
             .as_array()
             .into_iter()

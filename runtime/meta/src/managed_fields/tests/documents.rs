@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::schema;
+use super::{merge_applied, schema};
 use crate::managed_fields::FieldSet;
 
 pub(super) fn spec() -> impl Strategy<Value = Value> {
@@ -78,13 +78,13 @@ proptest! {
     #[test]
     fn an_applied_document_is_in_the_result(a in spec(), b in spec()) {
         let schema = schema();
-        let merged = schema.merge_applied(&a, &b);
+        let merged = merge_applied(&a, &b);
         let applied = schema.present_fields(&b);
         let changes = schema.changed_fields(&b, &merged);
         // Nothing of the applied document is missing or different.
         let differs = changes.removed.union(&changes.modified);
         prop_assert!(differs.intersection(&applied).is_empty(), "{:?}", differs);
-        prop_assert_eq!(&schema.merge_applied(&merged, &b), &merged);
+        prop_assert_eq!(&merge_applied(&merged, &b), &merged);
     }
 
     #[test]
@@ -94,8 +94,8 @@ proptest! {
         let schema = schema();
         let (of_b, of_c) = (schema.present_fields(&b), schema.present_fields(&c));
         prop_assume!(of_b.intersection(&of_c).is_empty());
-        let one = schema.merge_applied(&schema.merge_applied(&a, &b), &c);
-        let other = schema.merge_applied(&schema.merge_applied(&a, &c), &b);
+        let one = merge_applied(&merge_applied(&a, &b), &c);
+        let other = merge_applied(&merge_applied(&a, &c), &b);
         prop_assert_eq!(schema.present_fields(&one), schema.present_fields(&other));
         let changes = schema.changed_fields(&one, &other);
         prop_assert!(changes.modified.is_empty() && changes.added.is_empty(), "{:?}", changes);
@@ -117,7 +117,7 @@ proptest! {
     fn what_a_manager_has_applied_is_extracted(a in spec(), b in spec()) {
         let schema = schema();
         let applied = schema.present_fields(&b);
-        let part = schema.extract(&schema.merge_applied(&a, &b), &applied).unwrap();
+        let part = schema.extract(&merge_applied(&a, &b), &applied).unwrap();
         prop_assert_eq!(&schema.present_fields(&part), &applied, "{}", part);
         prop_assert!(schema.changed_fields(&b, &part).modified.is_empty(), "{}", part);
         prop_assert!(schema.item_problems(&part).is_empty());

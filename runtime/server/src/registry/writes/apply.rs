@@ -81,7 +81,7 @@ impl Writes {
         let merged = self.apply_fields(target, applied, live).await?;
         let mut object = merged.object;
         if merged.is_changed {
-            managed::take(&mut object);
+            let entries = managed::take(&mut object);
             let document = object.into_tree();
             let with_nulls = self.resource.def().custom.is_some() && has_null(&document);
             let with_nulls = with_nulls.then(|| document.clone());
@@ -97,8 +97,11 @@ impl Writes {
                 object = Object::from_value(decoded)
                     .ok_or_else(|| ApiError::internal("an applied object that is no object"))?;
             }
+            managed::put(&mut object, entries);
         }
-        self.write_owners(merged.managed, &mut object);
+        if let Some(entries) = merged.managed {
+            self.write_owners(entries, &mut object);
+        }
         self.match_target(target, object)
     }
 

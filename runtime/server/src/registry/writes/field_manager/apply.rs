@@ -1,7 +1,9 @@
 //! Server-side apply: merges the fields of a manager into an object and removes those that it no longer applies.
 
 use apiloom_meta::codec;
-use apiloom_meta::managed_fields::{FieldSet, ManagedEntry, ManagedFields, Manager, Operation};
+use apiloom_meta::managed_fields::{
+    FieldChanges, FieldSet, ManagedEntry, ManagedFields, Manager, Operation,
+};
 use apiloom_meta::{ApiError, Object, StatusCause, StatusDetails, StatusReason};
 use serde_json::Value;
 
@@ -30,8 +32,8 @@ pub(crate) struct Applied<'a> {
 pub(crate) struct Merged {
     /// The present object with the applied fields; its managedFields are those of the present one.
     pub(crate) object: Object,
-    /// The new entries of managedFields.
-    pub(crate) managed: ManagedFields,
+    /// The new entries of managedFields; `None` if they stay as they are.
+    pub(crate) managed: Option<ManagedFields>,
     /// Whether the object differs from the present one.
     pub(crate) is_changed: bool,
 }
@@ -137,15 +139,14 @@ impl Writes {
         live: &Object,
         mut managed: ManagedFields,
     ) -> Result<Merged, Refusal> {
-        let (schema, document) = (self.resource.schema(), applied.document.as_value());
-        let merged = schema.merge_applied(live.as_value(), document);
+        let (schema, document) = (self.resource.schema(), applied.document);
+        let mut new = live.clone();
+        let mut is_changed = schema.merge_applied(new.fields_mut(), document.fields());
         let manager = self.manager(target, target.manager, Operation::Apply);
         let last = managed.take(&manager);
         let fields = schema
-            .present_fields(document)
+            .present_fields(document.as_value())
             .filter_root(|field| self.is_written(target.subresource, field));
-        let mut new = Object::from_value(merged)
-            .ok_or_else(|| ApiError::internal("an applied document that is not an object"))?;
         // All fields of the document have an owner until it is merged, those of the system too.
         let own = ManagedEntry::new(manager.clone(), None, fields.clone());
         let mut entry = ManagedEntry::new(manager.clone(), None, fields.without_system_fields());
@@ -155,18 +156,34 @@ impl Writes {
         managed.entries_mut().push(own);
         if let Some(last) = last.as_ref().filter(|_| !is_known) {
             new = self.prune(new, last, &mut managed).await?;
+            is_changed = live != &new;
         }
         let difference = Difference { live, new: &new };
-        let changes = self.changes(target.subresource, difference);
+        let changes = if is_changed {
+            self.changes(target.subresource, difference)
+        } else {
+            FieldChanges::default()
+        };
         let overlaps = self
             .overlaps(&mut managed, Own::KeepsAll(&manager), &changes, difference)
             .await?;
         if !applied.force {
             Conflicts::of(&managed, &overlaps).map_or(Ok(()), Err)?;
         }
+        let are_kept = || {
+            overlaps
+                .iter()
+                .all(|overlap| matches!(overlap, Overlap::None))
+        };
+        if is_known && !is_changed && are_kept() {
+            return Ok(Merged {
+                object: new,
+                managed: None,
+                is_changed,
+            });
+        }
         drop_overlaps(&mut managed, overlaps)?;
         managed.take(&manager);
-        let is_changed = live != &new;
         let mut entry = match last {
             Some(last) if is_known => last,
             Some(last) => {
@@ -181,7 +198,7 @@ impl Writes {
         managed.entries_mut().push(entry);
         Ok(Merged {
             object: new,
-            managed,
+            managed: Some(managed),
             is_changed,
         })
     }
