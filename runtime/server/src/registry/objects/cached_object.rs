@@ -32,6 +32,8 @@ pub(crate) struct CachedObject {
     /// Index of the version of `json`: the storage version, or, for kinds that are converted asynchronously, the
     /// version in which the object was written.
     version_index: u16,
+    /// Whether the stored bytes are those that a write of this object would store.
+    is_in_stored_form: bool,
     labels: Box<[(Box<str>, Box<str>)]>,
     /// Values of the kind's selectable fields, in the order of their declaration.
     fields: Box<[Box<str>]>,
@@ -68,6 +70,7 @@ impl CachedObject {
             convertible: AtomicU32::new(0),
             item_bytes: AtomicU32::new(0),
             version_index,
+            is_in_stored_form: false,
             labels: labels(&json[metadata.0..metadata.1]),
             fields: version.selectable.find(document),
             typed: Box::default(),
@@ -143,6 +146,18 @@ impl CachedObject {
             bytes: Cow::Borrowed(&self.json),
             metadata: (start as usize, end as usize),
         }
+    }
+
+    /// Records that a write of this object would store the bytes that are stored.
+    #[must_use]
+    pub(crate) fn in_stored_form(mut self) -> Self {
+        self.is_in_stored_form = true;
+        self
+    }
+
+    /// Whether a write of this object would certainly store the bytes that are stored.
+    pub(crate) fn is_in_stored_form(&self) -> bool {
+        self.is_in_stored_form
     }
 
     /// Index of the version that the document is in.

@@ -61,6 +61,17 @@ impl EncodedObject {
         })
     }
 
+    /// See [`CachedObject::is_in_stored_form`].
+    pub(crate) fn is_in_stored_form(&self) -> bool {
+        let object = self.item.object.as_ref();
+        object.is_ok_and(CachedObject::is_in_stored_form)
+    }
+
+    /// Whether this is the object of an item of the cache, in the same state.
+    pub(crate) fn is_of(&self, item: &Arc<Item<CachedObject>>) -> bool {
+        Arc::ptr_eq(&self.item, item)
+    }
+
     /// Id of this document: the state of the object and the resourceVersion it shows.
     pub(crate) fn id(&self) -> (StateId, Option<Revision>) {
         (StateId::of(&self.item), self.shown)

@@ -114,6 +114,14 @@ impl<'a> Json<'a> {
         Some(start..start + len)
     }
 
+    /// The same document, with a copy of the bytes if they are borrowed.
+    pub(crate) fn into_owned(self) -> Json<'static> {
+        Json {
+            bytes: Cow::Owned(self.bytes.into_owned()),
+            metadata: self.metadata,
+        }
+    }
+
     /// Takes the bytes, with a copy if they are borrowed.
     pub fn into_whole(self) -> Vec<u8> {
         self.bytes.into_owned()

@@ -469,6 +469,11 @@ impl Kind {
         }
     }
 
+    /// Whether objects are stored as their JSON.
+    pub(crate) fn stores_json(&self) -> bool {
+        self.stored_message().is_none()
+    }
+
     /// Decodes stored bytes in the version that they have; the resourceVersion is the revision.
     ///
     /// # Errors

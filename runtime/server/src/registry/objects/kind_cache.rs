@@ -1,11 +1,15 @@
 //! The watch cache of a kind with its task, which runs as long as a catalog or a request uses it.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use apiloom_storage::cache::WatchCache;
 use tokio::task::AbortHandle;
 
 use super::normalizer::CacheNormalizer;
+
+/// Timeout for waiting until the cache has reached a revision, as in kube-apiserver.
+pub(crate) const CATCH_UP: Duration = Duration::from_secs(3);
 
 /// The watch cache of a kind, and the task that applies the changes of the store to it.
 #[derive(Clone, Debug)]

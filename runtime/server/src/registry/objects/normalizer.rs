@@ -79,10 +79,16 @@ impl CacheNormalizer {
         let kind = &self.0;
         let version = &kind.versions[kind.storage_version];
         if let Some(written) = kind.pending_writes.take(key, stored) {
-            return CachedObject::new(&written.served(revision), version);
+            return Ok(CachedObject::new(&written.served(revision), version)?.in_stored_form());
         }
         if let Some(known) = kind.recognize(stored) {
-            return CachedObject::new(&known.served(revision), version);
+            let object = CachedObject::new(&known.served(revision), version)?;
+            let is_in_stored_form = kind.stores_json() && known.json == *stored;
+            return Ok(if is_in_stored_form {
+                object.in_stored_form()
+            } else {
+                object
+            });
         }
         if kind.is_asynchronous() {
             let decoded = kind.decode(key, stored, revision);

@@ -40,8 +40,11 @@ impl PresentObject {
         }
     }
 
-    /// Whether this is the stored object, not the cached one.
-    pub(crate) fn is_stored(&self) -> bool {
-        matches!(self, Self::Stored(_))
+    /// The object of the cache, if it is not the stored one.
+    pub(crate) fn cached(&self) -> Option<&EncodedObject> {
+        match self {
+            Self::Cached(cached) => Some(cached),
+            Self::Stored(_) => None,
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use apiloom_meta::ApiError;
 use apiloom_meta::selector::{FieldSelector, LabelQuery};
@@ -17,11 +16,9 @@ use crate::registry::error;
 use crate::registry::objects::cached_object::{CachedObject, State, object};
 use crate::registry::objects::converted::{check_convertible, convert};
 use crate::registry::objects::document::{Document, EncodedObject};
+use crate::registry::objects::kind_cache::CATCH_UP;
 use crate::registry::objects::normalizer::CacheNormalizer;
 use crate::registry::options::{ListOptions, RequestContext};
-
-/// Timeout for waiting until the cache has reached a revision, as in kube-apiserver.
-const CATCH_UP: Duration = Duration::from_secs(3);
 
 /// The state that a read requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

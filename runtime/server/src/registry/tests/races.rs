@@ -1,8 +1,8 @@
 //! Writes with a concurrent write between their read and their write, and listers that lose their watch.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use apiloom_storage::{Layer, StorageError, WatchStart, WatchStream};
+use apiloom_storage::{Entry, Layer, Revision, StorageError, WatchStart, WatchStream};
 use futures_util::StreamExt as _;
 
 use super::*;
@@ -329,5 +329,62 @@ async fn a_deletion_is_judged_by_what_is_stored() {
             .delete(&behind.ctx, NS, "a", &options)
             .await;
         assert_eq!(deleted.err().and_then(|error| error.reason), expected);
+    }
+}
+
+/// A store that counts the objects that are read from it.
+#[derive(Debug)]
+struct CountedReads {
+    store: Arc<Memory>,
+    reads: AtomicUsize,
+    is_shared: bool,
+}
+
+#[async_trait]
+impl Layer for CountedReads {
+    fn behind(&self) -> &dyn Storage {
+        &*self.store
+    }
+    async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StorageError> {
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        self.store.get(key).await
+    }
+    fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+}
+
+#[tokio::test]
+async fn a_write_without_a_change_is_confirmed_by_the_cache_where_no_other_process_writes() {
+    for (is_shared, expected) in [(false, 0), (true, 1)] {
+        let store = Memory::new();
+        let counted = Arc::new(CountedReads {
+            store: Arc::clone(&store),
+            reads: AtomicUsize::new(0),
+            is_shared,
+        });
+        let f = started(
+            builder_over(Arc::clone(&counted) as Arc<dyn Storage>),
+            store,
+        )
+        .await;
+        let created = f
+            .create(widget("a", json!({"color": "red"})))
+            .await
+            .unwrap();
+        let before = f.revision().await;
+        // Until the cache has the object, it is read from the store.
+        let cache = f.widgets.resource().cache.as_ref().unwrap();
+        let came = cache.wait_for_present(std::time::Duration::from_secs(20));
+        assert!(came.await.unwrap());
+        counted.reads.store(0, Ordering::SeqCst);
+        let put = f.put("a", created.as_value().clone()).await;
+        assert_eq!(put.unwrap(), created);
+        assert_eq!(
+            counted.reads.load(Ordering::SeqCst),
+            expected,
+            "{is_shared}"
+        );
+        assert_eq!(f.revision().await, before);
     }
 }

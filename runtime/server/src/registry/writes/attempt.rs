@@ -2,7 +2,8 @@
 //!
 //! A first attempt may start from the cached object, because the store writes only if the object is still at that
 //! revision. A refusal and a dry run are not decided by a cached object, which may be outdated: the attempt is repeated
-//! with the stored one. So is a write without change, unless the stored object is what the attempt would have stored.
+//! with the stored one. So is a write without change, unless the stored object is what the attempt would have stored. A store
+//! that no other process writes to need not be read for that: the cache is as new as the store's revision says.
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use apiloom_storage::StorageError;
 
 use super::Writes;
 use crate::registry::objects::document::EncodedObject;
+use crate::registry::objects::kind_cache::CATCH_UP;
 use crate::registry::objects::prepared_object::PreparedObject;
 use crate::registry::objects::present_object::PresentObject;
 
@@ -20,8 +22,8 @@ pub(crate) enum Attempt<T> {
     Written(T),
     /// Another write came first; contains the object that it stored, if any.
     Conflict(Option<PresentObject>),
-    /// The write changes nothing; contains what it would have stored.
-    Unchanged(T, Arc<PreparedObject>),
+    /// The write changes nothing; contains what it would have stored, if that was encoded.
+    Unchanged(T, Option<Arc<PreparedObject>>),
     /// The write is refused, or is a dry run. Final only if the attempt started from the stored object.
     Decided(Result<T, ApiError>),
 }
@@ -45,24 +47,28 @@ impl Writes {
         let mut present = self.present(key, operation).await?;
         loop {
             // An absent object was looked up in the store: `present` does not trust the cache for it.
-            let is_stored = present.as_ref().is_none_or(PresentObject::is_stored);
-            let revision = present.as_ref().map(PresentObject::revision);
-            present = match attempt(present).await? {
-                Attempt::Written(result) => return Ok(result),
-                Attempt::Conflict(present) => present,
-                Attempt::Unchanged(result, _) if is_stored => return Ok(result),
-                Attempt::Unchanged(result, prepared) => {
+            let cached = present.as_ref().and_then(PresentObject::cached).cloned();
+            present = match (attempt(present).await?, cached) {
+                (Attempt::Written(result), _) => return Ok(result),
+                (Attempt::Conflict(present), _) => present,
+                (Attempt::Unchanged(result, _), None) => return Ok(result),
+                (Attempt::Unchanged(result, prepared), Some(cached)) => {
+                    if self.is_present(key, &cached).await {
+                        return Ok(result);
+                    }
                     let stored = self.stored(key, operation).await?;
                     let is_confirmed = |stored: &PresentObject| {
-                        Some(stored.revision()) == revision && stored.is_unchanged_by(&prepared)
+                        stored.revision() == cached.revision()
+                            && (prepared.as_deref())
+                                .is_some_and(|prepared| stored.is_unchanged_by(prepared))
                     };
                     if stored.as_ref().is_some_and(is_confirmed) {
                         return Ok(result);
                     }
                     stored
                 }
-                Attempt::Decided(result) if is_stored => return result,
-                Attempt::Decided(_) => self.stored(key, operation).await?,
+                (Attempt::Decided(result), None) => return result,
+                (Attempt::Decided(_), Some(_)) => self.stored(key, operation).await?,
             };
         }
     }
@@ -79,6 +85,19 @@ impl Writes {
             }
             other => Err(self.resource.kind.error(other, operation)),
         }
+    }
+
+    /// Whether a store that no other process writes to has an object still as the cache had it, in its stored form. `false`
+    /// if that is not certain without reading the object: where others write, waiting for the cache would cost more.
+    async fn is_present(&self, key: &str, cached: &EncodedObject) -> bool {
+        let Some(cache) = &self.resource.cache else {
+            return false;
+        };
+        if !cached.is_in_stored_form() || self.resource.kind.store.is_shared() {
+            return false;
+        }
+        let came = cache.is_filled() && matches!(cache.wait_for_present(CATCH_UP).await, Ok(true));
+        came && (cache.snapshot().get(key)).is_some_and(|item| cached.is_of(item))
     }
 
     /// The current object of a key: from the watch cache if it has it, else from the store.

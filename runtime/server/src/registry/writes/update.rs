@@ -22,6 +22,7 @@ use super::results::WrittenObject;
 use super::stamp;
 use super::target::Target;
 use crate::registry::error;
+use crate::registry::objects::document::EncodedObject;
 use crate::registry::objects::present_object::PresentObject;
 use crate::registry::options::{FieldValidation, Preconditions, RequestContext, UpdateOptions};
 
@@ -52,6 +53,8 @@ enum StoreAction {
     Delete(Object),
     /// None, because the request is a dry run.
     Nothing(Object),
+    /// None, because the present object, which is in its stored form, stays as it is.
+    Keep(Object),
 }
 
 impl Writes {
@@ -210,7 +213,7 @@ impl Writes {
                     object.set_meta_str("resourceVersion", &revision.to_string());
                     let json = (!is_converted).then(|| prepared.served(revision));
                     let unchanged = WrittenObject { object, json };
-                    return Ok(Attempt::Unchanged(unchanged, prepared));
+                    return Ok(Attempt::Unchanged(unchanged, Some(prepared)));
                 }
                 if let Err(error) = self.check_size(&prepared, Some(&present)) {
                     return Ok(Attempt::Decided(Err(error)));
@@ -229,6 +232,10 @@ impl Writes {
                 Err(error) => self.conflict_or_error(error, "update"),
             },
             StoreAction::Nothing(object) => Ok(Attempt::Decided(Ok(object.into()))),
+            StoreAction::Keep(object) => {
+                let json = present.cached().map(|cached| cached.json().into_owned());
+                Ok(Attempt::Unchanged(WrittenObject { object, json }, None))
+            }
         }
     }
 
@@ -270,6 +277,13 @@ impl Writes {
             } else {
                 StoreAction::Delete(new)
             });
+        }
+        let is_kept = || {
+            let cached = present.cached();
+            cached.is_some_and(EncodedObject::is_in_stored_form) && new == *old
+        };
+        if !target.dry_run && !before.is_converted() && is_kept() {
+            return Ok(StoreAction::Keep(new));
         }
         let stored = self.to_store(&new, draft).await?;
         if target.dry_run {
