@@ -82,6 +82,7 @@ impl Schema {
         Self {
             root,
             has_singles: false,
+            has_update_rules: false,
             has_embedded: true,
             document: None,
         }
@@ -110,6 +111,7 @@ impl Schema {
         if builder.problems.lines.is_empty() {
             Ok(Self {
                 has_singles: has_singles(&root),
+                has_update_rules: has_update_rules(&root),
                 has_embedded: has_embedded(&root),
                 root,
                 document: None,
@@ -123,6 +125,11 @@ impl Schema {
 /// Whether there is a number of format `float` here or below.
 pub(super) fn has_singles(node: &Node) -> bool {
     node.format.as_deref() == Some("float") || parts(node).any(has_singles)
+}
+
+/// Whether there is a rule for updates here or below.
+fn has_update_rules(node: &Node) -> bool {
+    !node.update.is_empty() || parts(node).any(has_update_rules)
 }
 
 /// Whether there is an embedded object here or below.

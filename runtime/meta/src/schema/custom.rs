@@ -72,6 +72,7 @@ impl Schema {
         let root = build::root(document).map_err(SchemaErrors)?;
         Ok(Self {
             has_singles: has_singles(&root),
+            has_update_rules: false,
             has_embedded: has_embedded(&root),
             root,
             document: Some(json),

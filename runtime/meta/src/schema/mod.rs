@@ -99,6 +99,7 @@ pub use self::plain_text::plain_text;
 pub struct Schema {
     root: Node,
     has_singles: bool,
+    has_update_rules: bool,
     #[cfg(feature = "schema")]
     has_embedded: bool,
     /// The JSON of the `openAPIV3Schema` of a custom resource.
@@ -135,6 +136,11 @@ impl Schema {
     /// text, may be rounded differently than by way of a document.
     pub fn has_singles(&self) -> bool {
         self.has_singles
+    }
+
+    /// Whether it refuses some changes of values that are valid themselves.
+    pub fn has_update_rules(&self) -> bool {
+        self.has_update_rules
     }
 
     /// The schema as OpenAPI v3 / `openAPIV3Schema` JSON, with defaults and `x-kubernetes-*`, without the private

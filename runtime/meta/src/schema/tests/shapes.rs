@@ -565,3 +565,21 @@ fn numbers_of_32_bits_are_known_wherever_they_are() {
         );
     }
 }
+
+#[test]
+fn rules_for_updates_are_known_wherever_they_are() {
+    let check = |field: Value, expected: bool| {
+        let schema = json!({"type": "object", "properties": {"a": {"type": "string"}, "f": field}});
+        let schema = Schema::from_json(&schema, &Hooks::default()).expect("structural");
+        assert_eq!(schema.has_update_rules(), expected, "{schema:?}");
+    };
+    let immutable = || json!({"type": "string", "x-apiloom-update": ["Immutable"]});
+    for (field, expected) in [(immutable(), true), (json!({"type": "string"}), false)] {
+        check(field.clone(), expected);
+        check(json!({"type": "array", "items": field}), expected);
+        check(
+            json!({"type": "object", "additionalProperties": field}),
+            expected,
+        );
+    }
+}

@@ -98,6 +98,18 @@ impl VersionSchema {
         self.add_rule_errors(errors, new, Some(old), tolerated)
     }
 
+    /// Whether a change may have errors that the changed document, as a new one, does not have.
+    pub(crate) fn has_update_rules(&self) -> bool {
+        self.get().has_update_rules() || self.rules().is_some()
+    }
+
+    /// The rules of `x-kubernetes-validations`.
+    fn rules(&self) -> Option<&Rules> {
+        let checked = self.checked();
+        let compiled = || compile(&checked.schema).0;
+        checked.rules.get_or_init(compiled).as_ref()
+    }
+
     fn add_rule_errors(
         &self,
         mut errors: Vec<FieldError>,
@@ -105,9 +117,7 @@ impl VersionSchema {
         old: Option<&Value>,
         tolerated: &mut Vec<FieldError>,
     ) -> Vec<FieldError> {
-        let checked = self.checked();
-        let rules = checked.rules.get_or_init(|| compile(&checked.schema).0);
-        if let Some(rules) = rules {
+        if let Some(rules) = self.rules() {
             if apiloom_cel::blocks_rules(&errors) {
                 errors.push(apiloom_cel::not_checked());
             } else {

@@ -181,7 +181,7 @@ impl Writes {
         &self,
         target: Target<'_>,
         object: &mut Object,
-    ) -> Result<Draft, ApiError> {
+    ) -> Result<Draft<'static>, ApiError> {
         self.match_namespace(object, target.namespace)?;
         target.ctx.pause().await;
         let draft = self.before_create(target, object);
@@ -200,7 +200,11 @@ impl Writes {
 
     /// Sets uid, creation time and generation, resets the fields of subresources, and runs `prepare_for_create` of the
     /// strategy. Returns the object in the other versions.
-    fn before_create(&self, target: Target<'_>, object: &mut Object) -> Result<Draft, ApiError> {
+    fn before_create(
+        &self,
+        target: Target<'_>,
+        object: &mut Object,
+    ) -> Result<Draft<'static>, ApiError> {
         stamp::stamp_created(object, self.now());
         if self.resource.def().generation == GenerationRule::Spec {
             stamp::set_meta_number(object, "generation", Some(1));
@@ -217,7 +221,11 @@ impl Writes {
     }
 
     /// Runs `prepare_for_create` of the strategy, in its version.
-    fn prepare_create(&self, target: Target<'_>, object: &mut Object) -> Result<Draft, ApiError> {
+    fn prepare_create(
+        &self,
+        target: Target<'_>,
+        object: &mut Object,
+    ) -> Result<Draft<'static>, ApiError> {
         self.prepare(object, |strategy, object| {
             strategy.prepare_for_create(target.ctx, object)
         });

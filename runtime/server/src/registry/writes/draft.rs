@@ -4,7 +4,7 @@
 //! present and the new object are both converted, and the difference between them, which is the client's change, is
 //! applied to the present object in the other version.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use apiloom_meta::schema::merge_difference;
 use apiloom_meta::{ApiError, Object};
@@ -20,8 +20,7 @@ use crate::registry::objects::present_object::PresentObject;
 pub(crate) struct PresentVersions {
     /// In the version of the request.
     pub(crate) object: Object,
-    /// In the hub, if that is another version, with the hub's defaults. Also `None` if the object is stored in the
-    /// version of the request and cannot be converted, so that an update can repair it.
+    /// In the hub, with the hub's defaults, if neither the version of the request nor the hub is the storage version.
     hub: Option<Arc<Object>>,
     /// In the storage version, if that is not the version of the request.
     stored: Option<Object>,
@@ -35,16 +34,52 @@ impl PresentVersions {
 }
 
 /// The object of a write, in the hub.
-pub(crate) struct HubObject {
+pub(crate) struct HubObject<'a> {
     pub(crate) new: Object,
-    /// The present object, if it exists and can be converted.
-    pub(crate) old: Option<Arc<Object>>,
+    pub(crate) old: PresentInHub<'a>,
+}
+
+/// The present object in the hub, with the hub's defaults.
+pub(crate) enum PresentInHub<'a> {
+    /// The object is new.
+    Absent,
+    Converted(Arc<Object>),
+    /// Stored in the version of the request, and converted when it is first needed, which most writes do not.
+    Stored {
+        kind: &'a Kind,
+        object: &'a Object,
+        /// `None` if the object cannot be converted, so that an update can repair it.
+        converted: OnceLock<Option<Object>>,
+    },
+}
+
+impl PresentInHub<'_> {
+    /// The object, if it exists and can be converted.
+    pub(crate) fn get(&self) -> Option<&Object> {
+        match self {
+            Self::Absent => None,
+            Self::Converted(object) => Some(object),
+            Self::Stored {
+                kind,
+                object,
+                converted,
+            } => {
+                let object = || Object::clone(object);
+                let convert = || {
+                    let converted =
+                        kind.convert_with_defaults(object(), kind.storage_version, kind.hub);
+                    converted.ok()
+                };
+                converted.get_or_init(convert).as_ref()
+            }
+        }
+    }
 }
 
 /// The object of a write, in the versions besides that of the request.
-pub(crate) struct Draft {
+pub(crate) struct Draft<'a> {
     /// In the hub, if that is another version.
-    pub(crate) hub: Option<HubObject>,
+    pub(crate) hub: Option<HubObject<'a>>,
     /// In the storage version, if that is another one than the hub and the version of the request, and the object is
     /// not new.
     stored: Result<Option<Object>, ApiError>,
@@ -116,15 +151,9 @@ impl Writes {
         let (kind, stored_version) = (&self.resource.kind, self.resource.kind.storage_version);
         let stored = kind.present_in(present, stored_version).await?;
         if self.resource.version == stored_version {
-            let in_hub = || {
-                kind.convert_with_defaults(stored.clone(), stored_version, kind.hub)
-                    .ok()
-                    .map(Arc::new)
-            };
-            let hub = if self.is_hub() { None } else { in_hub() };
             return Ok(PresentVersions {
                 object: stored,
-                hub,
+                hub: None,
                 stored: None,
             });
         }
@@ -171,7 +200,10 @@ impl Writes {
     }
 
     /// Converts a new object to the hub, if that is another version.
-    pub(crate) fn new_in_hub(&self, object: &Object) -> Result<Option<HubObject>, ApiError> {
+    pub(crate) fn new_in_hub<'a>(
+        &self,
+        object: &Object,
+    ) -> Result<Option<HubObject<'a>>, ApiError> {
         if self.is_hub() {
             return Ok(None);
         }
@@ -189,42 +221,51 @@ impl Writes {
             )
         };
         let new = new.map_err(refuse)?;
-        Ok(Some(HubObject { new, old: None }))
+        let old = PresentInHub::Absent;
+        Ok(Some(HubObject { new, old }))
     }
 
     /// Converts a changed object to the hub, if that is another version. Fields that the request's version lacks are
     /// kept from the present object.
-    pub(crate) fn changed_in_hub(
-        &self,
+    pub(crate) fn changed_in_hub<'a>(
+        &'a self,
         subresource: &str,
         new: &Object,
-        before: &PresentVersions,
+        before: &'a PresentVersions,
         comparable: Option<&Object>,
-    ) -> Result<Option<HubObject>, ApiError> {
+    ) -> Result<Option<HubObject<'a>>, ApiError> {
         let (kind, hub) = (&self.resource.kind, self.resource.kind.hub);
         let Some(mut in_hub) = self.new_in_hub(new)? else {
             return Ok(None);
         };
-        in_hub.old.clone_from(&before.hub);
-        if let (Some(old), Some(comparable)) = (&in_hub.old, comparable) {
+        let Some(old) = &before.hub else {
+            in_hub.old = PresentInHub::Stored {
+                kind,
+                object: &before.object,
+                converted: OnceLock::new(),
+            };
+            return Ok(Some(in_hub));
+        };
+        if let Some(comparable) = comparable {
             let comparable =
                 kind.convert_with_defaults(comparable.clone(), self.resource.version, hub)?;
             in_hub.new = kind.apply_update(hub, (**old).clone(), &comparable, in_hub.new);
             self.restore_unwritten_fields(subresource, &mut in_hub.new, old);
         }
+        in_hub.old = PresentInHub::Converted(Arc::clone(old));
         Ok(Some(in_hub))
     }
 
     /// The changed object in the hub and in the storage version. Fields of the storage version that the hub lacks are
     /// kept from the present object.
-    pub(crate) fn draft(
+    pub(crate) fn draft<'a>(
         &self,
         subresource: &str,
         new: &Object,
-        hub: Option<HubObject>,
+        hub: Option<HubObject<'a>>,
         before: &PresentVersions,
         comparable: Option<&Object>,
-    ) -> Draft {
+    ) -> Draft<'a> {
         let stored = self.changed_in_store(subresource, new, hub.as_ref(), before, comparable);
         Draft { hub, stored }
     }
@@ -233,13 +274,13 @@ impl Writes {
         &self,
         subresource: &str,
         new: &Object,
-        hub: Option<&HubObject>,
+        hub: Option<&HubObject<'_>>,
         before: &PresentVersions,
         comparable: Option<&Object>,
     ) -> Result<Option<Object>, ApiError> {
         let (from, to) = (self.resource.kind.hub, self.resource.kind.storage_version);
         let (old_in_hub, new_in_hub) = match hub {
-            Some(hub) => (hub.old.as_deref(), &hub.new),
+            Some(hub) => (before.hub.as_deref(), &hub.new),
             None => (comparable, new),
         };
         let (Some(stored), Some(old_in_hub)) = (&before.stored, old_in_hub) else {
@@ -286,8 +327,8 @@ impl Writes {
     pub(crate) fn prepare_in_hub(
         &self,
         object: &mut Object,
-        in_hub: &mut HubObject,
-        hook: impl FnOnce(&dyn ErasedStrategy, &mut HubObject) -> bool,
+        in_hub: &mut HubObject<'_>,
+        hook: impl FnOnce(&dyn ErasedStrategy, &mut HubObject<'_>) -> bool,
     ) -> Result<(), ApiError> {
         let (kind, hub) = (&self.resource.kind, self.resource.kind.hub);
         let strategy = kind.strategy(self.resource.version);
@@ -316,7 +357,7 @@ impl Writes {
         &self,
         new: &Object,
         before: &PresentVersions,
-        draft: &Result<Draft, ApiError>,
+        draft: &Result<Draft<'_>, ApiError>,
     ) -> bool {
         if let (Some(old), Ok(draft)) = (&before.stored, draft) {
             match (&draft.stored, &draft.hub) {
@@ -335,7 +376,7 @@ impl Writes {
     pub(crate) async fn to_store(
         &self,
         object: &Object,
-        draft: Draft,
+        draft: Draft<'_>,
     ) -> Result<Option<Object>, ApiError> {
         let (kind, stored_version) = (&self.resource.kind, self.resource.kind.storage_version);
         if self.resource.version == stored_version {
@@ -377,9 +418,9 @@ impl Writes {
     }
 }
 
-impl Draft {
+impl<'a> Draft<'a> {
     /// The draft of a new object.
-    pub(crate) fn of_new(hub: Option<HubObject>) -> Self {
+    pub(crate) fn of_new(hub: Option<HubObject<'a>>) -> Self {
         let stored = Ok(None);
         Self { hub, stored }
     }

@@ -386,13 +386,13 @@ impl Writes {
 
     /// Restores fields that the request may not change, runs `prepare_for_update` of the strategy, and sets the
     /// generation. Returns the object in the other versions.
-    fn before_update(
-        &self,
+    fn before_update<'a>(
+        &'a self,
         target: Target<'_>,
         new: &mut Object,
-        before: &PresentVersions,
+        before: &'a PresentVersions,
         sent: Option<&Object>,
-    ) -> Result<Draft, ApiError> {
+    ) -> Result<Draft<'a>, ApiError> {
         let old = &before.object;
         self.restore_unwritten_fields(target.subresource, new, old);
         let generation = stamp::meta_number(old, "generation");
@@ -423,13 +423,13 @@ impl Writes {
     }
 
     /// Runs `prepare_for_update` of the strategy, in its version.
-    fn prepare_update(
-        &self,
+    fn prepare_update<'a>(
+        &'a self,
         target: Target<'_>,
         new: &mut Object,
-        before: &PresentVersions,
+        before: &'a PresentVersions,
         sent: Option<&Object>,
-    ) -> Result<Draft, ApiError> {
+    ) -> Result<Draft<'a>, ApiError> {
         let Target {
             ctx, subresource, ..
         } = target;
@@ -445,7 +445,7 @@ impl Writes {
         let mut hub = self.changed_in_hub(subresource, new, before, comparable)?;
         if let Some(hub) = hub.as_mut().filter(|_| is_update) {
             self.prepare_in_hub(new, hub, |strategy, HubObject { new, old }| {
-                let old = old.as_deref();
+                let old = old.get();
                 old.is_some_and(|old| strategy.prepare_for_update(ctx, new, old))
             })?;
         }

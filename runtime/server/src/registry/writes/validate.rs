@@ -18,8 +18,8 @@ impl Writes {
         &self,
         ctx: &RequestContext,
         object: &Object,
-        draft: Result<Draft, ApiError>,
-    ) -> Result<Draft, ApiError> {
+        draft: Result<Draft<'static>, ApiError>,
+    ) -> Result<Draft<'static>, ApiError> {
         let def = self.resource.def();
         // An object that is not stored needs no name.
         let mut metadata = Vec::new();
@@ -41,13 +41,13 @@ impl Writes {
 
     /// Validates an update of an object or of a subresource. Of a custom resource, an update of the status validates the
     /// rest of the object only by rules and list types, as in kube-apiserver.
-    pub(crate) fn validate_update(
+    pub(crate) fn validate_update<'a>(
         &self,
         target: Target<'_>,
         new: &Object,
         old: &Object,
-        draft: Result<Draft, ApiError>,
-    ) -> Result<Draft, ApiError> {
+        draft: Result<Draft<'a>, ApiError>,
+    ) -> Result<Draft<'a>, ApiError> {
         let mut metadata = validation::validate_update(new, old);
         if self.resource.def().custom.is_some() {
             metadata.extend(validation::malformed_finalizer_errors(new));
@@ -93,17 +93,17 @@ impl Writes {
     }
 
     /// Validates an object with the hub's schema and the strategy, if it is valid by the schema of the request's version.
-    fn validate_draft(
+    fn validate_draft<'a>(
         &self,
         ctx: &RequestContext,
         new: &Object,
         old: Option<&Object>,
-        draft: Result<Draft, ApiError>,
+        draft: Result<Draft<'a>, ApiError>,
         VersionErrors {
             mut errors,
             is_schema_valid,
         }: VersionErrors,
-    ) -> Result<Draft, ApiError> {
+    ) -> Result<Draft<'a>, ApiError> {
         if !is_schema_valid {
             return Err(self.invalid(new, &errors));
         }
@@ -134,13 +134,16 @@ impl Writes {
     }
 
     /// Validates the object in the hub with the hub's schema.
-    fn validate_in_hub(&self, hub: &mut HubObject, object: &Object) -> Vec<FieldError> {
+    fn validate_in_hub(&self, hub: &mut HubObject<'_>, object: &Object) -> Vec<FieldError> {
         put_metadata(&mut hub.new, object);
         let kind = &self.resource.kind;
-        let old = hub.old.as_ref().map(|old| old.as_value());
-        kind.versions[kind.hub]
-            .version_schema
-            .validate(hub.new.as_value(), old, &mut Vec::new())
+        let schema = &kind.versions[kind.hub].version_schema;
+        let validate = |old| schema.validate(hub.new.as_value(), old, &mut Vec::new());
+        // Without such rules the present object only excuses errors.
+        if !schema.has_update_rules() && validate(None).is_empty() {
+            return Vec::new();
+        }
+        validate(hub.old.get().map(Object::as_value))
     }
 
     /// The strategy of this version or, if it has none, of the hub, with the objects that it reads.
@@ -148,11 +151,11 @@ impl Writes {
         &'a self,
         new: &'a Object,
         old: Option<&'a Object>,
-        hub: Option<&'a HubObject>,
+        hub: Option<&'a HubObject<'_>>,
     ) -> Option<StrategyInput<'a>> {
         let (version, strategy) = self.resource.kind.strategy(self.resource.version)?;
         let (new, old) = match hub.filter(|_| version != self.resource.version) {
-            Some(hub) => (&hub.new, hub.old.as_deref()),
+            Some(hub) => (&hub.new, hub.old.get()),
             None => (new, old),
         };
         Some(StrategyInput { strategy, new, old })
