@@ -53,7 +53,7 @@ impl Writes {
                 (Attempt::Conflict(present), _) => present,
                 (Attempt::Unchanged(result, _), None) => return Ok(result),
                 (Attempt::Unchanged(result, prepared), Some(cached)) => {
-                    if self.is_present(key, &cached).await {
+                    if self.is_current(key, &cached).await {
                         return Ok(result);
                     }
                     let stored = self.stored(key, operation).await?;
@@ -89,7 +89,7 @@ impl Writes {
 
     /// Whether a store that no other process writes to has an object still as the cache had it, in its stored form. `false`
     /// if that is not certain without reading the object: where others write, waiting for the cache would cost more.
-    async fn is_present(&self, key: &str, cached: &EncodedObject) -> bool {
+    async fn is_current(&self, key: &str, cached: &EncodedObject) -> bool {
         let Some(cache) = &self.resource.cache else {
             return false;
         };

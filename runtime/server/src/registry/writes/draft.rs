@@ -20,7 +20,7 @@ use crate::registry::objects::present_object::PresentObject;
 pub(crate) struct PresentVersions {
     /// In the version of the request.
     pub(crate) object: Object,
-    /// In the hub, with the hub's defaults, if neither the version of the request nor the hub is the storage version.
+    /// In the hub, with the hub's defaults, if the version of the request is neither the hub nor the storage version.
     hub: Option<Arc<Object>>,
     /// In the storage version, if that is not the version of the request.
     stored: Option<Object>,
@@ -64,10 +64,10 @@ impl PresentInHub<'_> {
                 object,
                 converted,
             } => {
-                let object = || Object::clone(object);
                 let convert = || {
+                    let object = Object::clone(object);
                     let converted =
-                        kind.convert_with_defaults(object(), kind.storage_version, kind.hub);
+                        kind.convert_with_defaults(object, kind.storage_version, kind.hub);
                     converted.ok()
                 };
                 converted.get_or_init(convert).as_ref()
