@@ -18,6 +18,11 @@ impl Schema {
         present: &mut Map<String, Value>,
         applied: &Map<String, Value>,
     ) -> bool {
+        if self.root().atomic_map == Some(true) {
+            let is_changed = present != applied;
+            present.clone_from(applied);
+            return is_changed;
+        }
         merge_fields(present, applied, Some(self.root()))
     }
 }
@@ -39,7 +44,7 @@ fn merge(present: &mut Value, applied: &Value, node: Option<&Node>) -> bool {
             }
             return is_changed;
         }
-        // Null has no fields or items to merge.
+        // A null leaves fields and items as they are.
         (Shape::Fields(_) | Shape::Items(..), Shape::Leaf) if applied.is_null() => return false,
         _ => {}
     }

@@ -273,6 +273,21 @@ fn applied_values_win_and_others_stay() {
     );
 }
 
+#[cfg(feature = "schema")]
+#[test]
+fn an_atomic_document_is_replaced() {
+    let schema = json!({"type": "object", "x-kubernetes-map-type": "atomic", "x-kubernetes-preserve-unknown-fields": true});
+    let schema = Schema::of_custom_resource(&schema).unwrap();
+    let (mut merged, applied) = (json!({"a": 1, "b": 1}), json!({"b": 2}));
+    let (present, applied) = (
+        merged.as_object_mut().unwrap(),
+        applied.as_object().unwrap(),
+    );
+    assert!(schema.merge_applied(present, applied));
+    assert_eq!(present, applied);
+    assert!(!schema.merge_applied(present, applied));
+}
+
 #[test]
 fn merged_items_are_in_the_applied_order_and_others_keep_their_place() {
     for (present, applied, merged) in [

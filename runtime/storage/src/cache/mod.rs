@@ -325,16 +325,24 @@ impl<N: Normalize> WatchCache<N> {
     /// # Errors
     /// When the store cannot report its revision.
     pub async fn wait_for_present(&self, time: Duration) -> Result<bool, StorageError> {
-        let before = self.current.load().revision();
-        let present = self.store.current_revision().await;
-        let present = present.inspect_err(|_| self.counters.consistent_failures.add(1))?;
-        let came = present >= before && self.reach(present, time).await;
+        let came = self.reach_present(time).await;
+        let came = came.inspect_err(|_| self.counters.consistent_failures.add(1))?;
         if came {
             self.counters.consistent_reads.add(1);
         } else {
             self.counters.consistent_fallbacks.add(1);
         }
         Ok(came)
+    }
+
+    /// As [`WatchCache::wait_for_present`], for a write, which is not counted as a consistent read.
+    ///
+    /// # Errors
+    /// When the store cannot report its revision.
+    pub async fn reach_present(&self, time: Duration) -> Result<bool, StorageError> {
+        let before = self.current.load().revision();
+        let present = self.store.current_revision().await?;
+        Ok(present >= before && self.reach(present, time).await)
     }
 
     /// Waits until every change up to a revision is in the cache, and asks the store for its progress meanwhile;

@@ -354,6 +354,22 @@ impl Layer for CountedReads {
     }
 }
 
+/// Counts the updates that are validated.
+struct CountedUpdates(Arc<AtomicUsize>);
+
+#[async_trait]
+impl Admission for CountedUpdates {
+    fn name(&self) -> &'static str {
+        "CountedUpdates"
+    }
+    async fn validate(&self, request: &AdmissionRequest<'_>) -> Result<(), ApiError> {
+        if request.operation == Operation::Update {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+}
+
 #[tokio::test]
 async fn a_write_without_a_change_is_confirmed_by_the_cache_where_no_other_process_writes() {
     for (is_shared, expected) in [(false, 0), (true, 1)] {
@@ -363,11 +379,11 @@ async fn a_write_without_a_change_is_confirmed_by_the_cache_where_no_other_proce
             reads: AtomicUsize::new(0),
             is_shared,
         });
-        let f = started(
-            builder_over(Arc::clone(&counted) as Arc<dyn Storage>),
-            store,
-        )
-        .await;
+        let updates = Arc::new(AtomicUsize::new(0));
+        let mut builder = builder_over(Arc::clone(&counted) as Arc<dyn Storage>);
+        let counts = CountedUpdates(Arc::clone(&updates));
+        builder.admission(move |_| Box::new(counts));
+        let f = started(builder, store).await;
         let created = f
             .create(widget("a", json!({"color": "red"})))
             .await
@@ -385,6 +401,7 @@ async fn a_write_without_a_change_is_confirmed_by_the_cache_where_no_other_proce
             expected,
             "{is_shared}"
         );
+        assert_eq!(updates.load(Ordering::SeqCst), 1, "it is not judged twice");
         assert_eq!(f.revision().await, before);
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! A first attempt may start from the cached object, because the store writes only if the object is still at that
 //! revision. A refusal and a dry run are not decided by a cached object, which may be outdated: the attempt is repeated
-//! with the stored one. So is a write without change, unless the stored object is what the attempt would have stored. A store
-//! that no other process writes to need not be read for that: the cache is as new as the store's revision says.
+//! with the stored one. So is a write without change, unless the stored object is what the attempt would have stored. Where no
+//! other process writes to the store, it is enough that the cache has reached the store's revision.
 
 use std::sync::Arc;
 
 use apiloom_meta::ApiError;
 use apiloom_storage::StorageError;
+use apiloom_storage::cache::Fill;
 
 use super::Writes;
 use crate::registry::objects::document::EncodedObject;
@@ -22,7 +23,7 @@ pub(crate) enum Attempt<T> {
     Written(T),
     /// Another write came first; contains the object that it stored, if any.
     Conflict(Option<PresentObject>),
-    /// The write changes nothing; contains what it would have stored, if that was encoded.
+    /// The write changes nothing; contains what it would have stored, or `None` if the cache alone can say that this is stored.
     Unchanged(T, Option<Arc<PreparedObject>>),
     /// The write is refused, or is a dry run. Final only if the attempt started from the stored object.
     Decided(Result<T, ApiError>),
@@ -87,16 +88,21 @@ impl Writes {
         }
     }
 
-    /// Whether a store that no other process writes to has an object still as the cache had it, in its stored form. `false`
-    /// if that is not certain without reading the object: where others write, waiting for the cache would cost more.
+    /// Whether the cache alone can say that an object is stored as it is cached: in its stored form, and in a store that no
+    /// other process writes to. Where others write, waiting for the cache would cost more than reading the object.
+    pub(crate) fn is_known_by_cache(&self, cached: &EncodedObject) -> bool {
+        cached.is_in_stored_form() && !self.resource.kind.store.is_shared()
+    }
+
+    /// Whether the cache says that an object is still as it was cached.
     async fn is_current(&self, key: &str, cached: &EncodedObject) -> bool {
         let Some(cache) = &self.resource.cache else {
             return false;
         };
-        if !cached.is_in_stored_form() || self.resource.kind.store.is_shared() {
+        if !self.is_known_by_cache(cached) || !matches!(cache.fill(), Fill::Following) {
             return false;
         }
-        let came = cache.is_filled() && matches!(cache.wait_for_present(CATCH_UP).await, Ok(true));
+        let came = matches!(cache.reach_present(CATCH_UP).await, Ok(true));
         came && (cache.snapshot().get(key)).is_some_and(|item| cached.is_of(item))
     }
 

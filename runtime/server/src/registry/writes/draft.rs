@@ -44,7 +44,7 @@ pub(crate) enum PresentInHub<'a> {
     /// The object is new.
     Absent,
     Converted(Arc<Object>),
-    /// Stored in the version of the request, and converted when it is first needed, which most writes do not.
+    /// Stored in the version of the request, and converted when it is first read; most writes do not read it.
     Stored {
         kind: &'a Kind,
         object: &'a Object,

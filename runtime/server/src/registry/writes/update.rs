@@ -22,7 +22,6 @@ use super::results::WrittenObject;
 use super::stamp;
 use super::target::Target;
 use crate::registry::error;
-use crate::registry::objects::document::EncodedObject;
 use crate::registry::objects::present_object::PresentObject;
 use crate::registry::options::{FieldValidation, Preconditions, RequestContext, UpdateOptions};
 
@@ -53,7 +52,7 @@ enum StoreAction {
     Delete(Object),
     /// None, because the request is a dry run.
     Nothing(Object),
-    /// None, because the present object, which is in its stored form, stays as it is.
+    /// None, because the present object stays as it is, and the cache alone can say whether it is still stored.
     Keep(Object),
 }
 
@@ -280,7 +279,7 @@ impl Writes {
         }
         let is_kept = || {
             let cached = present.cached();
-            cached.is_some_and(EncodedObject::is_in_stored_form) && new == *old
+            cached.is_some_and(|cached| self.is_known_by_cache(cached)) && new == *old
         };
         if !target.dry_run && !before.is_converted() && is_kept() {
             return Ok(StoreAction::Keep(new));
