@@ -19,9 +19,7 @@ impl Schema {
         applied: &Map<String, Value>,
     ) -> bool {
         if self.root().atomic_map == Some(true) {
-            let is_changed = present != applied;
-            present.clone_from(applied);
-            return is_changed;
+            return replace(present, applied);
         }
         merge_fields(present, applied, Some(self.root()))
     }
@@ -48,6 +46,11 @@ fn merge(present: &mut Value, applied: &Value, node: Option<&Node>) -> bool {
         (Shape::Fields(_) | Shape::Items(..), Shape::Leaf) if applied.is_null() => return false,
         _ => {}
     }
+    replace(present, applied)
+}
+
+/// Replaces a present value by an applied one; returns whether that changes it.
+fn replace<T: Clone + PartialEq>(present: &mut T, applied: &T) -> bool {
     let is_changed = present != applied;
     if is_changed {
         present.clone_from(applied);

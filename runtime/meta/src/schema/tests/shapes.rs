@@ -546,40 +546,29 @@ fn keywords_beside_a_reference_win_over_its_target() {
     assert_eq!(printed["required"], json!(["bare"]));
 }
 
-#[test]
-fn numbers_of_32_bits_are_known_wherever_they_are() {
-    let check = |field: Value, expected: bool| {
+/// Checks what a schema says of itself with a field as it is, in a list, in a map, and in a map below.
+fn check_wherever(field: &Value, says: impl Fn(&Schema) -> bool, expected: bool) {
+    let map = json!({"type": "object", "additionalProperties": field});
+    let below = json!({"type": "object", "properties": {"m": map}});
+    let list = json!({"type": "array", "items": field});
+    for field in [field.clone(), list, map, below] {
         let schema = json!({"type": "object", "properties": {"a": {"type": "string"}, "f": field}});
         let schema = Schema::from_json(&schema, &Hooks::default()).expect("structural");
-        assert_eq!(schema.has_singles(), expected, "{schema:?}");
-    };
-    let number = |format: &str| json!({"type": "number", "format": format});
+        assert_eq!(says(&schema), expected, "{schema:?}");
+    }
+}
+
+#[test]
+fn numbers_of_32_bits_are_known_wherever_they_are() {
     for (format, expected) in [("float", true), ("double", false)] {
-        check(number(format), expected);
-        check(json!({"type": "array", "items": number(format)}), expected);
-        let map = json!({"type": "object", "additionalProperties": number(format)});
-        check(map.clone(), expected);
-        check(
-            json!({"type": "object", "properties": {"m": map}}),
-            expected,
-        );
+        let number = json!({"type": "number", "format": format});
+        check_wherever(&number, Schema::has_singles, expected);
     }
 }
 
 #[test]
 fn rules_for_updates_are_known_wherever_they_are() {
-    let check = |field: Value, expected: bool| {
-        let schema = json!({"type": "object", "properties": {"a": {"type": "string"}, "f": field}});
-        let schema = Schema::from_json(&schema, &Hooks::default()).expect("structural");
-        assert_eq!(schema.has_update_rules(), expected, "{schema:?}");
-    };
-    let immutable = || json!({"type": "string", "x-apiloom-update": ["Immutable"]});
-    for (field, expected) in [(immutable(), true), (json!({"type": "string"}), false)] {
-        check(field.clone(), expected);
-        check(json!({"type": "array", "items": field}), expected);
-        check(
-            json!({"type": "object", "additionalProperties": field}),
-            expected,
-        );
-    }
+    let immutable = json!({"type": "string", "x-apiloom-update": ["Immutable"]});
+    check_wherever(&immutable, Schema::has_update_rules, true);
+    check_wherever(&json!({"type": "string"}), Schema::has_update_rules, false);
 }

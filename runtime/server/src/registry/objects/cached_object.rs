@@ -33,7 +33,7 @@ pub(crate) struct CachedObject {
     /// version in which the object was written.
     version_index: u16,
     /// Whether the stored bytes are known to be those that a write of this object would store.
-    is_in_stored_form: bool,
+    pub(crate) is_in_stored_form: bool,
     labels: Box<[(Box<str>, Box<str>)]>,
     /// Values of the kind's selectable fields, in the order of their declaration.
     fields: Box<[Box<str>]>,
@@ -146,18 +146,6 @@ impl CachedObject {
             bytes: Cow::Borrowed(&self.json),
             metadata: (start as usize, end as usize),
         }
-    }
-
-    /// Records that a write of this object would store the bytes that are stored.
-    #[must_use]
-    pub(crate) fn in_stored_form(mut self) -> Self {
-        self.is_in_stored_form = true;
-        self
-    }
-
-    /// Whether a write of this object would certainly store the bytes that are stored.
-    pub(crate) fn is_in_stored_form(&self) -> bool {
-        self.is_in_stored_form
     }
 
     /// Index of the version that the document is in.

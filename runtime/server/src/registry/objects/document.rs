@@ -64,7 +64,7 @@ impl EncodedObject {
     /// See [`CachedObject::is_in_stored_form`].
     pub(crate) fn is_in_stored_form(&self) -> bool {
         let object = self.item.object.as_ref();
-        object.is_ok_and(CachedObject::is_in_stored_form)
+        object.is_ok_and(|object| object.is_in_stored_form)
     }
 
     /// Whether this is the object of an item of the cache, in the same state.

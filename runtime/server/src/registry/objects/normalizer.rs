@@ -79,16 +79,14 @@ impl CacheNormalizer {
         let kind = &self.0;
         let version = &kind.versions[kind.storage_version];
         if let Some(written) = kind.pending_writes.take(key, stored) {
-            return Ok(CachedObject::new(&written.served(revision), version)?.in_stored_form());
+            let mut object = CachedObject::new(&written.served(revision), version)?;
+            object.is_in_stored_form = true;
+            return Ok(object);
         }
         if let Some(known) = kind.recognize(stored) {
-            let object = CachedObject::new(&known.served(revision), version)?;
-            let is_in_stored_form = kind.stores_json() && known.json == *stored;
-            return Ok(if is_in_stored_form {
-                object.in_stored_form()
-            } else {
-                object
-            });
+            let mut object = CachedObject::new(&known.served(revision), version)?;
+            object.is_in_stored_form = kind.stores_json() && known.is_stored_as_json();
+            return Ok(object);
         }
         if kind.is_asynchronous() {
             let decoded = kind.decode(key, stored, revision);

@@ -85,6 +85,11 @@ impl PreparedObject {
         })
     }
 
+    /// Whether the JSON itself is stored: both are the same bytes then.
+    pub(crate) fn is_stored_as_json(&self) -> bool {
+        self.stored.as_ptr() == self.json.as_ptr()
+    }
+
     /// Whether the served bytes at a revision are equal to this object.
     pub(crate) fn shows(&self, json: &[u8], revision: Revision) -> bool {
         let (before, behind) = self.json.split_at(self.place.at);

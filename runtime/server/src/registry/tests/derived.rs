@@ -127,7 +127,6 @@ fn part(name: &str, color: &str) -> Object {
 #[tokio::test]
 async fn a_change_wakes_the_watchers_of_its_values_alone_and_is_converted_once() {
     let (f, [hub, stored]) = two_versions::<Part, StoredPart>().await;
-    let cache = Arc::clone(hub.resource().cache.as_ref().unwrap());
     let mut watchers = Vec::new();
     for number in 0..WATCHERS {
         let options = ListOptions {
@@ -149,17 +148,13 @@ async fn a_change_wakes_the_watchers_of_its_values_alone_and_is_converted_once()
         let kind = |event: &Event| event.as_ref().unwrap().as_ref().unwrap().kind;
         woken.iter().map(|(at, event)| (*at, kind(event))).collect()
     };
-    let caught_up = async || {
-        let came = cache.wait_for_present(std::time::Duration::from_secs(20));
-        assert!(came.await.unwrap());
-    };
 
     let before = CONVERTED.get();
     let created = stored
         .writes()
         .create(&f.ctx, NS, part("a", "c7"), &options)
         .await;
-    caught_up().await;
+    caught_up(&hub).await;
     let told = woken(&mut watchers);
     assert_eq!(kinds(&told), [(7, WatchEventKind::Added)]);
     let converted = CONVERTED.get() - before;
@@ -177,7 +172,7 @@ async fn a_change_wakes_the_watchers_of_its_values_alone_and_is_converted_once()
         .update(&f.ctx, NS, "a", "", changed, &options)
         .await;
     update.unwrap();
-    caught_up().await;
+    caught_up(&hub).await;
     let told = woken(&mut watchers);
     assert_eq!(
         kinds(&told),
@@ -193,7 +188,7 @@ async fn a_change_wakes_the_watchers_of_its_values_alone_and_is_converted_once()
     // An object that cannot be converted may have any value, so every watch ends with the error.
     let spec = json!({"color": "stuck"});
     f.plant("parts", &stored_long_ago("Part", "b", &spec)).await;
-    caught_up().await;
+    caught_up(&hub).await;
     let told = woken(&mut watchers);
     assert_eq!(told.len(), WATCHERS);
     assert!(told.iter().all(|(_, event)| matches!(event, Some(Err(_)))));
@@ -217,11 +212,6 @@ async fn listed(
 async fn lists_by_a_field_convert_each_object_once() {
     const OBJECTS: usize = 50;
     let (f, [hub, stored]) = two_versions::<Part, StoredPart>().await;
-    let cache = Arc::clone(hub.resource().cache.as_ref().unwrap());
-    let caught_up = async || {
-        let came = cache.wait_for_present(std::time::Duration::from_secs(20));
-        assert!(came.await.unwrap());
-    };
     let options = CreateOptions::default();
     let mut objects = Vec::new();
     for number in 0..OBJECTS {
@@ -230,7 +220,7 @@ async fn lists_by_a_field_convert_each_object_once() {
         let created = stored.writes().create(&f.ctx, NS, created, &options).await;
         objects.push(created.unwrap().object);
     }
-    caught_up().await;
+    caught_up(&hub).await;
     let of = |color: usize| -> Vec<String> {
         let numbers = (0..OBJECTS).filter(|number| number % 5 == color);
         numbers.map(|number| format!("p{number:02}")).collect()
@@ -268,7 +258,7 @@ async fn lists_by_a_field_convert_each_object_once() {
         .update(&f.ctx, NS, "p01", "", changed, &update)
         .await
         .unwrap();
-    caught_up().await;
+    caught_up(&hub).await;
     let without: Vec<String> = of(1).into_iter().filter(|name| name != "p01").collect();
     assert_eq!(listed(&f, &hub, "c1").await.unwrap(), (without, 1));
     let (names, converted) = listed(&f, &hub, "c4").await.unwrap();
@@ -292,7 +282,7 @@ async fn lists_by_a_field_convert_each_object_once() {
     let spec = json!({"color": "stuck"});
     f.plant("parts", &stored_long_ago("Part", "stuck", &spec))
         .await;
-    caught_up().await;
+    caught_up(&hub).await;
     for _ in 0..2 {
         let error = listed(&f, &hub, "c0").await.unwrap_err();
         assert!(error.message.contains("it is stuck"), "{}", error.message);
@@ -302,7 +292,7 @@ async fn lists_by_a_field_convert_each_object_once() {
         .delete(&f.ctx, NS, "stuck", &DeleteOptions::default())
         .await
         .unwrap();
-    caught_up().await;
+    caught_up(&hub).await;
     assert_eq!(listed(&f, &hub, "c0").await.unwrap(), (of(0), 0));
 
     // Values that lists no longer use are dropped.

@@ -522,6 +522,13 @@ impl Fixture {
     }
 }
 
+/// Waits until the cache of an endpoint has every write that was acknowledged.
+pub(super) async fn caught_up(endpoint: &Endpoint) {
+    let cache = endpoint.resource().cache.as_ref().unwrap();
+    let came = cache.wait_for_present(std::time::Duration::from_secs(20));
+    assert!(came.await.unwrap());
+}
+
 pub(super) fn object(value: Value) -> Object {
     Object::from_value(value).unwrap()
 }

@@ -390,9 +390,7 @@ async fn a_write_without_a_change_is_confirmed_by_the_cache_where_no_other_proce
             .unwrap();
         let before = f.revision().await;
         // Until the cache has the object, it is read from the store.
-        let cache = f.widgets.resource().cache.as_ref().unwrap();
-        let came = cache.wait_for_present(std::time::Duration::from_secs(20));
-        assert!(came.await.unwrap());
+        caught_up(&f.widgets).await;
         counted.reads.store(0, Ordering::SeqCst);
         let put = f.put("a", created.as_value().clone()).await;
         assert_eq!(put.unwrap(), created);

@@ -4,7 +4,7 @@
 //! present and the new object are both converted, and the difference between them, which is the client's change, is
 //! applied to the present object in the other version.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use apiloom_meta::schema::merge_difference;
 use apiloom_meta::{ApiError, Object};
@@ -21,7 +21,7 @@ pub(crate) struct PresentVersions {
     /// In the version of the request.
     pub(crate) object: Object,
     /// In the hub, with the hub's defaults, if the version of the request is neither the hub nor the storage version.
-    hub: Option<Arc<Object>>,
+    hub: Option<Object>,
     /// In the storage version, if that is not the version of the request.
     stored: Option<Object>,
 }
@@ -43,7 +43,7 @@ pub(crate) struct HubObject<'a> {
 pub(crate) enum PresentInHub<'a> {
     /// The object is new.
     Absent,
-    Converted(Arc<Object>),
+    Converted(&'a Object),
     /// Stored in the version of the request, and converted when it is first read; most writes do not read it.
     Stored {
         kind: &'a Kind,
@@ -164,7 +164,7 @@ impl Writes {
             None
         } else {
             let in_hub = kind.convert_with_defaults(stored.clone(), stored_version, kind.hub)?;
-            Some(Arc::new(in_hub))
+            Some(in_hub)
         };
         Ok(PresentVersions {
             object,
@@ -249,10 +249,10 @@ impl Writes {
         if let Some(comparable) = comparable {
             let comparable =
                 kind.convert_with_defaults(comparable.clone(), self.resource.version, hub)?;
-            in_hub.new = kind.apply_update(hub, (**old).clone(), &comparable, in_hub.new);
+            in_hub.new = kind.apply_update(hub, old.clone(), &comparable, in_hub.new);
             self.restore_unwritten_fields(subresource, &mut in_hub.new, old);
         }
-        in_hub.old = PresentInHub::Converted(Arc::clone(old));
+        in_hub.old = PresentInHub::Converted(old);
         Ok(Some(in_hub))
     }
 
@@ -280,7 +280,7 @@ impl Writes {
     ) -> Result<Option<Object>, ApiError> {
         let (from, to) = (self.resource.kind.hub, self.resource.kind.storage_version);
         let (old_in_hub, new_in_hub) = match hub {
-            Some(hub) => (before.hub.as_deref(), &hub.new),
+            Some(hub) => (before.hub.as_ref(), &hub.new),
             None => (comparable, new),
         };
         let (Some(stored), Some(old_in_hub)) = (&before.stored, old_in_hub) else {
