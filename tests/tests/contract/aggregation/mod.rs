@@ -182,6 +182,11 @@ async fn c_047_an_unavailable_group_stays_listed(on: Backend) {
         .unwrap();
     let expected = "failing or missing response from https://kettles.default.svc:443/apis/kitchen.example.com/v1: ";
     assert!(message.starts_with(expected), "{message}");
+    // The stored condition may be read before the forwarding follows it.
+    until(client, KETTLES, |answer| {
+        answer.text() == "service unavailable\n"
+    })
+    .await;
     check_plain(
         &client.get("/apis/kitchen.example.com/v1").await,
         503,
