@@ -3,6 +3,7 @@
 
 mod client_lines;
 mod cycles;
+mod failed_tests;
 mod imports;
 mod modules;
 mod traps;
