@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::hash::Hash;
+use std::marker::PhantomData;
 use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,7 +85,9 @@ fn priority<T>(event: &Event<T>) -> Priority {
 /// running.shutdown().await;
 /// # });
 /// ```
-pub struct Controller<K: Clone + Eq + Hash> {
+///
+/// `O` is the kind of the objects that [`Controller::watch_self`] was given, which may own others ([`Controller::owns`]).
+pub struct Controller<K: Clone + Eq + Hash, O = ()> {
     name: String,
     workers: usize,
     queue: WorkQueueConfig,
@@ -93,6 +96,7 @@ pub struct Controller<K: Clone + Eq + Hash> {
     sources: Vec<Subscribe<K>>,
     caches: Caches,
     first_cache: Option<GroupResource>,
+    owner: PhantomData<fn() -> O>,
 }
 
 impl<K> Controller<K>
@@ -110,6 +114,27 @@ where
             sources: Vec::new(),
             caches: Caches::new(),
             first_cache: None,
+            owner: PhantomData,
+        }
+    }
+}
+
+impl<K, O> Controller<K, O>
+where
+    K: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static,
+{
+    /// The same controller, of objects of another kind.
+    pub(super) fn with_owner<P>(self) -> Controller<K, P> {
+        Controller {
+            name: self.name,
+            workers: self.workers,
+            queue: self.queue,
+            timeout: self.timeout,
+            grace: self.grace,
+            sources: self.sources,
+            caches: self.caches,
+            first_cache: self.first_cache,
+            owner: PhantomData,
         }
     }
 
@@ -246,7 +271,7 @@ where
     }
 }
 
-impl<K: Clone + Eq + Hash> fmt::Debug for Controller<K> {
+impl<K: Clone + Eq + Hash, O> fmt::Debug for Controller<K, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Controller").field(&self.name).finish()
     }

@@ -7,20 +7,23 @@ use super::controller::Controller;
 use crate::cache::{Informer, ObjectKey};
 use crate::client::Kind;
 
-impl Controller<ObjectKey> {
+impl<O> Controller<ObjectKey, O> {
     /// Reconciles the objects of an informer when they change. Its cache is that of their resource
-    /// ([`Controller::cache`]).
+    /// ([`Controller::cache`]). Objects of their kind are the owners in calls of [`Controller::owns`] after this one.
     #[must_use]
-    pub fn watch_self<K: Kind>(self, informer: &Informer<K>) -> Self {
+    pub fn watch_self<K: Kind>(self, informer: &Informer<K>) -> Controller<ObjectKey, K> {
         let resource = K::api_resource().group_resource();
         self.watch(informer, |object| [ObjectKey::of(object)])
             .cache(resource, informer.lister())
+            .with_owner()
     }
+}
 
-    /// Reconciles the objects of the kind `O` that control the objects of an informer, when these change. Its cache is
-    /// that of their resource ([`Controller::cache`]).
+impl<O: Resource> Controller<ObjectKey, O> {
+    /// Reconciles the objects that control the objects of an informer, when these change; they are of the kind that
+    /// [`Controller::watch_self`] was given before. Its cache is that of their resource ([`Controller::cache`]).
     #[must_use]
-    pub fn owns<O: Resource, K: Resource>(self, informer: &Informer<K>) -> Self {
+    pub fn owns<K: Resource>(self, informer: &Informer<K>) -> Self {
         let scope = O::definition().scope;
         let resource = K::api_resource().group_resource();
         self.watch(informer, move |object| {
@@ -118,7 +121,7 @@ mod tests {
         let running = Controller::new("test")
             .workers(1)
             .watch_self(&maps)
-            .owns::<ConfigMap, _>(&secrets)
+            .owns(&secrets)
             .start({
                 let log = Arc::clone(&log);
                 move |request, context| {
@@ -184,9 +187,15 @@ mod tests {
     async fn every_state_of_an_object_is_mapped_to_its_key() {
         let (send, secrets) = script();
         let secrets = Informer::<Secret>::builder(secrets).name("secrets").build();
+        // Its objects are none; the owners are of its kind.
+        let (_send_maps, maps) = script();
+        let maps = Informer::<ConfigMap>::builder(maps)
+            .name("configmaps")
+            .build();
         let log = Arc::new(Mutex::new(Vec::new()));
         let running = Controller::new("test")
-            .owns::<ConfigMap, _>(&secrets)
+            .watch_self(&maps)
+            .owns(&secrets)
             .start({
                 let log = Arc::clone(&log);
                 move |request, _| {
@@ -194,6 +203,7 @@ mod tests {
                     std::future::ready(Ok(Action::Done))
                 }
             });
+        maps.start();
         secrets.start();
         let reconciled = async |events: Vec<WatchItem<Secret>>| {
             for event in events {
@@ -228,6 +238,7 @@ mod tests {
         ];
         assert_eq!(reconciled(changed_and_deleted).await, ["d", "f"]);
         running.shutdown().await;
+        maps.shutdown().await;
         secrets.shutdown().await;
     }
 
