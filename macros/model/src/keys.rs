@@ -556,3 +556,6 @@ pub(crate) fn contradictions(target: Target) -> impl Iterator<Item = (&'static s
         .filter(move |(targets, ..)| targets.contains(&target))
         .map(|(_, first, second)| (*first, *second))
 }
+
+#[cfg(test)]
+mod tests;

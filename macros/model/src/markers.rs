@@ -1,12 +1,19 @@
 //! The markers of Go's generators in comments (`+kubebuilder:validation:Minimum=1`), and their replacements.
 
-use Advice::{Kind, Nothing, OnField, OnType, Other};
+use Advice::{Kind, Nothing, OnField, OnFieldAlone, OnType, Other};
+
+use crate::formats::format_word;
+
+/// The advice for a marker without a replacement.
+const NOTHING: &str = "nothing replaces it yet";
 
 /// The replacement of a marker.
 #[derive(Clone, Copy, Debug)]
 enum Advice {
     /// A key of `#[api(..)]` on the field; `{}` is the marker's value.
     OnField(&'static str),
+    /// A key of `#[api(..)]` on the field that items of lists have not.
+    OnFieldAlone(&'static str),
     /// A key of `#[api(..)]` on the type.
     OnType(&'static str),
     /// A key of `#[apiloom::resource(..)]`.
@@ -36,29 +43,29 @@ const MARKERS: &[(&str, Advice)] = &[
     ("pattern", OnField("pattern = \"..\"")),
     ("format", OnField("format = {}")),
     ("neq", OnField("neq = {}")),
-    ("nullable", OnField("nullable")),
-    ("default", OnField("default = {}")),
-    ("example", OnField("example = ..")),
-    ("title", OnField("title = \"..\"")),
-    ("forbidden", OnField("forbidden")),
-    ("immutable", OnField("immutable")),
-    ("monotonic", OnField("monotonic")),
-    ("update", OnField("update(..)")),
+    ("nullable", OnFieldAlone("nullable")),
+    ("default", OnFieldAlone("default = {}")),
+    ("example", OnFieldAlone("example = ..")),
+    ("title", OnFieldAlone("title = \"..\"")),
+    ("forbidden", OnFieldAlone("forbidden")),
+    ("immutable", OnFieldAlone("immutable")),
+    ("monotonic", OnFieldAlone("monotonic")),
+    ("update", OnFieldAlone("update(..)")),
     ("eachval", OnField("each(..)")),
     ("eachkey", OnField("keys(..)")),
-    ("opaquetype", OnField("opaque")),
+    ("opaquetype", OnFieldAlone("opaque")),
     ("unique", OnField("unique")),
     ("customunique", OnField("custom = function")),
     ("customvalidation", OnField("custom = function")),
-    ("xvalidation", OnField("custom = function")),
-    ("dependentrequired", OnField("requires(..)")),
-    ("dependentforbidden", OnField("conflicts(..)")),
+    ("xvalidation", OnField("cel(\"..\")")),
+    ("dependentrequired", OnFieldAlone("requires(..)")),
+    ("dependentforbidden", OnFieldAlone("conflicts(..)")),
     ("listtype", OnField("list = {}")),
     ("listmapkey", OnField("list = map({})")),
     ("maptype", OnField("map = {}")),
     ("structtype", OnField("map = {}")),
-    ("patchmergekey", OnField("patch(merge, key = {})")),
-    ("patchstrategy", OnField("patch({})")),
+    ("patchmergekey", OnFieldAlone("patch(merge, key = {})")),
+    ("patchstrategy", OnFieldAlone("patch({})")),
     ("pruning:preserveunknownfields", OnField("preserve_unknown")),
     ("preserveunknownfields", OnField("preserve_unknown")),
     ("xpreserveunknownfields", OnField("preserve_unknown")),
@@ -66,11 +73,11 @@ const MARKERS: &[(&str, Advice)] = &[
     ("embeddedresource", OnField("embedded_resource")),
     ("xembeddedresource", OnField("embedded_resource")),
     ("xintorstring", OnField("int_or_string")),
-    ("unionmember", OnField("member = \"..\"")),
+    ("unionmember", OnFieldAlone("member = \"..\"")),
     ("union", OnType("union(tag = ..)")),
     ("uniondiscriminator", OnType("union(tag = ..)")),
     ("atmostoneof", OnType("union(allow_none)")),
-    ("exactlyoneof", OnType("union(tag = ..)")),
+    ("exactlyoneof", OnType("union()")),
     ("atleastoneof", OnType("custom = function")),
     ("zerooroneofmember", OnField("custom = function")),
     ("type", Nothing("the Rust type says it")),
@@ -107,6 +114,7 @@ const MARKERS: &[(&str, Advice)] = &[
         Kind("plural`, `singular`, `shortname`, `category`, `namespaced` or `cluster"),
     ),
     ("subresource:status", Kind("status")),
+    ("subresource:scale", Kind("scale(spec = .., status = ..)")),
     ("supportssubresource", Kind("status")),
     ("printcolumn", Kind("printcolumn(name = \"..\", path = ..)")),
     ("selectablefield", Kind("selectable(..)")),
@@ -240,6 +248,12 @@ const BARE: &[&str] = &[
     "protobuf",
 ];
 
+/// The names of all markers that have advice.
+#[cfg(test)]
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    MARKERS.iter().map(|(name, _)| *name)
+}
+
 /// A marker in a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {
@@ -295,7 +309,18 @@ fn help(name: &str, value: &str) -> String {
         ("format", "k8s-short-name") => "dns_label",
         ("format", "k8s-long-name") => "dns_subdomain",
         ("format", "k8s-path-segment-name") => "path_segment",
-        _ => value.strip_prefix("k8s-").unwrap_or(value),
+        ("format", other) => {
+            format_word(other.strip_prefix("k8s-").unwrap_or(other)).unwrap_or("..")
+        }
+        ("patchstrategy", "retainKeys") => "retain_keys",
+        ("patchstrategy", other) if !["merge", "replace"].contains(&other) => "..",
+        // The name of a field in JSON; Rust has another.
+        ("listmapkey" | "patchmergekey", name)
+            if name.contains(|c: char| c.is_ascii_uppercase()) =>
+        {
+            ".."
+        }
+        _ => value,
     };
     let known = |name: &str| MARKERS.iter().find(|(known, _)| *known == name);
     // `deepcopy-gen:interfaces` has the advice of `deepcopy-gen`.
@@ -305,7 +330,7 @@ fn help(name: &str, value: &str) -> String {
     });
     match found {
         Some((_, advice)) => say(*advice, value, is_of_items),
-        None => "nothing replaces it yet".to_owned(),
+        None => NOTHING.to_owned(),
     }
 }
 
@@ -316,7 +341,10 @@ fn say(advice: Advice, value: &str, is_of_items: bool) -> String {
         OnField(key) if is_of_items => {
             format!("write `#[api(each({}))]` on the field", filled(key))
         }
-        OnField(key) => format!("write `#[api({})]` on the field", filled(key)),
+        OnFieldAlone(_) if is_of_items => NOTHING.to_owned(),
+        OnField(key) | OnFieldAlone(key) => {
+            format!("write `#[api({})]` on the field", filled(key))
+        }
         OnType(key) => format!("write `#[api({})]` on the type", filled(key)),
         Kind(key) => format!("write `{}` in `#[apiloom::resource(..)]`", filled(key)),
         Nothing(why) => format!("no replacement is needed: {why}"),
@@ -377,7 +405,23 @@ mod tests {
             ),
             (
                 "+k8s:format=k8s-label-key",
-                "write `#[api(format = label-key)]` on the field",
+                "write `#[api(format = label_key)]` on the field",
+            ),
+            (
+                "+kubebuilder:validation:Format=int32",
+                "write `#[api(format = ..)]` on the field",
+            ),
+            (
+                "+kubebuilder:validation:XValidation:rule=\"self > 1\"",
+                "write `#[api(cel(\"..\"))]` on the field",
+            ),
+            (
+                "+patchStrategy=retainKeys",
+                "write `#[api(patch(retain_keys))]` on the field",
+            ),
+            (
+                "+listMapKey=containerPort",
+                "write `#[api(list = map(..))]` on the field",
             ),
             (
                 "+listMapKey=name",
@@ -425,7 +469,7 @@ mod tests {
             ),
             (
                 "+kubebuilder:subresource:scale:specpath=.a",
-                "nothing replaces it yet",
+                "write `scale(spec = .., status = ..)` in `#[apiloom::resource(..)]`",
             ),
             ("+k8s:ifEnabled(X)=+k8s:required", "nothing replaces it yet"),
             (

@@ -6,31 +6,11 @@ use super::cel::read_cel;
 use super::{ListTopology, MapTopology, PatchRule, Rules, Transition};
 use crate::args::Arg;
 use crate::diagnostics::DiagnosticId as Id;
+use crate::formats::FORMATS;
 use crate::keys::Target;
 use crate::values::Bounds;
 use crate::words::look_up;
 use crate::{Code, Diagnostics, Name, Spanned};
-
-/// Formats: the key's word and its JSON spelling.
-const FORMATS: &[(&str, &str)] = &[
-    ("dns_label", "dns-label"),
-    ("dns_subdomain", "dns-subdomain"),
-    ("label_key", "label-key"),
-    ("label_value", "label-value"),
-    ("path_segment", "path-segment"),
-    ("qualified_name", "qualified-name"),
-    ("uuid", "uuid"),
-    ("ip", "ip"),
-    ("ipv4", "ipv4"),
-    ("ipv6", "ipv6"),
-    ("cidr", "cidr"),
-    ("uri", "uri"),
-    ("email", "email"),
-    ("date", "date"),
-    ("date_time", "date-time"),
-    ("duration", "duration"),
-    ("byte", "byte"),
-];
 
 const TRANSITIONS: &[(&str, Transition)] = &[
     ("no_set", Transition::NoSet),
