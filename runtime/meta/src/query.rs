@@ -206,7 +206,17 @@ impl fmt::Display for QueryStep {
             Self::Field(name) if !name.is_empty() && name.chars().all(plain) => {
                 write!(f, ".{name}")
             }
-            Self::Field(name) => write!(f, "['{name}']"),
+            Self::Field(name) => {
+                f.write_str("['")?;
+                for c in name.chars() {
+                    // Kubernetes ends a name here in brackets, too.
+                    if ". \t\n[]$@{}".contains(c) {
+                        f.write_str("\\")?;
+                    }
+                    write!(f, "{c}")?;
+                }
+                f.write_str("']")
+            }
             Self::Item(number) => write!(f, "[{number}]"),
             Self::Every => f.write_str("[*]"),
             Self::Where(filter) => write!(f, "[?({filter})]"),
@@ -323,7 +333,7 @@ mod tests {
         };
         for (step, expected) in [
             (QueryStep::Field("a-b".into()), ".l.a-b"),
-            (QueryStep::Field("x.io/y".into()), ".l['x.io/y']"),
+            (QueryStep::Field("x.io/y".into()), r".l['x\.io/y']"),
             (QueryStep::Item(-1), ".l[-1]"),
             (QueryStep::Every, ".l[*]"),
             (filter(&["a", "b"], json!("c")), r#".l[?(@.a.b!="c")]"#),

@@ -66,13 +66,13 @@ impl Query {
             rest: text.strip_prefix('.').unwrap_or(text),
         };
         let mut query = Query {
-            start: vec![reader.name()?],
+            start: vec![reader.first()?],
             steps: Vec::new(),
         };
         while !reader.rest.is_empty() {
             if reader.takes(".") {
                 let name = reader.name()?;
-                if query.steps.is_empty() {
+                if query.steps.is_empty() && is_plain(&name) {
                     query.start.push(name);
                 } else {
                     query.steps.push(QueryStep::Field(name));
@@ -102,6 +102,14 @@ impl Query {
     }
 }
 
+/// Characters that end a name that has no backslash before them.
+const SPECIAL: &str = ".[]()*?@$'\"\\=!<>";
+
+/// Whether a name needs no backslashes.
+fn is_plain(name: &str) -> bool {
+    !name.contains(|c: char| c.is_whitespace() || SPECIAL.contains(c))
+}
+
 /// The rest of a path.
 struct Reader<'a> {
     rest: &'a str,
@@ -126,13 +134,42 @@ impl<'a> Reader<'a> {
         taken
     }
 
-    /// Reads a plain name. A name with special characters is written as `['..']`.
+    /// Reads the field of the object with which a path begins.
+    fn first(&mut self) -> Result<String, &'static str> {
+        let name = self.name()?;
+        is_plain(&name)
+            .then_some(name)
+            .ok_or("it begins with a field of the object, which has no special characters")
+    }
+
+    /// Reads a name. One with special characters has backslashes before them, or is written as `['..']`.
     fn name(&mut self) -> Result<String, &'static str> {
-        let name = self.take_until(|c| c.is_whitespace() || ".[]()*?@$'\"\\=!<>".contains(c));
+        let mut name = String::new();
+        loop {
+            name.push_str(self.take_until(|c| c.is_whitespace() || SPECIAL.contains(c)));
+            if !self.takes("\\") {
+                break;
+            }
+            name.push(self.escaped()?);
+        }
         if name.is_empty() {
             return Err("a name is missing");
         }
-        Ok(name.to_owned())
+        if name.contains('\'') {
+            return Err("a name has no quotes in it");
+        }
+        Ok(name)
+    }
+
+    /// Reads the character after a backslash.
+    fn escaped(&mut self) -> Result<char, &'static str> {
+        let c = self
+            .rest
+            .chars()
+            .next()
+            .ok_or("a character is missing after the backslash")?;
+        self.rest = &self.rest[c.len_utf8()..];
+        Ok(c)
     }
 
     /// Reads the rest of a bracket after `[`, including `]`.
@@ -143,7 +180,7 @@ impl<'a> Reader<'a> {
         let step = if self.takes("*") {
             QueryStep::Every
         } else if self.rest.starts_with(['\'', '"']) {
-            let name = self.quoted()?;
+            let name = self.key()?;
             // Kubernetes' JSONPath has no syntax for such a name.
             if name.is_empty() || name.contains('\'') {
                 return Err("a name in brackets is not empty and has no quotes in it");
@@ -160,6 +197,27 @@ impl<'a> Reader<'a> {
             return Err("`]` is missing");
         }
         Ok(step)
+    }
+
+    /// Reads a name in quotes, in which dots may have backslashes, as Kubernetes wants them.
+    fn key(&mut self) -> Result<String, &'static str> {
+        let Some(quote) = self.rest.chars().next() else {
+            return Err("a text in quotes is missing");
+        };
+        self.rest = &self.rest[quote.len_utf8()..];
+        let mut name = String::new();
+        loop {
+            name.push_str(self.take_until(|c| c == quote || c == '\\'));
+            if self.rest.is_empty() {
+                return Err("a quote is not closed");
+            }
+            if !self.takes("\\") {
+                break;
+            }
+            name.push(self.escaped()?);
+        }
+        self.rest = &self.rest[quote.len_utf8()..];
+        Ok(name)
     }
 
     fn quoted(&mut self) -> Result<String, &'static str> {
@@ -257,7 +315,15 @@ mod tests {
             &[QueryStep::Item(0), field("b"), QueryStep::Item(-1)],
         );
         check(".a[*]", &["a"], &[QueryStep::Every]);
-        check(".a['x.io/y']", &["a"], &[field("x.io/y")]);
+        for path in [
+            ".a['x.io/y']",
+            r".a['x\.io/y']",
+            r#".a["x\.io/y"]"#,
+            r".a.x\.io/y",
+        ] {
+            check(path, &["a"], &[field("x.io/y")]);
+        }
+        check(r".a.b\ c.d", &["a"], &[field("b c"), field("d")]);
         let is = |path: &[&str], test| QueryStep::Where {
             path: path.iter().map(|name| (*name).to_owned()).collect(),
             test,
@@ -323,7 +389,14 @@ mod tests {
                 ".a[\"b'c\"]",
                 "a name in brackets is not empty and has no quotes in it",
             ),
-            (".a['b\\'']", "a text in quotes has no backslashes"),
+            (
+                ".a['b\\'']",
+                "a name in brackets is not empty and has no quotes in it",
+            ),
+            (".a['b\\", "a character is missing after the backslash"),
+            (".a.b\\", "a character is missing after the backslash"),
+            (".a.b\\'c", "a name has no quotes in it"),
+            (".a[?(@.b==\"\\\")]", "a text in quotes has no backslashes"),
             (
                 ".a[]",
                 "in brackets stands an index, `*`, a name in quotes or a filter `?(@.a==\"b\")`",
