@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::console::{Console, Failure};
 use crate::package::Package;
 use crate::shared;
+use crate::toml::string as text;
 
 /// The cargo features of the package on which its generated modules depend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,11 +133,6 @@ fn manifest(package: &Package, dir: &Path, name: &str) -> Result<String, String>
         manifest.push_str(KUBE);
     }
     Ok(manifest)
-}
-
-/// A string of TOML; strings of JSON are valid there too.
-fn text(value: &str) -> String {
-    serde_json::Value::from(value).to_string()
 }
 
 /// The path from one folder to another, with `/`. The first may not exist yet.

@@ -15,6 +15,7 @@ mod dump;
 mod flags;
 pub mod generate;
 mod import;
+mod markdown;
 mod migrate;
 pub mod model;
 mod new;
@@ -32,6 +33,7 @@ mod shared;
 mod source;
 mod source_model;
 mod store;
+mod toml;
 mod view;
 
 pub use cli::execute;

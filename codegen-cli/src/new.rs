@@ -15,7 +15,7 @@ use crate::console::{Console, Failure};
 use crate::driver;
 use crate::flags::{Generate, New, Target};
 use crate::render::Renderer;
-use crate::view;
+use crate::{toml, view};
 
 /// The file that a folder of a package has.
 const MANIFEST: &str = "Cargo.toml";
@@ -230,11 +230,7 @@ pub(crate) fn is_in_workspace(folder: &Path) -> bool {
 /// The dependency on a clone of apiloom, or on the release of this command.
 pub(crate) fn dependency(runtime: Option<&Path>, folder: &Path) -> String {
     match runtime {
-        // Strings of JSON are valid in TOML too.
-        Some(runtime) => {
-            let path = relative(runtime, folder);
-            format!("path = {}", serde_json::Value::from(path))
-        }
+        Some(runtime) => format!("path = {}", toml::string(&relative(runtime, folder))),
         None => format!("version = \"{}\"", env!("CARGO_PKG_VERSION")),
     }
 }

@@ -3,7 +3,7 @@
 
 mod fields;
 mod links;
-mod markdown;
+pub(crate) mod markdown;
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ struct VersionView {
 struct KindView {
     name: String,
     anchor: String,
-    /// Paragraphs.
+    /// The paragraphs, or nothing.
     description: Vec<String>,
     /// Scope, resource, verbs.
     facts: Vec<String>,
@@ -99,7 +99,9 @@ fn version(name: &str, document: &Value, documents: &Map<String, Value>) -> Opti
             KindView {
                 name: kind.to_owned(),
                 anchor: anchor.to_owned(),
-                description: markdown::paragraphs(text(schema, "/description")),
+                description: markdown::paragraphs(text(schema, "/description"))
+                    .into_iter()
+                    .collect(),
                 facts: facts(&Served::new(api_version, kind, document), documents),
                 fields,
             }

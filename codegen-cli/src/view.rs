@@ -295,8 +295,10 @@ impl MainView {
 impl ProtoView {
     pub(crate) fn new(file: &ProtoFile) -> ProtoView {
         let comment = |lines: &[String]| {
-            let mark = |line: &String| format!("// {line}").trim_end().to_owned();
-            lines.iter().map(mark).collect()
+            // A comment ends with its line.
+            let lines = lines.iter().flat_map(|text| text.split(['\n', '\r']));
+            let mark = |line: &str| format!("// {line}").trim_end().to_owned();
+            lines.map(mark).collect()
         };
         let messages = file.messages.iter().map(|(name, message)| {
             let fields = message

@@ -185,3 +185,70 @@ fn nothing_is_written_of_what_cannot_be_imported() {
     assert_eq!(output.status.code(), Some(2));
     assert!(!folder.join("house").exists());
 }
+
+#[test]
+fn a_definition_that_fails_is_named_and_leaves_the_others() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let folder = root.path();
+    fs::create_dir(folder.join("crds")).expect("a folder");
+    let write =
+        |file: &str, text: &str| fs::write(folder.join("crds").join(file), text).expect("a file");
+    write(
+        "a.yaml",
+        &definition("doors", "Door").replace("integer, format: uint8", "strng"),
+    );
+    write(
+        "b.yaml",
+        &definition("locks", "Lock").replace("Cluster", "Global"),
+    );
+    write(
+        "c.yaml",
+        &definition("keys", "Key").replace("name: v1", "name: main"),
+    );
+    write("d.yaml", "openapi: 3.0.0\npaths: {}\n");
+    write(
+        "e.yaml",
+        &definition("walls", "Wall").replace(", format: uint8", ""),
+    );
+    let failures = "crds/d.yaml: the document has no kinds\n  \
+         help: each version of a group has a document of its own, whose path is in /openapi/v3\n\
+         error: crds/b.yaml: locks.example.com: spec.scope is \"Global\", which is neither \"Namespaced\" nor \"Cluster\"\n\
+         error: crds/c.yaml: keys.example.com: version \"main\" cannot be the name of a module\n  \
+         help: import a copy with another version, such as v1\n\
+         error: crds/a.yaml: doors.example.com v1: spec.size: unknown type `strng`\n";
+    let strict = format!(
+        "error: {failures}error: 4 parts of the definitions are lost; nothing was written\n  help: leave --strict out to import the rest\n"
+    );
+    refuses(folder, &["house", "crds", "--strict"], "", &strict);
+    let output = apiloom(folder, &["house", "crds"], "");
+    let told = String::from_utf8_lossy(&output.stderr);
+    let end = "error: 4 of 5 inputs failed; the package has the kinds of the others\n";
+    assert_eq!(told, format!("error: {failures}{end}"));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(folder.join("house/src/v1/wall.rs").is_file());
+    assert!(!folder.join("house/src/v1/door.rs").exists());
+    fs::remove_file(folder.join("crds/e.yaml")).expect("it was written");
+    refuses(folder, &["none", "crds"], "", &format!("error: {failures}"));
+    assert!(!folder.join("none").exists());
+}
+
+#[test]
+fn versions_that_a_definition_will_not_serve_are_named() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let one = definition("doors", "Door").replace(", format: uint8", "");
+    let version = &one[one.find("  - name: v1").expect("a version")..];
+    let other = version
+        .replace("v1", "v1beta1")
+        .replace("storage: true", "storage: false");
+    let output = apiloom(
+        root.path(),
+        &["house", "-", "--strict"],
+        &format!("{one}{other}"),
+    );
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    assert!(
+        told.starts_with("warning: doors.example.com: v1beta1: `served: false` in the definition that is generated: "),
+        "{told}"
+    );
+}

@@ -2,9 +2,12 @@
 
 use std::fmt::Debug;
 
+use apiloom_meta::names::{dns_subdomain, dns1035_label};
+use apiloom_meta::query::JsonQuery;
 use serde_json::{Map, Value};
 
 use super::compare::{canonical_root, differences};
+use super::names;
 
 /// A kind to import.
 #[derive(Clone, Debug)]
@@ -72,6 +75,36 @@ impl Definition {
             return self.plural.clone();
         }
         format!("{}.{}", self.plural, self.group)
+    }
+
+    /// Refuses names that Kubernetes refuses, which would be something else in the files of a package, and versions that are no
+    /// modules.
+    pub(super) fn check_names(&self) -> Result<(), String> {
+        if !self.group.is_empty() {
+            checked("the group", &self.group, dns_subdomain)?;
+        }
+        // A kind is a label but for its capitals.
+        checked("the kind", &self.kind.to_ascii_lowercase(), dns1035_label)?;
+        checked(
+            "the kind of lists",
+            &self.list_kind.to_ascii_lowercase(),
+            dns1035_label,
+        )?;
+        checked("the plural", &self.plural, dns1035_label)?;
+        checked("the singular", &self.singular, dns1035_label)?;
+        for name in self.short_names.iter().chain(&self.categories) {
+            checked("the short name or category", name, dns1035_label)?;
+        }
+        for version in &self.versions {
+            checked("version", &version.name, dns1035_label)?;
+            if !names::is_module(&version.name) {
+                return Err(format!(
+                    "version {:?} cannot be the name of a module\n  help: import a copy with another version, such as v1",
+                    version.name
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// How another definition differs from this one, a line each.
@@ -268,11 +301,25 @@ impl Scale {
 
 /// Columns with paths that are spelled alike.
 fn columns(columns: &[Column]) -> Vec<Column> {
+    let spelled = |path: &str| match JsonQuery::parse(path) {
+        Ok(query) => query.to_string(),
+        Err(_) => path.replace(' ', "").replace('\'', "\""),
+    };
     let alike = |column: &Column| Column {
-        json_path: column.json_path.replace(' ', "").replace('\'', "\""),
+        json_path: spelled(&column.json_path),
         ..column.clone()
     };
     columns.iter().map(alike).collect()
+}
+
+/// Refuses a name for the first reason that a check gives.
+fn checked(what: &str, name: &str, reasons: fn(&str) -> Vec<String>) -> Result<(), String> {
+    match reasons(name).first() {
+        Some(reason) => Err(format!(
+            "{what} {name:?} is no name in Kubernetes: {reason}"
+        )),
+        None => Ok(()),
+    }
 }
 
 fn sorted(texts: &[String]) -> Vec<String> {

@@ -141,8 +141,19 @@ fn at<'a>(named: &'a Named, json_path: &str) -> Option<&'a Type> {
     at
 }
 
+/// The types of columns.
+const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
+
 /// Why a column cannot be said.
 fn column_problem(column: &Column, schema: &Schema) -> Option<String> {
+    // It is the only text of a column that is written without quotes.
+    if !COLUMN_TYPES.contains(&&*column.column_type) {
+        return Some(format!(
+            "the type {:?} is none of {}",
+            column.column_type,
+            COLUMN_TYPES.join(", ")
+        ));
+    }
     let text = format!(
         "#[resource(group = \"a.b\", version = \"v1\", namespaced, {})] struct K {{ metadata: ObjectMeta }}",
         module::column(column)

@@ -65,6 +65,8 @@ impl Cluster {
 #[derive(Debug, Default)]
 pub(crate) struct Input {
     pub(crate) definitions: Vec<Definition>,
+    /// Why definitions and documents of OpenAPI were left out, with their places.
+    pub(crate) failures: Vec<String>,
     /// Number of documents that are neither.
     pub(crate) others: usize,
     /// Fields that a document has twice, with its place.
@@ -75,7 +77,7 @@ impl Input {
     /// Reads files, folders, and `-`, standard input.
     ///
     /// # Errors
-    /// The first input that cannot be read, or definition that is none.
+    /// The first input that cannot be read.
     pub(crate) fn read(paths: &[PathBuf]) -> Result<Self, String> {
         let mut input = Self::default();
         input.add(DefinitionFiles::read(paths)?)?;
@@ -118,21 +120,23 @@ impl Input {
             .iter()
             .map(|file| (&*file.place, &file.document))
             .collect();
-        self.definitions.extend(openapi::read(&documents)?);
+        let (definitions, failures) = openapi::read_each(&documents)?;
+        self.definitions.extend(definitions);
+        self.failures.extend(failures);
         for DefinitionFile {
             place,
             name,
             document,
         } in files.definitions
         {
-            let definition = Definition::read(&document, &place).map_err(|error| {
-                if name.is_empty() {
-                    format!("{place}: a definition without a name: {error}")
-                } else {
-                    format!("{place}: {name}: {error}")
+            match Definition::read(&document, &place) {
+                Ok(definition) => self.definitions.push(definition),
+                Err(error) if name.is_empty() => {
+                    let failure = format!("{place}: a definition without a name: {error}");
+                    self.failures.push(failure);
                 }
-            })?;
-            self.definitions.push(definition);
+                Err(error) => self.failures.push(format!("{place}: {name}: {error}")),
+            }
         }
         Ok(())
     }

@@ -41,7 +41,7 @@ pub(crate) use package::{Import, run};
 /// The views of the templates, for their tests.
 #[cfg(test)]
 pub(crate) mod views {
-    pub(crate) use super::module::ModuleView;
+    pub(crate) use super::module::{ModuleView, doc};
     pub(crate) use super::package::PackageView;
 }
 
@@ -79,6 +79,9 @@ fn placed(documents: &[Value]) -> Vec<(&str, &Value)> {
 }
 
 fn code_of(definition: &Definition) -> Result<ImportedKind, String> {
+    definition
+        .check_names()
+        .map_err(|reason| format!("{}: {reason}", definition.name()))?;
     let renderer = Renderer::new(String::new()).map_err(|error| error.to_string())?;
     let module = versions::module_of_kind(&definition.kind);
     let path = |version: &str| format!("crate::{version}::{module}");

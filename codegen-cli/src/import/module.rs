@@ -6,6 +6,7 @@ use super::definition::{Column, Definition, Version};
 use super::naming::{Named, NamedType};
 use super::rules::{Literal, quoted};
 use super::shapes::{Body, Field, Type};
+use crate::markdown;
 
 /// The name of the hub's module in those of other versions.
 pub(super) const HUB: &str = "stored";
@@ -331,18 +332,17 @@ fn attribute(name: &str, arguments: &[String]) -> String {
     format!("#[{name}(\n    {}\n)]", arguments.join(",\n    "))
 }
 
-/// The lines of a documentation comment. A line that begins with `#` would be a heading, and so a title.
-fn doc(text: Option<&str>) -> Vec<String> {
-    let lines = text.into_iter().flat_map(str::lines);
-    let lines = lines.map(|line| {
-        let line = line.trim_end().replace('\r', "");
-        match line.trim_start().strip_prefix('#') {
-            Some(rest) => format!(" \\#{rest}"),
-            None if line.is_empty() => line,
-            None => format!(" {line}"),
+/// The lines of a documentation comment.
+pub(crate) fn doc(text: Option<&str>) -> Vec<String> {
+    let lines = text.into_iter().flat_map(markdown::lines);
+    let begun = |line: String| {
+        if line.is_empty() {
+            line
+        } else {
+            format!(" {line}")
         }
-    });
-    lines.collect()
+    };
+    lines.map(begun).collect()
 }
 
 /// `#[apiloom::resource(..)]`.

@@ -3,11 +3,39 @@
 use apiloom_model::names::json_name;
 
 /// Types that a module of a kind names already.
-const TAKEN: [&str; 40] = [
+const TAKEN: [&str; 68] = [
     "Action",
     "Admission",
     "AdmissionRequest",
     "ApiError",
+    "AsMut",
+    "AsRef",
+    "Clone",
+    "Copy",
+    "Debug",
+    "Deserialize",
+    "DoubleEndedIterator",
+    "Drop",
+    "Eq",
+    "ExactSizeIterator",
+    "Extend",
+    "Fn",
+    "FnMut",
+    "FnOnce",
+    "FromIterator",
+    "Hash",
+    "IntoIterator",
+    "Iterator",
+    "JsonSchema",
+    "Ord",
+    "PartialEq",
+    "PartialOrd",
+    "Serialize",
+    "Sized",
+    "Sync",
+    "ToOwned",
+    "TryFrom",
+    "TryInto",
     "BTreeMap",
     "Box",
     "Builder",
@@ -160,13 +188,34 @@ pub(super) fn singular(name: &str) -> String {
     }
 }
 
-/// A module's name of a group's, a version's or a kind's name.
+/// Modules that a package cannot have: the files `lib.rs`, `main.rs` and those in `bin` are what cargo builds, the others are
+/// crates or the generated files.
+const NO_MODULES: [&str; 9] = [
+    "alloc",
+    "apiloom",
+    "bin",
+    "core",
+    "generated",
+    "lib",
+    "main",
+    "std",
+    "test",
+];
+
+/// A module's name of a group's or a kind's name.
 pub(super) fn module(name: &str) -> String {
     let (name, _) = field(name);
-    if matches!(name.as_str(), "generated" | "core" | "std" | "apiloom") {
+    if NO_MODULES.contains(&name.as_str()) {
         return format!("{name}_");
     }
     name
+}
+
+/// Whether a version can be the name of a module as it is, which the name of its `apiVersion` follows from.
+pub(super) fn is_module(version: &str) -> bool {
+    !NO_MODULES.contains(&version)
+        && version != "gen"
+        && syn::parse_str::<syn::Ident>(version).is_ok()
 }
 
 /// A name that the list does not have yet, made of this one.

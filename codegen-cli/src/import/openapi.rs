@@ -34,9 +34,27 @@ const VERBS: [(&str, &str); 8] = [
 /// # Errors
 /// A document that has no kinds, or whose schemas cannot be read.
 pub(super) fn read(documents: &[(&str, &Value)]) -> Result<Vec<Definition>, String> {
+    let (definitions, failures) = read_each(documents)?;
+    match failures.into_iter().next() {
+        Some(failure) => Err(failure),
+        None => Ok(definitions),
+    }
+}
+
+/// Reads documents as [`read`], and goes on after one that cannot be read. Returns why those cannot, too.
+///
+/// # Errors
+/// A version of a kind that two documents have.
+pub(super) fn read_each(
+    documents: &[(&str, &Value)],
+) -> Result<(Vec<Definition>, Vec<String>), String> {
     let mut definitions: BTreeMap<(String, String), Definition> = BTreeMap::new();
+    let mut failures = Vec::new();
     for (place, document) in documents {
-        let found = of_document(document, place).map_err(|error| format!("{place}: {error}"))?;
+        let found = of_document(document, place).unwrap_or_else(|error| {
+            failures.push(format!("{place}: {error}"));
+            Vec::new()
+        });
         for mut definition in found {
             let key = (definition.group.clone(), definition.kind.clone());
             let Some(known) = definitions.get_mut(&key) else {
@@ -60,7 +78,7 @@ pub(super) fn read(documents: &[(&str, &Value)]) -> Result<Vec<Definition>, Stri
     }
     let mut definitions: Vec<Definition> = definitions.into_values().collect();
     definitions.iter_mut().for_each(choose_stored);
-    Ok(definitions)
+    Ok((definitions, failures))
 }
 
 /// Stores the version that clients prefer, since no document says which is stored.

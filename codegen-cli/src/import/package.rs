@@ -116,26 +116,27 @@ pub(crate) fn run(flags: &Import, console: &mut Console<'_>) -> Result<(), Failu
     if flags.from_cluster {
         input.add_cluster(&flags.cluster)?;
     }
-    for duplicate in &input.duplicates {
-        console.note(format_args!("warning: {duplicate}"));
-    }
     let place = Place::new(
         &flags.path,
         flags.name.as_deref(),
         flags.apiloom_path.as_deref(),
     )?;
-    let written = write(&input.definitions, &place)?;
-    for line in &written.lost {
-        console.note(format_args!("warning: {line}"));
+    let all = input.definitions.len() + input.failures.len();
+    let written =
+        write(&input.definitions, input.failures, &place).map_err(|error| shown(&error))?;
+    for line in input
+        .duplicates
+        .iter()
+        .chain(&written.lost)
+        .chain(&written.notes)
+    {
+        console.note(format_args!("warning: {}", shown(line)));
     }
-    if flags.strict && !written.lost.is_empty() {
-        let what = match written.lost.len() {
-            1 => "1 part of the definitions is lost".to_owned(),
-            count => format!("{count} parts of the definitions are lost"),
-        };
-        let complaint =
-            format!("{what}; nothing was written\n  help: leave --strict out to import the rest");
-        return Err(complaint.into());
+    for line in &written.failures {
+        console.note(format_args!("error: {}", shown(line)));
+    }
+    if flags.strict && !(written.lost.is_empty() && written.failures.is_empty()) {
+        return Err(refusal(written.lost.len() + written.failures.len()).into());
     }
     place.write(&written.files)?;
     place.generate(console)?;
@@ -149,23 +150,99 @@ pub(crate) fn run(flags: &Import, console: &mut Console<'_>) -> Result<(), Failu
         1 => console.note("note: 1 document is no definition"),
         count => console.note(format_args!("note: {count} documents are no definitions")),
     }
-    Ok(())
+    match written.failures.len() {
+        0 => Ok(()),
+        count => Err(format!(
+            "{count} of {all} inputs failed; the package has the kinds of the others"
+        )
+        .into()),
+    }
+}
+
+/// Why `--strict` writes nothing.
+fn refusal(count: usize) -> String {
+    let what = match count {
+        1 => "1 part of the definitions is lost".to_owned(),
+        count => format!("{count} parts of the definitions are lost"),
+    };
+    format!("{what}; nothing was written\n  help: leave --strict out to import the rest")
+}
+
+/// A text of others for a terminal, which would read control characters as commands.
+fn shown(text: &str) -> String {
+    let is_command = |c: char| c.is_control() && c != '\n';
+    text.chars()
+        .map(|c| {
+            if is_command(c) {
+                char::REPLACEMENT_CHARACTER
+            } else {
+                c
+            }
+        })
+        .collect()
 }
 
 /// The files of a package, with what is lost in them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Written {
     pub(crate) files: Vec<(String, String)>,
     pub(crate) lost: Vec<String>,
+    /// What a reader of the package needs to know besides.
+    pub(crate) notes: Vec<String>,
+    /// Why definitions are left out, with their files.
+    pub(crate) failures: Vec<String>,
     pub(crate) kinds: usize,
 }
 
-/// Makes the files of a package.
+/// Makes the files of a package. Definitions of which no types can be made are left out, and join the failures so far.
 ///
 /// # Errors
-/// A definition of which no types can be made.
-pub(crate) fn write(definitions: &[Definition], place: &Place) -> Result<Written, String> {
-    check(definitions)?;
+/// If there is no definition, or none of which types can be made, or one that is there twice.
+pub(crate) fn write(
+    definitions: &[Definition],
+    mut failures: Vec<String>,
+    place: &Place,
+) -> Result<Written, String> {
+    if definitions.is_empty() && failures.is_empty() {
+        return Err("there is neither a CustomResourceDefinition nor a document of OpenAPI v3 in what was read".to_owned());
+    }
+    let mut left: Vec<&Definition> = definitions.iter().collect();
+    check_twins(&left)?;
+    left.retain(|definition| match definition.check_names() {
+        Ok(()) => true,
+        Err(reason) => {
+            failures.push(format!(
+                "{}: {}: {reason}",
+                definition.source,
+                definition.name()
+            ));
+            false
+        }
+    });
+    loop {
+        if left.is_empty() {
+            return Err(failures.join("\nerror: "));
+        }
+        let mut failed = Vec::new();
+        let written = attempt(&left, place, &mut failed)?;
+        if failed.is_empty() {
+            return Ok(Written {
+                failures,
+                ..written
+            });
+        }
+        // What the others share depends on which they are.
+        left.retain(|definition| !failed.iter().any(|(name, _)| *name == definition.name()));
+        failures.extend(failed.into_iter().map(|(_, reason)| reason));
+    }
+}
+
+/// Makes the files of a package with all definitions; those of which no types can be made are added to `failed`, by name.
+fn attempt(
+    definitions: &[&Definition],
+    place: &Place,
+    failed: &mut Vec<(String, String)>,
+) -> Result<Written, String> {
     let renderer = Renderer::new(String::new()).map_err(|error| error.to_string())?;
     let mut groups: BTreeMap<&str, Vec<&Definition>> = BTreeMap::new();
     for definition in definitions {
@@ -175,105 +252,33 @@ pub(crate) fn write(definitions: &[Definition], place: &Place) -> Result<Written
             .push(definition);
     }
     let has_one_group = groups.len() == 1;
-    let (mut files, mut lost) = (Vec::new(), Vec::new());
-    let (mut views, mut modules_of_groups, mut has_json) = (Vec::new(), Vec::new(), false);
-    for (group, definitions) in &groups {
-        let module = names::free(module_of_group(group), &modules_of_groups);
-        modules_of_groups.push(module.clone());
-        let (folder, path) = if has_one_group {
-            ("src".to_owned(), "crate".to_owned())
-        } else {
-            (format!("src/{module}"), format!("crate::{module}"))
-        };
-        let kinds: Vec<String> = definitions
-            .iter()
-            .map(|definition| module_of_kind(&definition.kind))
-            .collect();
-        let shared_module = names::free("shared".to_owned(), &kinds);
-        let prepared: Vec<Prepared> = definitions
-            .iter()
-            .map(|definition| Prepared::new(definition))
-            .collect();
-        let of_shared = |version: &str| format!("{path}::{version}::{shared_module}");
-        let shared = sharing::find(group, &prepared, &of_shared, &renderer)?;
-        let mut versions: BTreeMap<&str, Vec<KindView>> = BTreeMap::new();
-        for (version, shared) in &shared {
-            files.push((
-                format!("{folder}/{version}/{shared_module}.rs"),
-                shared.text.clone(),
-            ));
-            has_json |= shared.uses_json;
-            versions.entry(version).or_default().push(KindView {
-                name: String::new(),
-                module: shared_module.clone(),
-            });
-        }
-        for (definition, prepared) in definitions.iter().zip(&prepared) {
-            let kind = module_of_kind(&definition.kind);
-            let of_version = |version: &str| format!("{path}::{version}::{kind}");
-            let Imported {
-                modules,
-                lost: lines,
-                has_json: uses_json,
-            } = versions::write(prepared, &of_version, &shared, &renderer)?;
-            lost.extend(
-                lines
-                    .into_iter()
-                    .map(|line| format!("{}: {line}", definition.name())),
-            );
-            has_json |= uses_json;
-            for module in modules {
-                files.push((
-                    format!("{folder}/{}/{kind}.rs", module.version),
-                    module.text,
-                ));
-                let view = KindView {
-                    name: definition.kind.clone(),
-                    module: kind.clone(),
-                };
-                let version = definition
-                    .versions
-                    .iter()
-                    .find(|version| version.name == module.version);
-                versions
-                    .entry(version.map_or("", |version| &version.name))
-                    .or_default()
-                    .push(view);
-            }
-        }
-        let is_deprecated = definitions.iter().any(|definition| {
-            definition
-                .versions
-                .iter()
-                .any(|version| version.is_deprecated)
-        });
-        let mut versions: Vec<VersionView> = versions
-            .into_iter()
-            .map(|(name, kinds)| VersionView {
-                name: name.to_owned(),
-                group: (*group).to_owned(),
-                kinds,
-            })
-            .collect();
-        for version in &mut versions {
-            version.kinds.sort_by(|a, b| a.module.cmp(&b.module));
-        }
-        versions.sort_by_key(|version| std::cmp::Reverse(priority(&version.name)));
-        let names: Vec<&str> = versions
-            .iter()
-            .map(|version| version.name.as_str())
-            .collect();
-        views.push(GroupView {
-            name: (*group).to_owned(),
-            module,
-            version_names: names.join(", "),
-            release: if is_deprecated {
-                ", release = \"1.0\"".to_owned()
+    let mut written = Written {
+        kinds: definitions.len(),
+        ..Written::default()
+    };
+    let (mut views, mut modules, mut has_json) = (Vec::new(), Vec::new(), false);
+    for (group, definitions) in groups {
+        let module = names::free(module_of_group(group), &modules);
+        modules.push(module.clone());
+        let mut of_group = OfGroup {
+            group,
+            folder: if has_one_group {
+                "src".to_owned()
             } else {
-                String::new()
+                format!("src/{module}")
             },
-            versions,
-        });
+            path: if has_one_group {
+                "crate".to_owned()
+            } else {
+                format!("crate::{module}")
+            },
+            renderer: &renderer,
+            written: &mut written,
+            has_json: false,
+        };
+        let versions = of_group.modules(&definitions, failed)?;
+        has_json |= of_group.has_json;
+        views.push(GroupView::new(group, module, &definitions, versions));
     }
     let view = PackageView {
         name: place.name.clone(),
@@ -283,56 +288,176 @@ pub(crate) fn write(definitions: &[Definition], place: &Place) -> Result<Written
         groups: views,
         has_one_group,
     };
-    let render = |template: &str| {
-        renderer
-            .plain(template, &view)
-            .map_err(|error| error.to_string())
-    };
-    files.push(("Cargo.toml".to_owned(), render("import/Cargo.toml.tera")?));
-    files.push(("src/lib.rs".to_owned(), render("import/lib.rs.tera")?));
+    written.files.extend(around(&view, &renderer)?);
+    Ok(written)
+}
+
+/// The modules of the kinds of a group.
+struct OfGroup<'a> {
+    group: &'a str,
+    folder: String,
+    /// The Rust path of its module.
+    path: String,
+    renderer: &'a Renderer,
+    written: &'a mut Written,
+    has_json: bool,
+}
+
+impl OfGroup<'_> {
+    /// Writes the modules. Returns those of each version.
+    fn modules(
+        &mut self,
+        definitions: &[&Definition],
+        failed: &mut Vec<(String, String)>,
+    ) -> Result<BTreeMap<String, Vec<KindView>>, String> {
+        let kinds: Vec<String> = definitions
+            .iter()
+            .map(|definition| module_of_kind(&definition.kind))
+            .collect();
+        let shared_module = names::free("shared".to_owned(), &kinds);
+        let prepared: Vec<Prepared> = definitions
+            .iter()
+            .map(|definition| Prepared::new(definition))
+            .collect();
+        let path = self.path.clone();
+        let of_shared = |version: &str| format!("{path}::{version}::{shared_module}");
+        let shared = sharing::find(self.group, &prepared, &of_shared, self.renderer)?;
+        let mut versions: BTreeMap<String, Vec<KindView>> = BTreeMap::new();
+        for (version, shared) in &shared {
+            let file = format!("{}/{version}/{shared_module}.rs", self.folder);
+            self.written.files.push((file, shared.text.clone()));
+            self.has_json |= shared.uses_json;
+            versions.entry(version.clone()).or_default().push(KindView {
+                name: String::new(),
+                module: shared_module.clone(),
+            });
+        }
+        for (definition, prepared) in definitions.iter().zip(&prepared) {
+            let kind = module_of_kind(&definition.kind);
+            let of_version = |version: &str| format!("{path}::{version}::{kind}");
+            match versions::write(prepared, &of_version, &shared, self.renderer) {
+                Err(reason) => failed.push((
+                    definition.name(),
+                    format!("{}: {reason}", definition.source),
+                )),
+                Ok(imported) => {
+                    for version in self.add(definition, &kind, imported) {
+                        versions.entry(version).or_default().push(KindView {
+                            name: definition.kind.clone(),
+                            module: kind.clone(),
+                        });
+                    }
+                }
+            }
+        }
+        Ok(versions)
+    }
+
+    /// Adds the modules of a kind. Returns their versions.
+    fn add(&mut self, definition: &Definition, kind: &str, imported: Imported) -> Vec<String> {
+        let name = definition.name();
+        let of_kind = |line: String| format!("{name}: {line}");
+        self.written
+            .lost
+            .extend(imported.lost.into_iter().map(of_kind));
+        self.written
+            .notes
+            .extend(imported.notes.into_iter().map(of_kind));
+        self.has_json |= imported.has_json;
+        let mut versions = Vec::new();
+        for module in imported.modules {
+            let file = format!("{}/{}/{kind}.rs", self.folder, module.version);
+            self.written.files.push((file, module.text));
+            versions.push(module.version);
+        }
+        versions
+    }
+}
+
+impl GroupView {
+    fn new(
+        group: &str,
+        module: String,
+        definitions: &[&Definition],
+        versions: BTreeMap<String, Vec<KindView>>,
+    ) -> Self {
+        let mut all = definitions
+            .iter()
+            .flat_map(|definition| &definition.versions);
+        let is_deprecated = all.any(|version| version.is_deprecated);
+        let mut versions: Vec<VersionView> = versions
+            .into_iter()
+            .map(|(name, mut kinds)| {
+                kinds.sort_by(|a, b| a.module.cmp(&b.module));
+                VersionView {
+                    name,
+                    group: group.to_owned(),
+                    kinds,
+                }
+            })
+            .collect();
+        versions.sort_by_key(|version| std::cmp::Reverse(priority(&version.name)));
+        let names: Vec<&str> = versions
+            .iter()
+            .map(|version| version.name.as_str())
+            .collect();
+        Self {
+            name: group.to_owned(),
+            module,
+            version_names: names.join(", "),
+            release: if is_deprecated {
+                ", release = \"1.0\"".to_owned()
+            } else {
+                String::new()
+            },
+            versions,
+        }
+    }
+}
+
+/// The files around the modules of kinds.
+fn around(view: &PackageView, renderer: &Renderer) -> Result<Vec<(String, String)>, String> {
+    fn render(
+        renderer: &Renderer,
+        template: &str,
+        view: &impl Serialize,
+    ) -> Result<String, String> {
+        let text = renderer.plain(template, view);
+        text.map_err(|error| error.to_string())
+    }
+    let mut files = vec![
+        (
+            "Cargo.toml".to_owned(),
+            render(renderer, "import/Cargo.toml.tera", view)?,
+        ),
+        (
+            "src/lib.rs".to_owned(),
+            render(renderer, "import/lib.rs.tera", view)?,
+        ),
+    ];
     for group in &view.groups {
-        let folder = if has_one_group {
+        let folder = if view.has_one_group {
             "src".to_owned()
         } else {
-            format!("src/{}", group.module)
+            let folder = format!("src/{}", group.module);
+            files.push((
+                format!("{folder}.rs"),
+                render(renderer, "import/group.rs.tera", group)?,
+            ));
+            folder
         };
-        if !has_one_group {
-            let text = renderer
-                .plain("import/group.rs.tera", group)
-                .map_err(|error| error.to_string())?;
-            files.push((format!("{folder}.rs"), text));
-        }
         for version in &group.versions {
-            let text = renderer
-                .plain("import/version.rs.tera", version)
-                .map_err(|error| error.to_string())?;
+            let text = render(renderer, "import/version.rs.tera", version)?;
             files.push((format!("{folder}/{}.rs", version.name), text));
         }
     }
-    Ok(Written {
-        files,
-        lost,
-        kinds: definitions.len(),
-    })
+    Ok(files)
 }
 
 /// Refuses definitions that cannot stand in one package.
-fn check(definitions: &[Definition]) -> Result<(), String> {
-    if definitions.is_empty() {
-        return Err("there is neither a CustomResourceDefinition nor a document of OpenAPI v3 in what was read".to_owned());
-    }
+fn check_twins(definitions: &[&Definition]) -> Result<(), String> {
     let mut seen: BTreeMap<(&str, String), &Definition> = BTreeMap::new();
     for definition in definitions {
-        for version in &definition.versions {
-            if syn::parse_str::<syn::Ident>(&version.name).is_err() {
-                return Err(format!(
-                    "{}: {}: version {:?} cannot be the name of a module",
-                    definition.source,
-                    definition.name(),
-                    version.name
-                ));
-            }
-        }
         let key = (definition.group.as_str(), module_of_kind(&definition.kind));
         if let Some(first) = seen.insert(key, definition) {
             return Err(format!(

@@ -413,14 +413,22 @@ pub(super) fn quoted(text: &str) -> String {
     format!("{text:?}")
 }
 
+/// The most `#` around a raw literal that is still good to read; rustc takes 255.
+const MAX_HASHES: usize = 8;
+
 /// A string literal, raw where that is better to read.
 pub(super) fn raw(text: &str) -> String {
-    if !text.contains(['\\', '"']) || text.contains(['\r', '\n', '\t']) {
+    // What is not printed as it is has no escapes in a raw literal; rustc refuses some of it there.
+    let is_plain = text
+        .chars()
+        .all(|c| c.escape_debug().count() == 1 || c == '\\' || c == '"' || c == '\'');
+    if !text.contains(['\\', '"']) || !is_plain {
         return quoted(text);
     }
-    let mut hashes = String::new();
-    while text.contains(&format!("\"{hashes}")) {
-        hashes.push('#');
+    let hashes = (0..=MAX_HASHES).map(|count| "#".repeat(count));
+    let mut free = hashes.filter(|hashes| !text.contains(&format!("\"{hashes}")));
+    match free.next() {
+        Some(hashes) => format!("r{hashes}\"{text}\"{hashes}"),
+        None => quoted(text),
     }
-    format!("r{hashes}\"{text}\"{hashes}")
 }

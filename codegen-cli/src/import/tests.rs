@@ -1,5 +1,6 @@
 //! What single features become, and what is refused. `tests/tests/import.rs` compiles a package with all of them.
 
+mod hostile;
 mod openapi;
 mod sharing;
 
@@ -218,6 +219,97 @@ fn what_cannot_be_said_is_reported_with_its_path() {
             "v1: the subresource scale: its paths lead to no integers, or its selector to no text",
         ],
     );
+}
+
+#[test]
+fn columns_at_escaped_keys_are_kept() {
+    let mut columns = definition(
+        json!({ "a": { "type": "object", "additionalProperties": { "type": "string" } } }),
+    );
+    columns["spec"]["versions"][0]["additionalPrinterColumns"] = json!([
+        { "name": "A", "type": "string", "jsonPath": r".metadata.labels.example\.com/x" },
+        { "name": "B", "type": "string", "jsonPath": r".spec.a['example\.com/x']" },
+        { "name": "C", "type": "string", "jsonPath": r".spec.a['a.b/c']" },
+        { "name": "D", "type": "string, wide", "jsonPath": ".spec.a.b" },
+    ]);
+    let imported = import(&columns);
+    assert_eq!(
+        imported.lost,
+        [
+            "v1: column \"D\" at .spec.a.b: the type \"string, wide\" is none of boolean, date, integer, number, string"
+        ]
+    );
+    for path in [
+        r#"json_path = r".metadata.labels.example\.com/x""#,
+        r#"json_path = r".spec.a['example\.com/x']""#,
+        r#"json_path = ".spec.a['a.b/c']""#,
+    ] {
+        assert!(
+            imported.modules[0].1.contains(path),
+            "{path} in\n{}",
+            imported.modules[0].1
+        );
+    }
+}
+
+#[test]
+fn names_that_no_package_can_have_are_refused() {
+    for version in [
+        "lib",
+        "main",
+        "bin",
+        "generated",
+        "core",
+        "std",
+        "apiloom",
+        "fn",
+        "gen",
+    ] {
+        let mut broken = definition(json!({}));
+        broken["spec"]["versions"][0]["name"] = version.into();
+        let told = format!(
+            "things.example.com: version {version:?} cannot be the name of a module\n  help: import a copy with another version, such as v1"
+        );
+        assert_eq!(imported_kind(&broken), Err(told));
+    }
+    for place in [
+        "/group",
+        "/names/plural",
+        "/names/kind",
+        "/names/singular",
+        "/names/listKind",
+        "/names/shortNames/0",
+        "/versions/0/name",
+    ] {
+        let mut broken = definition(json!({}));
+        let spec = &mut broken["spec"];
+        spec["names"]["shortNames"] = json!(["t"]);
+        spec["names"]["singular"] = "thing".into();
+        spec["names"]["listKind"] = "ThingList".into();
+        *spec.pointer_mut(place).expect(place) = "a\n}".into();
+        let error = imported_kind(&broken).expect_err(place);
+        assert!(
+            error.contains("\"a\\n}\" is no name in Kubernetes: "),
+            "{place}: {error}"
+        );
+    }
+}
+
+#[test]
+fn kinds_with_names_of_rust_get_others() {
+    for kind in [
+        "Clone", "Send", "Vec", "Option", "String", "Self", "Box", "Iterator", "Result",
+    ] {
+        let mut named =
+            definition(json!({ "names": { "type": "array", "items": { "type": "string" } } }));
+        named["spec"]["names"]["kind"] = kind.into();
+        let code = import(&named).modules.remove(0).1;
+        let root = format!("pub struct {kind}Type {{");
+        assert!(
+            code.contains(&root) && code.contains(&format!("kind = {kind:?}")),
+            "{code}"
+        );
+    }
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub(crate) struct Imported {
     pub(crate) modules: Vec<Module>,
     /// What the written types do not say, or say otherwise: a line each.
     pub(crate) lost: Vec<String>,
+    /// What the types say, and the definition that is generated of them does not: a line each.
+    pub(crate) notes: Vec<String>,
     pub(crate) has_json: bool,
 }
 
@@ -94,7 +96,23 @@ pub(crate) fn write(
     Ok(Imported {
         modules,
         lost,
+        notes: unserved(prepared).into_iter().collect(),
         has_json,
+    })
+}
+
+/// The served versions that the generated definition does not serve.
+fn unserved(prepared: &Prepared) -> Option<String> {
+    let hub = prepared.hub_name();
+    let versions = prepared.definition.versions.iter();
+    let others = versions.filter(|version| version.is_served && version.name != hub);
+    let names: Vec<&str> = others.map(|version| version.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "{}: `served: false` in the definition that is generated: the package's server converts to {hub} and back, \
+             kube-apiserver needs a conversion webhook for it",
+            names.join(", ")
+        )
     })
 }
 

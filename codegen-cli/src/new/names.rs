@@ -114,7 +114,7 @@ fn suggestion(name: &str) -> String {
 ///
 /// # Errors
 /// The reason.
-pub(super) fn check_group(group: &str) -> Result<(), String> {
+pub(crate) fn check_group(group: &str) -> Result<(), String> {
     let reasons = dns_subdomain(group);
     let reason = match reasons.first() {
         Some(reason) => reason.clone(),
@@ -141,7 +141,7 @@ pub(super) fn kind_of(name: &str) -> String {
 ///
 /// # Errors
 /// The reason.
-pub(super) fn check_kind(kind: &str) -> Result<(), String> {
+pub(crate) fn check_kind(kind: &str) -> Result<(), String> {
     let is_good = kind.starts_with(|c: char| c.is_ascii_uppercase())
         && kind.chars().all(|c| c.is_ascii_alphanumeric())
         && kind.len() <= MAX_NAME

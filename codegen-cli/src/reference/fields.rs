@@ -9,7 +9,7 @@ use super::markdown::{cell, code};
 /// A row of the table of fields.
 #[derive(Debug, Serialize)]
 pub(crate) struct FieldView {
-    /// The JSON path from the object, with `[]` after lists and `{}` after maps.
+    /// The JSON path from the object as code, with `[]` after lists and `{}` after maps.
     path: String,
     #[serde(rename = "type")]
     field_type: String,
@@ -25,6 +25,9 @@ pub(super) fn of(schema: &Value, links: &Links<'_>) -> Vec<FieldView> {
     let is_object = schema.get("x-kubernetes-group-version-kind").is_some();
     below(schema, "", links, 0, &mut rows);
     rows.retain(|row| !is_object || !matches!(row.path.as_str(), "apiVersion" | "kind"));
+    for row in &mut rows {
+        row.path = code(&row.path);
+    }
     rows
 }
 

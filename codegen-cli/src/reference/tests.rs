@@ -60,7 +60,7 @@ fn a_kind_has_its_facts_and_fields() {
 
 ### Thing
 
-Thing is &lt;one>.
+Thing is \<one>.
 
 - `apiVersion: a.com/v1`, `kind: Thing`
 - Resource: `things`, in a namespace
@@ -116,7 +116,7 @@ fn rules_are_said() {
     );
     check(
         &json!({"type": "string", "minLength": 1, "maxLength": 5, "pattern": "^(a|b)`$"}),
-        "| `f` | string | Minimum length: 1. Maximum length: 5. Pattern: `` ^(a\\|b)`$ ``. |",
+        "| `f` | string | Minimum length: 1. Maximum length: 5. Pattern: <code>&#94;&#40;a&#124;b&#41;&#96;&#36;</code>. |",
     );
     check(
         &json!({"type": "number", "maximum": 5, "exclusiveMaximum": true}),

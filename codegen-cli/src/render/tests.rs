@@ -1,5 +1,7 @@
 //! Renders every template with a full and a minimal view: tera reports a missing name only when it renders.
 
+mod places;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use apiloom_meta::kind::{ProtoField, ProtoFile, ProtoMessage};

@@ -5,13 +5,14 @@ use std::ops::Range;
 use pulldown_cmark::{BrokenLink, CowStr, Event, LinkType, Options, Parser, Tag, TagEnd};
 
 /// Converts a documentation comment to plain text. A link is replaced by its text, and its address if that is a URL.
-/// Definitions of references and markers of Go's generators (`+optional`) are removed. Code keeps its backticks, as in
-/// Kubernetes' descriptions.
+/// Definitions of references, backslashes of escapes, and markers of Go's generators (`+optional`) are removed. Code keeps its
+/// backticks, as in Kubernetes' descriptions.
 ///
 /// ```
 /// use apiloom_meta::schema::plain_text;
 /// assert_eq!(plain_text("See [`Flunder`](crate::Flunder).\n+optional"), "See `Flunder`.");
 /// assert_eq!(plain_text("See [here](https://example.com)."), "See here (https://example.com).");
+/// assert_eq!(plain_text(r"From \[0, 100\]."), "From [0, 100].");
 /// ```
 pub fn plain_text(doc: &str) -> String {
     let doc = without_markers(doc);
@@ -71,7 +72,7 @@ struct Link {
     target: String,
 }
 
-/// Replacements for links and definitions of references, by range.
+/// Replacements for links, definitions of references and escapes, by range.
 fn replacements(doc: &str) -> Vec<(Range<usize>, String)> {
     // rustdoc supports links that are only the name of their target.
     let name_as_link = |link: BrokenLink<'_>| {
@@ -86,7 +87,22 @@ fn replacements(doc: &str) -> Vec<(Range<usize>, String)> {
         .collect();
     // Of nested links only the outer one is replaced.
     let mut current: Option<Link> = None;
+    // The end of the last text, and whether it is that of a block of code, which has no escapes.
+    let (mut end, mut in_block) = (0, false);
     for (event, range) in parser.into_offset_iter() {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => in_block = true,
+            Event::End(TagEnd::CodeBlock) => in_block = false,
+            Event::Text(_)
+                if current.is_none() && !in_block && is_escaped(doc, end, range.start) =>
+            {
+                replacements.push((range.start - 1..range.start, String::new()));
+            }
+            _ => {}
+        }
+        if matches!(event, Event::Text(_) | Event::Code(_)) {
+            end = range.end;
+        }
         match (event, &mut current) {
             (Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }), None) => {
                 current = Some(Link {
@@ -107,6 +123,12 @@ fn replacements(doc: &str) -> Vec<(Range<usize>, String)> {
     }
     replacements.sort_by_key(|(range, _)| range.start);
     replacements
+}
+
+/// Whether a text that begins here has a backslash before it that is no part of the text that ended there.
+fn is_escaped(doc: &str, end: usize, start: usize) -> bool {
+    let between = doc.get(end..start).unwrap_or_default();
+    between.ends_with('\\') && doc[start..].starts_with(|c: char| c.is_ascii_punctuation())
 }
 
 /// Extends a range by the line breaks after it.
@@ -231,6 +253,23 @@ mod tests {
     }
 
     #[test]
+    fn escapes_are_what_they_stand_for() {
+        for (doc, text) in [
+            (r"From \[0, 100\].", "From [0, 100]."),
+            (
+                r"\# no heading \<b> \\\* \+optional",
+                r"# no heading <b> \* +optional",
+            ),
+            (r"`\[a\]` and \d", r"`\[a\]` and \d"),
+            ("```text\n\\[a\\]\n```", "```text\n\\[a\\]\n```"),
+            ("\\+optional", "+optional"),
+            ("\\[FooBar] [", "[FooBar] ["),
+        ] {
+            assert_eq!(plain_text(doc), text, "{doc}");
+        }
+    }
+
+    #[test]
     fn links_of_the_web_keep_their_address() {
         for (doc, text) in [
             (
@@ -274,7 +313,6 @@ mod tests {
             "in [0, 100], [optional] and [Required]",
             "`spec.containers[x]` is list[i](x), map[string][]Name and [][]FooBar",
             "#[FooBar] and &[FooBar]",
-            "\\[FooBar] [",
             "an open ` [ ( and [a](b c) and [x] (y)",
             "[]string and [ ](x y)",
             "a: [b]: c",
