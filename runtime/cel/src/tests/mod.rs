@@ -7,6 +7,7 @@
 
 mod checks;
 mod compile_errors;
+mod costs;
 mod expressions;
 mod hostile;
 mod kubernetes;
