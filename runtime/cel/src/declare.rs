@@ -20,6 +20,9 @@ const MAX_SCHEMA_COST: u64 = 100_000_000;
 /// Number of rules that are named if the cost of a schema is too high.
 const MOST_EXPENSIVE: usize = 4;
 
+/// Least cost of a rule that is named then.
+const WORTH_NAMING: u64 = MAX_SCHEMA_COST / 100;
+
 const KEYWORD: &str = "x-kubernetes-validations";
 
 /// The rules of a schema, and their problems.
@@ -290,13 +293,16 @@ impl Compiler {
         }
     }
 
-    /// Counts the cost of an expression, and reports one that is too high.
+    /// Counts the cost of an expression, and reports one that is too high. Cheap ones are not to blame for the sum.
     fn observe(&mut self, name: &str, cost: u64, at: &FieldPath) {
         if cost > MAX_RULE_COST {
             let text = too_expensive(name, cost, MAX_RULE_COST);
             self.errors.push(FieldError::forbidden(at, &text));
         }
         self.total = self.total.saturating_add(cost);
+        if cost < WORTH_NAMING {
+            return;
+        }
         self.costs.push((cost, at.clone()));
         self.costs.sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
         self.costs.truncate(MOST_EXPENSIVE);

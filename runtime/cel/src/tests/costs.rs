@@ -4,9 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use apiloom_meta::field::FieldPath;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
+use crate::compile;
 use crate::program::Program;
 use crate::schema::Decl;
 
@@ -72,6 +74,51 @@ fn estimates_are_those_of_kubernetes() {
         let is_same = found.as_ref().ok().copied().flatten() == answer.estimate;
         (!is_same).then(|| format!("{found:?}, not {:?} {:?}", answer.estimate, answer.error))
     });
+}
+
+#[derive(Deserialize)]
+struct Definition {
+    schema: Json,
+    errors: Vec<String>,
+}
+
+#[test]
+fn definitions_have_the_errors_of_kubernetes() {
+    let all: Vec<Definition> = serde_json::from_str(include_str!("definitions.json")).unwrap();
+    let root = FieldPath::root().child("openAPIV3Schema");
+    let mut wrong = Vec::new();
+    for definition in &all {
+        let errors = compile(&definition.schema, &root).errors;
+        let found: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        // Properties have no order there. Those that are named for the sum have.
+        let sorted = |errors: &[String]| {
+            let mut errors = errors.to_vec();
+            errors.sort();
+            errors
+        };
+        let blamed = |errors: &[String]| {
+            let all = errors
+                .iter()
+                .filter(|error| error.contains("contributed to"));
+            all.cloned().collect::<Vec<String>>()
+        };
+        let is_same = sorted(&found) == sorted(&definition.errors)
+            && blamed(&found) == blamed(&definition.errors);
+        if !is_same {
+            let (found, expected) = (found.join("\n  "), definition.errors.join("\n  "));
+            wrong.push(format!(
+                "{}\n  {found}\nnot\n  {expected}",
+                definition.schema
+            ));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} of {}:\n{}",
+        wrong.len(),
+        all.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]
