@@ -78,6 +78,7 @@ plain! {
     ProtobufType::MicroTime => types::MicroTime;
     ProtobufType::Duration => types::Duration;
     ProtobufType::Text => types::ConditionStatus, types::LabelSelectorOperator;
+    ProtobufType::Message(|| &protobuf::JSON_SCHEMA_PROPS) => types::JsonSchemaProps;
     ProtobufType::Message(|| &protobuf::OBJECT_META) => types::ObjectMeta;
     ProtobufType::Message(|| &protobuf::LIST_META) => types::ListMeta;
     ProtobufType::Message(|| &protobuf::OWNER_REFERENCE) => types::OwnerReference;

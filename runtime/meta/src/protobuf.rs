@@ -3,8 +3,10 @@
 //! `#[api(proto = N)]` on fields makes these descriptions, from which the server reads and writes Protobuf bodies and the
 //! generator writes `.proto` files. The encoding is that of Go's `protobuf:` tags and `generated.proto` files.
 
+mod json_schema;
 mod messages;
 
+pub use json_schema::JSON_SCHEMA_PROPS;
 pub use messages::*;
 
 /// A Protobuf message, and its conversion to a JSON object and back.
@@ -119,8 +121,15 @@ pub enum ProtobufType {
     FieldsV1,
     /// `RawExtension`: a message with a JSON document, `raw = 1`, of type `bytes`.
     RawExtension,
+    /// `JSON` of definitions: as [`RawExtension`](Self::RawExtension), under its own name; in a list it may be null, a message
+    /// without fields.
+    Json,
     /// Another message.
     Message(fn() -> &'static ProtobufMessage),
+    /// A message that stands for one value, told by its JSON: an object, a list or a boolean is the field of that type, of which
+    /// there is at most one each. Beside an object the boolean is true. Read back, a list with items goes before an object,
+    /// and an object before a boolean; if there is none, a missing boolean is false, and all else null.
+    ByShape(fn() -> &'static ProtobufMessage),
     /// As the type of a field: `repeated`; numbers are read packed and unpacked, and written unpacked, as Go does. In a list
     /// or a map it is a message with the list as its only field, `items = 1`.
     List(&'static ProtobufType),
@@ -140,4 +149,42 @@ pub enum ProtobufPresence {
     Sent,
     /// Always: a Go field without `omitempty`. What was not sent is empty.
     Always,
+}
+
+/// The shape of the value that a message of [`ProtobufType::ByShape`] stands for, in the order in which fields go before others.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Shape {
+    Boolean,
+    Object,
+    List,
+}
+
+impl Shape {
+    /// The shape of a JSON value, by its first byte.
+    pub(crate) const fn of_json(first: u8) -> Option<Self> {
+        match first {
+            b't' | b'f' => Some(Self::Boolean),
+            b'{' => Some(Self::Object),
+            b'[' => Some(Self::List),
+            _ => None,
+        }
+    }
+
+    /// The shape of values of a type.
+    pub(crate) const fn of_type(of: ProtobufType) -> Option<Self> {
+        match of {
+            ProtobufType::Boolean => Some(Self::Boolean),
+            ProtobufType::Message(_) => Some(Self::Object),
+            ProtobufType::List(_) => Some(Self::List),
+            _ => None,
+        }
+    }
+}
+
+impl ProtobufMessage {
+    /// The field for values of a shape.
+    pub(crate) fn field_of(&self, shape: Shape) -> Option<&ProtobufField> {
+        let mut fields = self.fields.iter();
+        fields.find(|field| Shape::of_type(field.value) == Some(shape))
+    }
 }

@@ -21,6 +21,7 @@ on_each_backend![
     an_event_in_protobuf_is_a_binary_message_of_a_websocket,
     an_error_is_in_protobuf_wherever_it_arises,
     all_options_of_a_deletion_are_read_in_protobuf,
+    a_definition_lives_in_protobuf,
 ];
 
 /// The kind of hello, which has no numbers of fields.
@@ -94,17 +95,19 @@ fn opened(body: &[u8]) -> (String, String, Fields) {
     (text(&kind, 1), text(&kind, 2), fields(&envelope[&2][0]))
 }
 
+/// A message of strings and messages by their numbers.
+fn message(texts: &[(u32, &[u8])]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (number, text) in texts {
+        encode_key(*number, WireType::LengthDelimited, &mut out);
+        encode_varint(text.len() as u64, &mut out);
+        out.extend_from_slice(text);
+    }
+    out
+}
+
 /// A body of strings by their numbers.
 fn body(api_version: &str, kind: &str, texts: &[(u32, &[u8])]) -> Vec<u8> {
-    let message = |texts: &[(u32, &[u8])]| {
-        let mut out = Vec::new();
-        for (number, text) in texts {
-            encode_key(*number, WireType::LengthDelimited, &mut out);
-            encode_varint(text.len() as u64, &mut out);
-            out.extend_from_slice(text);
-        }
-        out
-    };
     let kind = message(&[(1, api_version.as_bytes()), (2, kind.as_bytes())]);
     let envelope = message(&[(1, &kind), (2, &message(texts)), (3, b""), (4, b"")]);
     [b"k8s\0", &*envelope].concat()
@@ -471,4 +474,95 @@ async fn all_options_of_a_deletion_are_read_in_protobuf(on: Backend) {
         let refused = client.call("DELETE", &item, &headers, wrong).await;
         assert_eq!(refused.code, 400, "{}", refused.text());
     }
+}
+
+/// A definition of wides in a group, whose spec keeps what no schema knows.
+fn wides(group: &str) -> Vec<u8> {
+    let names = message(&[(1, b"wides"), (4, b"Wide")]);
+    let mut kept = message(&[(5, b"object")]);
+    encode_key(38, WireType::Varint, &mut kept);
+    encode_varint(1, &mut kept);
+    let spec = message(&[(1, b"spec"), (2, &kept)]);
+    let schema = message(&[(5, b"object"), (29, &spec)]);
+    let mut version = message(&[(1, b"v1"), (4, &message(&[(1, &schema)]))]);
+    // Served and stored.
+    for number in [2, 3] {
+        encode_key(number, WireType::Varint, &mut version);
+        encode_varint(1, &mut version);
+    }
+    let spec = [
+        (1, group.as_bytes()),
+        (3, &names),
+        (4, b"Cluster"),
+        (7, &version),
+    ];
+    let name = format!("wides.{group}");
+    let metadata = message(&[(1, name.as_bytes())]);
+    let fields = [(1, &*metadata), (2, &message(&spec))];
+    body(
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        &fields,
+    )
+}
+
+async fn a_definition_lives_in_protobuf(on: Backend) {
+    const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let (_server, client) = server(on);
+    let headers = [("content-type", PROTOBUF), ("accept", PROTOBUF)];
+    let mut watch = client
+        .watch_as(&format!("{DEFINITIONS}?watch=1"), STREAM)
+        .await;
+    let answer = client.call("POST", DEFINITIONS, &headers, wides("p.io"));
+    let answer = answer.await;
+    assert_eq!(answer.code, 201, "{}", answer.text());
+    let (api_version, kind, object) = opened(&answer.body);
+    assert_eq!(api_version, "apiextensions.k8s.io/v1");
+    assert_eq!(kind, "CustomResourceDefinition");
+    assert_eq!(text(&fields(&object[&1][0]), 1), "wides.p.io");
+    // What it defaults to, and the schema, in both forms.
+    let spec = fields(&object[&2][0]);
+    assert_eq!(text(&fields(&spec[&3][0]), 5), "WideList");
+    let version = fields(&spec[&7][0]);
+    let schema = fields(&fields(&version[&4][0])[&1][0]);
+    assert_eq!(text(&schema, 5), "object");
+    let item = format!("{DEFINITIONS}/wides.p.io");
+    let json = client.get(&item).await.json();
+    assert_eq!(
+        json["spec"]["versions"][0]["schema"]["openAPIV3Schema"],
+        json!({"type": "object", "properties": {
+            "spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}})
+    );
+    // Each event has the whole object.
+    let frame = watch.frame().await.expect("an event");
+    let of_event = fields(&frame);
+    assert_eq!(text(&of_event, 1), "ADDED");
+    let shown = &fields(&of_event[&2][0])[&1][0];
+    let (_, kind, shown) = opened(shown);
+    assert_eq!(kind, "CustomResourceDefinition");
+    assert_eq!(text(&fields(&shown[&1][0]), 1), "wides.p.io");
+    // A list has them as its items.
+    let list = get_as(&client, DEFINITIONS, PROTOBUF).await;
+    let (_, kind, list) = opened(&list.body);
+    assert_eq!(
+        (&*kind, list[&2].len()),
+        ("CustomResourceDefinitionList", 1)
+    );
+    // An error says what it is about.
+    let again = client.call("POST", DEFINITIONS, &headers, wides("p.io"));
+    assert_eq!(failure(&again.await), ("AlreadyExists".to_owned(), 409));
+    let bad = client.call("POST", DEFINITIONS, &headers, wides("P"));
+    let bad = bad.await;
+    assert_eq!(failure(&bad), ("Invalid".to_owned(), 422));
+    let details = fields(&opened(&bad.body).2[&5][0]);
+    assert_eq!(text(&details, 3), "CustomResourceDefinition");
+    let deleted = client.call(
+        "DELETE",
+        &item,
+        &headers,
+        body("v1", "DeleteOptions", &[(4, b"Background")]),
+    );
+    let deleted = deleted.await;
+    assert_eq!(deleted.code, 200, "{}", deleted.text());
+    assert_eq!(opened(&deleted.body).1, "CustomResourceDefinition");
 }

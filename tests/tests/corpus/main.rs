@@ -6,6 +6,7 @@
     reason = "a test that cannot go on panics, and says where"
 )]
 
+mod encoded;
 mod minimal;
 mod objects;
 mod refused;
@@ -53,22 +54,27 @@ static DEFINITIONS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
     files.sort();
     let read = |path: &Path| {
         let bytes = fs::read(path).unwrap();
-        let sum = Sha256::digest(&bytes);
         // One has a key twice. The last one counts, as it does for kubectl.
         let document = codec::decode_value(&bytes, Format::Yaml)
             .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let file = path.strip_prefix(&root).unwrap().with_extension("");
         Definition {
             file: file.to_str().unwrap().to_owned(),
-            sum: sum[..8].iter().fold(String::new(), |mut sum, byte| {
-                write!(sum, "{byte:02x}").unwrap();
-                sum
-            }),
+            sum: sum_of(&bytes),
             document,
         }
     };
     files.iter().map(|path| read(path)).collect()
 });
+
+/// The beginning of the SHA-256 of bytes.
+fn sum_of(bytes: &[u8]) -> String {
+    let sum = Sha256::digest(bytes);
+    sum[..8].iter().fold(String::new(), |mut sum, byte| {
+        write!(sum, "{byte:02x}").unwrap();
+        sum
+    })
+}
 
 fn folder(path: &Path) -> impl Iterator<Item = std::path::PathBuf> + use<> {
     fs::read_dir(path)

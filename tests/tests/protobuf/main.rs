@@ -15,7 +15,7 @@ mod stored;
 
 use std::collections::BTreeMap;
 
-use apiloom::apis::{coordination, core, events};
+use apiloom::apis::{apiextensions, apiregistration, coordination, core, events};
 use apiloom::meta::kind::{Resource, ResourceDef};
 use apiloom_cli::generate::proto_file;
 use apiloom_meta::kind::protobuf::OBJECT_META;
@@ -76,6 +76,8 @@ fn messages_of_kubernetes_are_compiled_together() {
         core::v1::Event::definition(),
         events::v1::Event::definition(),
         coordination::v1::Lease::definition(),
+        apiextensions::v1::CustomResourceDefinition::definition(),
+        apiregistration::v1::APIService::definition(),
     ] {
         files.add(&def, &Value::Null);
     }

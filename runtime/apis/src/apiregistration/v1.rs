@@ -38,10 +38,10 @@ pub struct APIServiceSpec {
     #[api(proto(number = 3, omit_empty))]
     pub version: Option<String>,
     /// Whether any certificate of the server is accepted. Not recommended: use caBundle.
-    #[api(proto = 4, json = "insecureSkipTLSVerify")]
+    #[api(proto(number = 4, omit_empty), json = "insecureSkipTLSVerify")]
     pub insecure_skip_tls_verify: Option<bool>,
     /// The certificate authorities of the server, in PEM and base64; those of the system if it is not set.
-    #[api(proto = 5)]
+    #[api(proto(number = 5, omit_empty))]
     pub ca_bundle: Option<Vec<u8>>,
     /// The priority of the group at least: 1 to 20000. Clients prefer groups with higher priorities, and of those with equal
     /// ones the first by name.

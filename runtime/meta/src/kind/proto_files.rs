@@ -230,7 +230,9 @@ impl ProtoFiles {
             return self.message(path, special, &Value::Null);
         }
         let items = match of {
-            ProtobufType::Message(message) => return self.message(path, message(), schema),
+            ProtobufType::Message(message) | ProtobufType::ByShape(message) => {
+                return self.message(path, message(), schema);
+            }
             ProtobufType::List(of) => {
                 let name = format!("{inner}Items");
                 format!(

@@ -27,6 +27,7 @@ impl ProtobufType {
             Self::IntOrString => Some(&INT_OR_STRING),
             Self::FieldsV1 => Some(&FIELDS_V1),
             Self::RawExtension => Some(&RAW_EXTENSION),
+            Self::Json => Some(&super::json_schema::JSON),
             _ => None,
         }
     }

@@ -13,6 +13,7 @@ use super::wire::{Wire, WireValue};
 use crate::codec::encode::{append, append_string};
 use crate::codec::limits::MAX_DEPTH;
 use crate::kind::{ProtobufField, ProtobufMessage, ProtobufPresence, ProtobufType};
+use crate::protobuf::Shape;
 use crate::types::{Duration, MicroTime, Time};
 
 /// See [`ProtobufBody::to_json`].
@@ -167,7 +168,9 @@ fn is_merged(value: ProtobufType) -> bool {
         | ProtobufType::IntOrString
         | ProtobufType::FieldsV1
         | ProtobufType::RawExtension
+        | ProtobufType::Json
         | ProtobufType::Message(_)
+        | ProtobufType::ByShape(_)
         | ProtobufType::List(_)
         | ProtobufType::Map(_) => true,
     }
@@ -205,7 +208,9 @@ fn check_sent(of: ProtobufType, sent: WireValue<'_>) -> Result<(), String> {
         | ProtobufType::IntOrString
         | ProtobufType::FieldsV1
         | ProtobufType::RawExtension
+        | ProtobufType::Json
         | ProtobufType::Message(_)
+        | ProtobufType::ByShape(_)
         | ProtobufType::List(_)
         | ProtobufType::Map(_) => sent.bytes().map(|_| ()),
     }
@@ -347,13 +352,15 @@ impl Reader {
             ProtobufType::Time
             | ProtobufType::MicroTime
             | ProtobufType::FieldsV1
-            | ProtobufType::RawExtension => {
+            | ProtobufType::RawExtension
+            | ProtobufType::Json => {
                 self.literal("null");
             }
             ProtobufType::Duration => self.literal("\"0s\""),
             ProtobufType::Quantity => self.literal("\"0\""),
             ProtobufType::List(_) => self.literal("[]"),
             ProtobufType::Map(_) => self.literal("{}"),
+            ProtobufType::ByShape(message) => self.no_shape(message()),
             ProtobufType::Message(message) => {
                 self.literal("{");
                 self.absent_fields(message().fields)?;
@@ -374,7 +381,30 @@ impl Reader {
         let before = self.out.len();
         self.name(field.name)?;
         let start = self.out.len();
-        let is_empty = match field.value {
+        let is_empty = self.values(field, place, cursor, depth)?;
+        let is_absent = is_empty
+            && match field.presence {
+                ProtobufPresence::Always => false,
+                ProtobufPresence::NotEmpty => true,
+                // Lists are sent by their items alone, and null is absence.
+                ProtobufPresence::Sent => matches!(self.out.get(start), Some(b'[' | b'n')),
+            };
+        if is_absent {
+            self.out.truncate(before);
+        }
+        Ok(())
+    }
+
+    /// Writes all values of a field; returns whether they are empty.
+    fn values(
+        &mut self,
+        field: &ProtobufField,
+        place: usize,
+        cursor: &mut Cursor<'_, '_>,
+        depth: usize,
+    ) -> Result<bool, Fault> {
+        let start = self.out.len();
+        Ok(match field.value {
             ProtobufType::List(of) => {
                 let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
                 self.literal("[");
@@ -411,18 +441,7 @@ impl Reader {
                 }
                 self.value(single, value, depth)?
             }
-        };
-        let is_absent = is_empty
-            && match field.presence {
-                ProtobufPresence::Always => false,
-                ProtobufPresence::NotEmpty => true,
-                // Lists are sent by their items alone, and null is absence.
-                ProtobufPresence::Sent => matches!(self.out.get(start), Some(b'[' | b'n')),
-            };
-        if is_absent {
-            self.out.truncate(before);
-        }
-        Ok(())
+        })
     }
 
     /// Writes the items in one field of a list: one, or numbers that are packed.
@@ -541,7 +560,7 @@ impl Reader {
                 return Ok(is_empty);
             }
             ProtobufType::IntOrString => return self.int_or_string(value.bytes()?),
-            ProtobufType::FieldsV1 | ProtobufType::RawExtension => {
+            ProtobufType::FieldsV1 | ProtobufType::RawExtension | ProtobufType::Json => {
                 let json = last_bytes(value.bytes()?, 1)?.unwrap_or_default();
                 let text = std::str::from_utf8(json).unwrap_or_default();
                 let is_json = serde_json::from_str::<IgnoredAny>(text).is_ok();
@@ -553,6 +572,10 @@ impl Reader {
                 let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
                 self.fields(message(), value.bytes()?, depth)?;
                 self.literal("}");
+            }
+            ProtobufType::ByShape(message) => {
+                self.by_shape(message(), value.bytes()?, depth)?;
+                return Ok(self.out.ends_with(b"null"));
             }
             ProtobufType::List(of) => {
                 self.literal("[");
@@ -578,6 +601,41 @@ impl Reader {
             }
         }
         Ok(self.out.len() == start + 2)
+    }
+
+    /// Writes the value that a message stands for: the list if it has items, else the object, else the boolean.
+    fn by_shape(
+        &mut self,
+        message: &ProtobufMessage,
+        body: &[u8],
+        depth: usize,
+    ) -> Result<(), Fault> {
+        let mut cursor = self.cursor(message, body)?;
+        let start = self.out.len();
+        let mut found = None;
+        while let Some((place, _)) = cursor.next {
+            let field = &message.fields[place];
+            let shape = Shape::of_type(field.value);
+            let before = self.out.len();
+            self.values(field, place, &mut cursor, depth)
+                .map_err(|fault| fault.within(message, field))?;
+            if shape > found {
+                self.out.drain(start..before);
+                found = shape;
+            } else {
+                self.out.truncate(before);
+            }
+        }
+        if found.is_none() {
+            self.no_shape(message);
+        }
+        Ok(())
+    }
+
+    /// Writes what a message without a field stands for.
+    fn no_shape(&mut self, message: &ProtobufMessage) {
+        let has_boolean = message.field_of(Shape::Boolean).is_some();
+        self.literal(if has_boolean { "false" } else { "null" });
     }
 
     fn text(&mut self, text: &[u8]) -> Result<(), Fault> {

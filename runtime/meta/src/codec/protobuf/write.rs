@@ -19,6 +19,7 @@ use crate::codec::encode::append as append_number;
 use crate::codec::limits::MAX_DEPTH;
 use crate::codec::peek::{members, value_end};
 use crate::kind::{ProtobufField, ProtobufMessage, ProtobufPresence, ProtobufType};
+use crate::protobuf::Shape;
 use crate::types::{Duration, MicroTime, Time};
 
 /// See [`super::append_protobuf`].
@@ -414,7 +415,14 @@ impl<'j> Writer<'j, '_> {
                     value == 0
                 })
             }
-            (ProtobufType::FieldsV1 | ProtobufType::RawExtension, first) if first != b'n' => {
+            (ProtobufType::Json, b'n') => {
+                self.any()?;
+                wire::append_bytes(number, b"", self.out);
+                Some(false)
+            }
+            (ProtobufType::FieldsV1 | ProtobufType::RawExtension | ProtobufType::Json, first)
+                if first != b'n' =>
+            {
                 let json = self.any()?;
                 append_key(number, BYTES, self.out);
                 let field = 1 + wire::varint_bytes(json.len() as u64) + json.len();
@@ -430,6 +438,9 @@ impl<'j> Writer<'j, '_> {
                 let is_empty = self.out.len() == start;
                 length.end(self.out);
                 Some(is_empty)
+            }
+            (ProtobufType::ByShape(message), first) if depth < MAX_DEPTH => {
+                self.by_shape(number, message(), first, depth)?
             }
             (ProtobufType::List(of), b'[') if depth < MAX_DEPTH => {
                 append_key(number, BYTES, self.out);
@@ -452,6 +463,32 @@ impl<'j> Writer<'j, '_> {
         };
         self.is_exact &= is_empty.is_some();
         Ok(is_empty.unwrap_or(false))
+    }
+
+    /// Writes a value as the field of a message that has its shape; nothing if there is none.
+    fn by_shape(
+        &mut self,
+        number: u32,
+        message: &ProtobufMessage,
+        first: u8,
+        depth: usize,
+    ) -> Result<Option<bool>, MalformedJson> {
+        let shape = Shape::of_json(first);
+        let Some(field) = shape.and_then(|shape| message.field_of(shape)) else {
+            self.any()?;
+            return Ok(None);
+        };
+        append_key(number, BYTES, self.out);
+        let length = LengthPlace::begin(self.out);
+        if shape == Some(Shape::Object)
+            && let Some(flag) = message.field_of(Shape::Boolean)
+        {
+            append_key(flag.number, VARINT, self.out);
+            self.out.push(1);
+        }
+        self.field(field, depth)?;
+        length.end(self.out);
+        Ok(Some(false))
     }
 
     fn bytes(&mut self, number: u32, text: &[u8]) -> Option<bool> {

@@ -16,6 +16,17 @@ fn every_declared_kind_is_registered_and_its_schema_passes_the_checks() {
     assert_eq!(served, declared);
 }
 
+#[test]
+fn every_declared_kind_has_a_form_in_protobuf() {
+    let declared = apiloom_apis::generated::definitions();
+    assert!(!declared.is_empty());
+    let without = declared.iter().filter(|def| def.protobuf.is_none());
+    let without: Vec<_> = without.map(|def| def.gvk()).collect();
+    assert!(without.is_empty(), "clients of Go send them: {without:?}");
+    let def = apiloom_apis::autoscaling::v1::Scale::definition();
+    assert!(def.protobuf.is_some(), "it is the body of a subresource");
+}
+
 #[cfg(feature = "apis-coordination")]
 #[test]
 fn kinds_that_would_share_keys_are_refused() {

@@ -13,22 +13,18 @@ pub(super) fn authorities_error(object: &CustomResourceDefinition) -> Option<Fie
     let why = authorities_problem(bundle)?;
     let path = FieldPath::new("spec").child("conversion");
     let path = path.child("webhookClientConfig").child("caBundle");
-    Some(FieldError::invalid(&path, bundle, &why))
+    Some(FieldError::invalid(&path, STANDARD.encode(bundle), &why))
 }
 
-fn bundle(object: &CustomResourceDefinition) -> Option<&str> {
+fn bundle(object: &CustomResourceDefinition) -> Option<&[u8]> {
     let webhook = object.spec.conversion.as_ref()?.webhook.as_ref()?;
     webhook.client_config.as_ref()?.ca_bundle.as_deref()
 }
 
 /// Why no authority can be read from a `caBundle`. One certificate that can be read is enough, and white space is nothing.
-fn authorities_problem(bundle: &str) -> Option<String> {
+fn authorities_problem(pem: &[u8]) -> Option<String> {
     let begin = "unable to load root certificates";
-    let pem = match STANDARD.decode(bundle) {
-        Ok(pem) => pem,
-        Err(error) => return Some(format!("{begin}: {error}")),
-    };
-    let certificates: Vec<_> = CertificateDer::pem_slice_iter(&pem)
+    let certificates: Vec<_> = CertificateDer::pem_slice_iter(pem)
         .filter_map(Result::ok)
         .collect();
     let is_good =

@@ -263,7 +263,7 @@ fn authorities_that_cannot_be_read_are_refused_once_a_kind_is_established() {
         errors.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let mut old = definition(white);
-    for bundle in [nonsense, block, "?", white] {
+    for bundle in [nonsense, block, white] {
         let new = definition(bundle);
         let ctx = RequestContext::default();
         assert!(DefinitionRules.validate(&ctx, &new).is_empty(), "{bundle}");
