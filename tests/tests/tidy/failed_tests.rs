@@ -6,10 +6,22 @@ use std::process::{Command, Stdio};
 /// Returns what the script lists, and whether it could name every failure.
 fn failed_tests(output: &str) -> (String, bool) {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/failed-tests");
-    let mut child = Command::new(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the script starts");
-    child.stdin.take().expect("a pipe").write_all(output.as_bytes()).expect("the script reads");
+    let mut child = Command::new(script)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the script starts");
+    child
+        .stdin
+        .take()
+        .expect("a pipe")
+        .write_all(output.as_bytes())
+        .expect("the script reads");
     let ended = child.wait_with_output().expect("the script ends");
-    (String::from_utf8(ended.stdout).expect("text"), ended.status.success())
+    (
+        String::from_utf8(ended.stdout).expect("text"),
+        ended.status.success(),
+    )
 }
 
 const TWO_OF_THREE: &str = "
@@ -46,13 +58,17 @@ error: 2 targets failed:
 #[test]
 fn each_failed_test_is_listed_with_its_target() {
     let (listed, named) = failed_tests(&format!("{TWO_OF_THREE}{DOC}"));
-    assert_eq!(listed, "--test contract\tm::two\n--test contract\tone\n--doc\tsrc/lib.rs - guide (line 2)\n");
+    assert_eq!(
+        listed,
+        "--test contract\tm::two\n--test contract\tone\n--doc\tsrc/lib.rs - guide (line 2)\n"
+    );
     assert!(named);
 }
 
 #[test]
 fn a_failure_without_a_test_is_not_run_again() {
-    let crashed = "running 1 test\nerror: test failed, to rerun pass `-p apiloom-tests --test kill`\n";
+    let crashed =
+        "running 1 test\nerror: test failed, to rerun pass `-p apiloom-tests --test kill`\n";
     assert!(!failed_tests(&format!("{TWO_OF_THREE}{crashed}")).1);
     let not_compiled = "error[E0425]: cannot find value `x` in this scope\nerror: could not compile `apiloom-tests` (lib)\n";
     assert!(!failed_tests(not_compiled).1);
