@@ -4,16 +4,18 @@
 //! missing field. A patch is applied completely or not at all, and its result can always be stored and decoded again.
 
 mod error;
+mod merge;
 mod steps;
 mod strategic;
 
 use std::io;
 use std::sync::LazyLock;
 
+use json_patch::PatchOperation;
 use json_patch::jsonptr::{Pointer, Token};
-use json_patch::{PatchOperation, merge};
 use serde_json::{Map, Value};
 
+use self::merge::merge;
 use self::steps::Steps;
 use crate::codec::{self, DecodeError, DecodedDocument, Format};
 use crate::schema::Schema;

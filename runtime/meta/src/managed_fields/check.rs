@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::shape::Shape;
 use crate::schema::Schema;
@@ -16,8 +16,9 @@ impl Schema {
     /// # Errors
     /// The text of all of them, each with its path.
     pub fn check_applied(&self, document: &Value) -> Result<(), String> {
-        let mut errors = Vec::new();
-        check(document, Some(self.root()), &mut String::new(), &mut errors);
+        let mut checker = Checker::default();
+        checker.check(document, self.root(), false);
+        let errors = checker.errors;
         match &errors[..] {
             [] => Ok(()),
             [error] => Err(error.clone()),
@@ -26,68 +27,93 @@ impl Schema {
     }
 }
 
-/// Checks a value. The path is that of the value, also afterwards.
-fn check(value: &Value, node: Option<&Node>, path: &mut String, errors: &mut Vec<String>) {
-    let Some(node) = node else { return };
-    if value.is_null() {
-        return;
-    }
-    let len = path.len();
-    match value {
-        Value::Object(fields) if node.types.takes(Types::OBJECT) && !node.int_or_string => {
-            for (name, value) in fields {
-                path.extend([".", name.as_str()]);
-                match node.child(name) {
-                    Child::Node(below) => check(value, Some(below), path, errors),
-                    Child::Free => {}
-                    Child::Unknown => errors.push(format!("{path}: field not declared in schema")),
-                }
-                path.truncate(len);
-            }
-        }
-        Value::Array(items) if node.types.takes(Types::ARRAY) && !node.int_or_string => {
-            check_items(value, items, node, path, errors);
-        }
-        value => {
-            if let Some(why) = wrong_type(value, node) {
-                let between = if path.is_empty() { "" } else { ": " };
-                errors.push(format!("{path}{between}{why}"));
-            }
-        }
-    }
+/// The place in the document, and what was found so far.
+#[derive(Default)]
+struct Checker {
+    path: String,
+    errors: Vec<String>,
 }
 
-fn check_items(
-    value: &Value,
-    items: &[Value],
-    node: &Node,
-    path: &mut String,
-    errors: &mut Vec<String>,
-) {
-    let (below, len) = (node.items.as_deref(), path.len());
-    let Shape::Items(_, keys) = Shape::of(value, Some(node)) else {
-        for (index, item) in items.iter().enumerate() {
-            // Writing to a string cannot fail.
-            let _ = write!(path, "[{index}]");
-            check(item, below, path, errors);
-            path.truncate(len);
+impl Checker {
+    /// Checks a value. `is_open` is that a node above it keeps unknown fields, by which all below it takes any.
+    fn check(&mut self, value: &Value, node: &Node, is_open: bool) {
+        // Without a type, as that of an int-or-string of a custom resource, anything may stand here.
+        if value.is_null() || (node.int_or_string && node.is_custom) {
+            return;
         }
-        return;
-    };
-    let mut seen = BTreeSet::new();
-    for (index, item) in items.iter().enumerate() {
-        match keys.element(item) {
-            Ok(element) => {
-                if seen.contains(&element) {
-                    errors.push(format!("{path}: duplicate entries for key {element}"));
-                } else {
-                    let _ = write!(path, "{element}");
-                    check(item, below, path, errors);
-                    path.truncate(len);
-                    seen.insert(element);
+        let is_open = is_open || node.preserve_unknown;
+        match value {
+            Value::Object(fields) if node.types.takes(Types::OBJECT) && !node.int_or_string => {
+                self.check_fields(fields, node, is_open);
+            }
+            Value::Array(items) if node.types.takes(Types::ARRAY) && !node.int_or_string => {
+                self.check_items(value, items, node, is_open);
+            }
+            value => {
+                if let Some(why) = wrong_type(value, node) {
+                    let between = if self.path.is_empty() { "" } else { ": " };
+                    self.errors.push(format!("{}{between}{why}", self.path));
                 }
             }
-            Err(why) => errors.push(format!("{path}: element {index}: {why}")),
+        }
+    }
+
+    fn check_fields(&mut self, fields: &Map<String, Value>, node: &Node, is_open: bool) {
+        let is_open_here = is_open || (node.properties.is_empty() && node.is_custom);
+        let len = self.path.len();
+        for (name, value) in fields {
+            self.path.extend([".", name.as_str()]);
+            match node.child(name) {
+                Child::Node(below) => self.check(value, below, is_open),
+                Child::Unknown if !is_open_here => {
+                    let path = &self.path;
+                    self.errors
+                        .push(format!("{path}: field not declared in schema"));
+                }
+                Child::Free | Child::Unknown => {}
+            }
+            self.path.truncate(len);
+        }
+    }
+
+    fn check_items(&mut self, value: &Value, items: &[Value], node: &Node, is_open: bool) {
+        let (below, len) = (node.items.as_deref(), self.path.len());
+        let Shape::Items(_, keys) = Shape::of(value, Some(node)) else {
+            for (index, item) in items.iter().enumerate() {
+                // Writing to a string cannot fail.
+                let _ = write!(self.path, "[{index}]");
+                self.check_item(item, below, is_open);
+                self.path.truncate(len);
+            }
+            return;
+        };
+        let mut seen = BTreeSet::new();
+        for (index, item) in items.iter().enumerate() {
+            match keys.element(item) {
+                Ok(element) if seen.contains(&element) => {
+                    let path = &self.path;
+                    self.errors
+                        .push(format!("{path}: duplicate entries for key {element}"));
+                }
+                Ok(element) => {
+                    let _ = write!(self.path, "{element}");
+                    self.check_item(item, below, is_open);
+                    self.path.truncate(len);
+                    seen.insert(element);
+                }
+                Err(why) => {
+                    let path = &self.path;
+                    self.errors.push(format!("{path}: element {index}: {why}"));
+                    // Kubernetes looks at no further item of a list of which one cannot be told apart.
+                    return;
+                }
+            }
+        }
+    }
+
+    fn check_item(&mut self, item: &Value, node: Option<&Node>, is_open: bool) {
+        if let Some(node) = node {
+            self.check(item, node, is_open);
         }
     }
 }
@@ -95,7 +121,12 @@ fn check_items(
 /// Why a value does not have a type of the node.
 fn wrong_type(value: &Value, node: &Node) -> Option<String> {
     let is_scalar = !matches!(value, Value::Object(_) | Value::Array(_));
-    if node.int_or_string {
+    // Of texts with a format, Kubernetes knows no more than that they are scalars.
+    let has_format = node
+        .format
+        .as_deref()
+        .is_some_and(|format| format != "byte");
+    if node.int_or_string || (has_format && node.types.shares(Types::STRING)) {
         return (!is_scalar).then(|| format!("expected any scalar, got {}", got(value)));
     }
     if node.types.is_any() || (is_scalar && node.types.accepts(value)) {

@@ -430,6 +430,55 @@ fn documents_that_cannot_be_applied_are_told_with_their_paths() {
     }
 }
 
+/// What a schema without a type, of texts with a format, and below a node that keeps unknown fields takes.
+#[test]
+fn custom_documents_that_cannot_be_applied_are_told_as_by_kubernetes() {
+    let schema = Schema::of_custom_resource(&json!({"type": "object", "properties": {"spec": {
+        "type": "object",
+        "properties": {
+            "either": {"x-kubernetes-int-or-string": true},
+            "day": {"type": "string", "format": "date"},
+            "bytes": {"type": "string", "format": "byte"},
+            "bare": {"type": "object"},
+            "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
+                "inner": {"type": "object", "properties": {"a": {"type": "string"}}},
+            }},
+            "list": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+        },
+    }}}))
+    .unwrap();
+    let check = |spec: Value| schema.check_applied(&json!({"spec": spec}));
+    for taken in [
+        json!({"either": {"a": 1}}),
+        json!({"either": []}),
+        json!({"day": true}),
+        json!({"bare": {"a": [1]}}),
+        json!({"open": {"x": 1, "inner": {"y": {"z": 1}}}}),
+    ] {
+        assert_eq!(check(taken.clone()), Ok(()), "{taken}");
+    }
+    for (spec, why) in [
+        (
+            json!({"day": {"a": 1}}),
+            ".spec.day: expected any scalar, got &{map[a:1]}",
+        ),
+        (
+            json!({"bytes": 1}),
+            ".spec.bytes: expected string, got &value.valueUnstructured{Value:1}",
+        ),
+        (
+            json!({"open": {"inner": {"a": 1, "y": 1}}}),
+            ".spec.open.inner.a: expected string, got &value.valueUnstructured{Value:1}",
+        ),
+        (
+            json!({"list": [null, null, 1]}),
+            ".spec.list: element 0: associative list without keys has an element that's an explicit null",
+        ),
+    ] {
+        assert_eq!(check(spec), Err(why.to_owned()));
+    }
+}
+
 fn entry(manager: &str, operation: &str, time: &str, field: &str) -> Value {
     json!({"manager": manager, "operation": operation, "apiVersion": "v1", "time": time,
         "fieldsType": "FieldsV1", "fieldsV1": {field: {}}})

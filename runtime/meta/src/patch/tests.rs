@@ -358,6 +358,23 @@ fn merge_replaces_removes_and_recurses() {
     );
 }
 
+/// As in kube-apiserver, and beyond RFC 7386, what is new has no fields of null at any depth, those in lists included.
+#[test]
+fn a_merge_takes_nulls_out_of_what_is_new() {
+    let new = json!([null, {"b": null, "c": [{"d": null, "e": 1}]}]);
+    let without = json!([null, {"c": [{"e": 1}]}]);
+    check_merge(json!({"a": new}), json!({}), json!({"a": without}));
+    check_merge(json!({"a": new}), json!({"a": null}), json!({"a": without}));
+    check_merge(json!({"a": new}), json!({"a": [1]}), json!({"a": without}));
+    check_merge(
+        json!({"a": {"b": new}}),
+        json!({"a": 1}),
+        json!({"a": {"b": without}}),
+    );
+    // An object that is replaced by a list is the exception.
+    check_merge(json!({"a": new}), json!({"a": {"x": 1}}), json!({"a": new}));
+}
+
 #[test]
 fn a_merge_patch_is_an_object() {
     for (patch, why) in [

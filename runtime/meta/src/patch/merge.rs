@@ -1,0 +1,42 @@
+//! JSON merge patches as Kubernetes applies them. Beyond RFC 7386, which takes fields of null out of objects only, a value that is
+//! new has none of them at any depth, those of objects in lists included.
+
+use serde_json::{Map, Value};
+
+/// Merges a patch into a document. Both are objects.
+pub(super) fn merge(document: &mut Value, patch: &Value) {
+    if let (Value::Object(fields), Value::Object(patch)) = (document, patch) {
+        merge_fields(fields, patch);
+    }
+}
+
+fn merge_fields(fields: &mut Map<String, Value>, patch: &Map<String, Value>) {
+    for (name, new) in patch {
+        if new.is_null() {
+            fields.remove(name);
+            continue;
+        }
+        match (fields.get_mut(name), new) {
+            (Some(Value::Object(present)), Value::Object(patch)) => merge_fields(present, patch),
+            // The exception: what takes the place of an object keeps its nulls.
+            (Some(present @ Value::Object(_)), new) => *present = new.clone(),
+            (Some(present), new) => *present = without_nulls(new),
+            (None, new) => {
+                fields.insert(name.clone(), without_nulls(new));
+            }
+        }
+    }
+}
+
+/// The same without fields of null; items of null stay.
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let set = fields.iter().filter(|(_, value)| !value.is_null());
+            set.map(|(name, value)| (name.clone(), without_nulls(value)))
+                .collect()
+        }
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        scalar => scalar.clone(),
+    }
+}
