@@ -15,8 +15,8 @@ mod source;
 
 pub use cancel::Cancel;
 pub use election::{
-    ClientLease, ElectionConfig, ElectionConfigError, GuardedTransport, LeaderElector, Leadership,
-    LeadershipLost, Lease, LeaseError, LeaseSpec, LeaseStore, NotLeader, WriteGuard,
+    ClientLease, ElectionConfig, ElectionConfigError, ElectionError, GuardedTransport,
+    LeaderElector, Leadership, Lease, LeaseError, LeaseSpec, LeaseStore, NotLeader, WriteGuard,
 };
 pub use events::{
     ClientEvents, Event, EventError, EventSeries, EventSink, EventType, NewEvent, ObjectReference,

@@ -16,7 +16,7 @@ mod store;
 
 pub use client::{ClientLease, GuardedTransport};
 pub use config::{ElectionConfig, ElectionConfigError};
-pub use elector::{LeaderElector, LeadershipLost};
+pub use elector::{ElectionError, LeaderElector};
 pub use leadership::{Leadership, NotLeader, WriteGuard};
 pub use lease::{Lease, LeaseSpec};
 pub use store::{LeaseError, LeaseStore};

@@ -68,7 +68,10 @@ fn lease_error(error: Error) -> LeaseError {
     if error.is_conflict() || error.is_already_exists() {
         return LeaseError::Conflict;
     }
-    LeaseError::Other(error.into())
+    match error.code() {
+        Some(400 | 401 | 403 | 404 | 405 | 422) => LeaseError::Refused(error.to_string()),
+        _ => LeaseError::Other(error.into()),
+    }
 }
 
 impl LeaseStore for ClientLease {

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 use super::super::cancel::Cancel;
 use super::clock::{Clocks, Reading};
@@ -22,18 +22,26 @@ use super::observed::Observed;
 use super::store::{LeaseError, LeaseStore};
 use crate::metrics::{Collect, Registry, Samples};
 
-/// The lease could not be renewed in time, or another process has it.
+/// Why an election ended without the end of the work.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("lost the lease: {0}")]
-pub struct LeadershipLost(String);
+#[non_exhaustive]
+pub enum ElectionError {
+    /// The lease could not be renewed in time, or another process has it.
+    #[error("lost the lease: {0}")]
+    Lost(String),
+    /// The server refused the lease for the whole renew deadline: its namespace does not exist, Leases are not served, or
+    /// this user may not write them.
+    #[error("cannot acquire the lease: {0}")]
+    Refused(String),
+}
 
 /// Runs work in one process at a time, of all that have an elector for the same lease.
 ///
 /// ```no_run
 /// # use apiloom_client::Client;
-/// # use apiloom_client::controller::{Cancel, ClientLease, ElectionConfig, LeaderElector, LeadershipLost};
+/// # use apiloom_client::controller::{Cancel, ClientLease, ElectionConfig, LeaderElector, ElectionError};
 /// # async fn work(_: &Cancel) {}
-/// # async fn example(client: &Client) -> Result<(), LeadershipLost> {
+/// # async fn example(client: &Client) -> Result<(), ElectionError> {
 /// let lease = ClientLease::new(client, "kube-system", "flunder-controller");
 /// let cancel = Cancel::new();
 /// let identity = LeaderElector::unique_identity("worker-1");
@@ -133,19 +141,20 @@ impl LeaderElector {
     /// The work is polled by the task that renews the lease, so it must not block: long computations belong in tasks.
     ///
     /// # Errors
-    /// If the lease was lost. The guard is closed then, and the work was told to end. It is dropped at the time at which
+    /// If the server refuses the lease for as long as the renew deadline, so that waiting is in vain; a server that does not
+    /// answer is waited for. If the lease was lost. The guard is closed then, and the work was told to end. It is dropped at the time at which
     /// another process may lead, if it goes on for so long: tasks that it spawned must end by the signal.
     pub async fn run<F, R>(
         mut self,
         cancel: &Cancel,
         lead: F,
-    ) -> Result<Option<R::Output>, LeadershipLost>
+    ) -> Result<Option<R::Output>, ElectionError>
     where
         F: FnOnce(Leadership) -> R,
         R: Future,
     {
         let renewed = tokio::select! {
-            renewed = self.acquire() => renewed,
+            renewed = self.acquire() => renewed?,
             () = cancel.cancelled() => {
                 // The signal may come just when the lease was acquired.
                 if self.config.release {
@@ -184,24 +193,65 @@ impl LeaderElector {
         if timeout_at(exclusive_until, work).await.is_err() {
             warn!(identity = %self.identity, "the work went on after the lease was lost, and was dropped");
         }
-        Err(LeadershipLost(reason))
+        Err(ElectionError::Lost(reason))
+    }
+
+    /// Follows the lease without standing for it; never returns. The time for which it does not change meanwhile counts when this
+    /// candidate stands for it afterwards.
+    pub async fn follow(&mut self) {
+        loop {
+            match self.limited(self.store.get()).await {
+                Ok(Some(lease)) => self.observe(lease),
+                Ok(None) => {}
+                Err(error) => debug!("cannot read the lease: {error}"),
+            }
+            sleep(self.config.retry_period).await;
+        }
     }
 
     /// Waits until the lease is ours.
-    async fn acquire(&mut self) -> Reading {
+    ///
+    /// # Errors
+    /// If it is refused until the deadline.
+    async fn acquire(&mut self) -> Result<Reading, ElectionError> {
+        let deadline = self.config.renew_deadline;
+        let mut refused_since = None;
         loop {
-            match timeout(self.config.renew_deadline, self.attempt(None)).await {
+            let began = Instant::now();
+            let answer = timeout(deadline, self.attempt(None)).await;
+            refused_since = match &answer {
+                Ok(Err(LeaseError::Refused(_))) => refused_since.or(Some(began)),
+                _ => None,
+            };
+            let mut wait = self.wait_after_attempt();
+            match answer {
                 // The answer may be old, if this process did not run for a while.
-                Ok(Ok(Attempt::Held(began))) if self.is_fresh(began) => return began,
+                Ok(Ok(Attempt::Held(began))) if self.is_fresh(began) => return Ok(began),
                 Ok(Ok(Attempt::Held(_))) => debug!("the lease was acquired too slowly"),
                 Ok(Ok(Attempt::HeldByOther(holder))) => debug!(%holder, "the lease is held"),
                 Ok(Ok(Attempt::Lost(reason))) => debug!("the lease is not ours: {reason}"),
+                Ok(Err(LeaseError::Refused(reason))) => {
+                    error!(identity = %self.identity, "cannot acquire the lease: {reason}");
+                    let left = refused_since.map(|since| deadline.saturating_sub(since.elapsed()));
+                    match left.filter(|left| !left.is_zero()) {
+                        Some(left) => wait = wait.min(left),
+                        None => return Err(ElectionError::Refused(reason)),
+                    }
+                }
                 Ok(Err(error)) => warn!("cannot acquire the lease: {error}"),
                 Err(_) => warn!("cannot acquire the lease: no answer in time"),
             }
-            let period = self.config.retry_period;
-            sleep(period + period.mul_f64(MAX_JITTER * self.fraction())).await;
+            sleep(wait).await;
         }
+    }
+
+    /// The wait for the next attempt to acquire the lease: until the present one expires, if that is earlier.
+    fn wait_after_attempt(&mut self) -> Duration {
+        let period = self.config.retry_period;
+        let wait = period + period.mul_f64(MAX_JITTER * self.fraction());
+        let observed = self.observed.as_ref();
+        let left = observed.and_then(|seen| seen.time_left(self.config.lease_duration));
+        left.map_or(wait, |left| wait.min(left))
     }
 
     fn is_fresh(&self, began: Reading) -> bool {

@@ -35,13 +35,22 @@ impl Observed {
     /// The holder that others must leave the lease to. The times in the lease are not read: they are those of another
     /// clock. The duration is that which the holder wrote, and `default` if it wrote none.
     pub(super) fn current_holder(&self, default: Duration) -> Option<&str> {
-        let spec = &self.lease.spec;
-        let seconds = spec.lease_duration_seconds;
+        let holder = self.lease.spec.holder();
+        holder.filter(|_| self.since.elapsed() < self.duration(default))
+    }
+
+    /// For how long others must still leave the lease to its holder; `None` if it has none any more.
+    pub(super) fn time_left(&self, default: Duration) -> Option<Duration> {
+        self.current_holder(default)?;
+        Some(self.duration(default).saturating_sub(self.since.elapsed()))
+    }
+
+    fn duration(&self, default: Duration) -> Duration {
+        let seconds = self.lease.spec.lease_duration_seconds;
         let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok());
-        let duration = match seconds {
+        match seconds {
             None | Some(0) => default,
             Some(seconds) => Duration::from_secs(seconds),
-        };
-        spec.holder().filter(|_| self.since.elapsed() < duration)
+        }
     }
 }

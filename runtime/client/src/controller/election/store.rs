@@ -31,6 +31,10 @@ pub enum LeaseError {
     /// Another program wrote it in between.
     #[error("the lease was changed in between")]
     Conflict,
+    /// The server refused the request, and will refuse the same one again: the namespace of the lease does not exist, Leases
+    /// are not served, or this user may not write them.
+    #[error("the server refuses the lease: {0}")]
+    Refused(String),
     /// Any other reason.
     #[error(transparent)]
     Other(#[from] Box<dyn std::error::Error + Send + Sync>),

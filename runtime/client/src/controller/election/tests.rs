@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::super::cancel::Cancel;
 use super::clock::Clocks;
 use super::{
-    ElectionConfig, ElectionConfigError, LeaderElector, Leadership, LeadershipLost, Lease,
+    ElectionConfig, ElectionConfigError, ElectionError, LeaderElector, Leadership, Lease,
     LeaseError, LeaseSpec, LeaseStore, NotLeader,
 };
 
@@ -28,6 +28,8 @@ struct Stored {
     version: AtomicUsize,
     gets: AtomicUsize,
     is_down: AtomicBool,
+    /// Creates are refused, as in a namespace that does not exist.
+    is_refused: AtomicBool,
 }
 
 impl Server {
@@ -68,6 +70,9 @@ impl Server {
 
     pub(super) fn write_new(&self, lease: Lease) -> Result<Lease, LeaseError> {
         self.check_up()?;
+        if self.0.is_refused.load(Ordering::SeqCst) {
+            return Err(LeaseError::Refused("no such namespace".to_owned()));
+        }
         match self.lease() {
             Some(_) => Err(LeaseError::Conflict),
             None => Ok(self.store(lease)),
@@ -132,7 +137,7 @@ pub(super) async fn lead(elector: LeaderElector) -> (Leadership, Run) {
 
 pub(super) struct Run {
     cancel: Cancel,
-    pub(super) task: tokio::task::JoinHandle<Result<Option<()>, LeadershipLost>>,
+    pub(super) task: tokio::task::JoinHandle<Result<Option<()>, ElectionError>>,
 }
 
 /// Ends a run that leads.
@@ -141,7 +146,7 @@ pub(super) async fn stop(run: Run) {
 }
 
 impl Run {
-    async fn stop(self) -> Result<Option<()>, LeadershipLost> {
+    async fn stop(self) -> Result<Option<()>, ElectionError> {
         self.cancel.cancel();
         self.task.await.unwrap()
     }
@@ -523,6 +528,63 @@ async fn two_that_create_the_lease_at_once_are_one_leader() {
         Err(LeaseError::Conflict)
     ));
     first.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_refused_until_the_deadline_ends_the_election() {
+    let server = Server::default();
+    server.0.is_refused.store(true, Ordering::SeqCst);
+    let (start, cancel) = (Instant::now(), Cancel::new());
+    let run = elector(&server, "a").run(&cancel, async |_| ());
+    let ended = timeout(60 * SECOND, run).await.expect("it ends");
+    let refused = ElectionError::Refused("no such namespace".to_owned());
+    assert_eq!(ended, Err(refused.clone()));
+    assert_eq!(
+        refused.to_string(),
+        "cannot acquire the lease: no such namespace"
+    );
+    let deadline = ElectionConfig::default().renew_deadline;
+    assert!(start.elapsed() >= deadline && start.elapsed() < deadline + SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_refused_for_a_while_is_waited_for() {
+    let server = Server::default();
+    server.0.is_refused.store(true, Ordering::SeqCst);
+    let next = tokio::spawn(lead(elector(&server, "a")));
+    sleep(8 * SECOND).await;
+    server.0.is_refused.store(false, Ordering::SeqCst);
+    let (_, run) = next.await.unwrap();
+    run.stop().await.unwrap();
+    // Nothing follows from a server that does not answer.
+    server.set_down(true);
+    let next = tokio::spawn(lead(elector(&server, "b")));
+    sleep(120 * SECOND).await;
+    server.set_down(false);
+    next.await.unwrap().1.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_taken_as_soon_as_it_expires() {
+    let server = Server::default();
+    server.store(held_by("a", 15));
+    let start = Instant::now();
+    let (_, run) = lead(elector(&server, "b")).await;
+    assert_eq!(start.elapsed().as_secs(), 15);
+    run.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_in_which_a_lease_was_only_followed_counts() {
+    let server = Server::default();
+    server.store(held_by("a", 15));
+    let start = Instant::now();
+    let mut next = elector(&server, "b");
+    let followed = timeout(14 * SECOND, next.follow()).await;
+    assert!(followed.is_err(), "it follows for ever");
+    let (_, run) = lead(next).await;
+    assert_eq!(start.elapsed().as_secs(), 15);
+    run.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
