@@ -207,6 +207,9 @@ async fn objects_lie_where_kube_apiserver_keeps_them() {
         keys,
         [
             "/registry/namespaces/default",
+            "/registry/namespaces/kube-node-lease",
+            "/registry/namespaces/kube-public",
+            "/registry/namespaces/kube-system",
             "/registry/wardle.example.com/fischers/g",
             "/registry/wardle.example.com/flunders/default/f",
         ]
@@ -268,6 +271,9 @@ async fn prefix_and_overrides_say_where_keys_lie() {
         keys(&etcd),
         [
             "/x/namespaces/default",
+            "/x/namespaces/kube-node-lease",
+            "/x/namespaces/kube-public",
+            "/x/namespaces/kube-system",
             "/x/wardle.example.com/flunders/default/f"
         ]
     );

@@ -73,6 +73,10 @@ struct GenericFlags {
     /// Time for which events are kept after their last write. 0 for ever. Only servers that serve events use it.
     #[arg(long, value_name = "DURATION", default_value = "1h0m0s", value_parser = interval)]
     event_ttl: Duration,
+    /// Namespaces that the server creates beside default, when it starts and again when they are gone; empty for none. Without
+    /// the flag kube-system, kube-public and kube-node-lease where built-in kinds are served.
+    #[arg(long, value_name = "NAME,..", value_parser = namespace_names)]
+    system_namespaces: Option<NamespaceNames>,
     /// Time after which a request is ended with 504, unless it is long-running, such as a watch. A request can ask for less
     /// by its parameter `timeout`.
     #[arg(long, value_name = "DURATION", default_value = "1m0s", value_parser = positive_interval)]
@@ -294,6 +298,25 @@ struct LogFlags {
     verbosity: u8,
 }
 
+/// The value of a flag that lists namespaces, which may be empty.
+#[derive(Clone, Debug)]
+struct NamespaceNames(Vec<String>);
+
+fn namespace_names(text: &str) -> Result<NamespaceNames, String> {
+    let names: Vec<String> = text
+        .split(',')
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect();
+    let wrong = names
+        .iter()
+        .find_map(|name| Some((name, apiloom_meta::names::dns_label(name).pop()?)));
+    match wrong {
+        None => Ok(NamespaceNames(names)),
+        Some((name, why)) => Err(format!("{name:?} is not the name of a namespace: {why}")),
+    }
+}
+
 fn interval(text: &str) -> Result<Duration, String> {
     let interval = parse_duration(text).filter(|_| !text.starts_with('-'));
     interval.ok_or_else(|| format!("{text:?} is not a duration such as 5m0s or 30s"))
@@ -410,6 +433,7 @@ impl Options {
             max_object_bytes: self.generic.max_object_bytes,
             delete_collection_workers: self.generic.delete_collection_workers,
             event_ttl: self.generic.event_ttl,
+            system_namespaces: self.generic.system_namespaces.map(|names| names.0),
             request_timeout: self.generic.request_timeout,
             shutdown_delay: self.generic.shutdown_delay_duration,
             goaway_chance: self.generic.goaway_chance,

@@ -476,11 +476,6 @@ async fn c_103_a_namespace_terminates_until_it_is_finalized(on: Backend) {
 async fn c_104_three_namespaces_cannot_be_deleted(on: Backend) {
     let (_server, client) = server(on);
     for name in ["default", "kube-system", "kube-public"] {
-        let namespace =
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-        if name != "default" {
-            created(&client, "/api/v1/namespaces", &namespace).await;
-        }
         let item = format!("/api/v1/namespaces/{name}");
         let message =
             format!(r#"namespaces "{name}" is forbidden: this namespace may not be deleted"#);

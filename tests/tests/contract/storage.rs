@@ -98,6 +98,9 @@ async fn c_141_keys_are_registry_resource_namespace_name(on: Backend) {
     let keys: Vec<&str> = stored.iter().map(|(key, ..)| key.as_str()).collect();
     let expected = [
         "/registry/namespaces/default",
+        "/registry/namespaces/kube-node-lease",
+        "/registry/namespaces/kube-public",
+        "/registry/namespaces/kube-system",
         "/registry/wardle.example.com/fischers/f",
         "/registry/wardle.example.com/flunders/default/a",
         "/registry/wardle.example.com/flunders/default/b",

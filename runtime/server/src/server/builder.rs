@@ -334,6 +334,9 @@ impl Builder {
         registry.use_listers(listers);
         registry.key_prefix(&config.storage_prefix);
         registry.event_ttl(config.event_ttl);
+        if let Some(names) = &config.system_namespaces {
+            registry.system_namespaces(names.clone());
+        }
         for step in steps {
             step(&mut registry);
         }

@@ -244,6 +244,9 @@ pub struct Config {
     pub delete_collection_workers: NonZeroUsize,
     /// How long events are kept after their last write (`--event-ttl`); one hour by default, zero for ever.
     pub event_ttl: Duration,
+    /// Namespaces that the server creates beside `default`, when it starts and again when they are gone. `None`, the default,
+    /// for those of Kubernetes where built-in kinds are served.
+    pub system_namespaces: Option<Vec<String>>,
     /// Longest time of requests that are not long-running, such as watches; a `timeout` in the query can only shorten it.
     /// Also the longest time for which the end of the server waits for requests in flight. Default 1 minute.
     pub request_timeout: Duration,
@@ -302,6 +305,7 @@ impl Config {
             max_object_bytes: DEFAULT_MAX_OBJECT_BYTES,
             delete_collection_workers: DEFAULT_DELETE_COLLECTION_WORKERS,
             event_ttl: DEFAULT_EVENT_TTL,
+            system_namespaces: None,
             request_timeout: REQUEST_TIMEOUT,
             shutdown_delay: Duration::ZERO,
             goaway_chance: GoawayChance::default(),

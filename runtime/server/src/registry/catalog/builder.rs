@@ -19,6 +19,7 @@ use super::kinds::{Kinds, VersionHandler, VersionStrategy};
 use super::resources::Registry;
 use super::runtime_config::RuntimeConfig;
 use super::snapshot::{Catalog, Parts, Settings};
+use super::system_namespaces::{self, SystemNamespaces};
 use crate::registry::endpoint::{Endpoint, EndpointContext, GivenHandlers, Subresource};
 use crate::registry::objects::kind::Kind;
 use crate::registry::objects::stored_value::StorageMediaType;
@@ -77,6 +78,8 @@ pub struct RegistryBuilder {
     delete_collection_workers: NonZeroUsize,
     /// How long events are kept; `None` for ever.
     pub(super) event_ttl: Option<Duration>,
+    /// Namespaces that the server creates beside `default`; `None` for those of Kubernetes if it has built-in kinds.
+    system_namespaces: Option<Vec<String>>,
     /// Whether schemas that are otherwise made when first needed are checked by [`RegistryBuilder::build`].
     checks_lazy_types: bool,
 }
@@ -128,6 +131,7 @@ impl RegistryBuilder {
             max_object_bytes: DEFAULT_MAX_OBJECT_BYTES,
             delete_collection_workers: DEFAULT_DELETE_COLLECTION_WORKERS,
             event_ttl: Some(DEFAULT_EVENT_TTL),
+            system_namespaces: None,
             checks_lazy_types: false,
         };
         builder.own.push(own_kind(Namespace::definition()));
@@ -246,6 +250,11 @@ impl RegistryBuilder {
     pub fn event_ttl(&mut self, ttl: Duration) {
         self.event_ttl = Some(ttl).filter(|ttl| !ttl.is_zero());
     }
+    /// Sets the namespaces that the server creates beside `default`, when it starts and again when they are gone. By default
+    /// those of Kubernetes (kube-system, kube-public, kube-node-lease) where built-in kinds are served, and none elsewhere.
+    pub fn system_namespaces(&mut self, names: Vec<String>) {
+        self.system_namespaces = Some(names);
+    }
     /// Sets the function that generates name suffixes; for tests.
     pub fn name_source(&mut self, source: impl Fn() -> String + Send + Sync + 'static) {
         self.names = Box::new(source);
@@ -272,6 +281,17 @@ impl RegistryBuilder {
         emulation.check(&groups, &mut problems);
         emulation.apply(&mut groups, &self.defs, &mut problems);
         problems.extend(ambiguous_names(&self.defs));
+        let has_built_in = own_kinds > 1;
+        let of_kubernetes = || {
+            let names = system_namespaces::KUBERNETES.iter();
+            names
+                .filter(|_| has_built_in)
+                .map(|name| (*name).to_owned())
+        };
+        let system_namespaces = self
+            .system_namespaces
+            .unwrap_or_else(|| of_kubernetes().collect());
+        problems.extend(system_namespaces::problems(&system_namespaces));
         let readers_bytes = self.history_bytes.unwrap_or(Budget::DEFAULT_BYTES);
         let kinds = Kinds {
             store: &self.store,
@@ -325,7 +345,7 @@ impl RegistryBuilder {
         };
         let namespaces = kinds
             .get(&GroupResource::new(Namespace::GROUP, Namespace::PLURAL))
-            .map(|kind| own_namespaces(kind, self.clock));
+            .map(|kind| SystemNamespaces::new(own_namespaces(kind, self.clock), system_namespaces));
         let with_caches: BTreeMap<_, _> = settings.with_caches(kinds.clone()).collect();
         let listers = self.listers.connect(&kinds, |kind| {
             let cache = with_caches

@@ -14,3 +14,4 @@ pub(super) mod report;
 pub(super) mod resources;
 mod runtime_config;
 pub(super) mod snapshot;
+mod system_namespaces;

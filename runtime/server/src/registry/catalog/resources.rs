@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_apis::core::v1::Namespace;
-use apiloom_meta::{ApiError, Object, Resource as _, StatusReason};
 use apiloom_storage::StorageError;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -13,10 +11,9 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
 use super::snapshot::{Catalog, Settings};
+use super::system_namespaces::SystemNamespaces;
 use crate::registry::endpoint::Endpoint;
-use crate::registry::options::{CreateOptions, RequestContext};
 use crate::registry::reads::lister::ListerCore;
-use crate::registry::rules::namespace;
 
 /// Maximum time that the start waits for caches: enough to fill them from a store of 100,000 objects.
 const FILL_PATIENCE: Duration = Duration::from_secs(2);
@@ -34,8 +31,8 @@ pub struct Registry {
     /// One permit, held by a running migration.
     pub(super) migrating: Arc<Semaphore>,
     pub(super) listers: Vec<Arc<ListerCore>>,
-    /// Endpoint without admission, for namespaces that the server creates itself.
-    namespaces: Option<Endpoint>,
+    /// Those that the server creates itself.
+    namespaces: Option<Arc<SystemNamespaces>>,
     /// The generation of the current catalog.
     generations: watch::Sender<u64>,
     /// Background tasks, aborted when this is dropped.
@@ -47,7 +44,7 @@ impl Registry {
         catalog: Catalog,
         settings: Settings,
         listers: Vec<Arc<ListerCore>>,
-        namespaces: Option<Endpoint>,
+        namespaces: Option<SystemNamespaces>,
     ) -> Self {
         settings
             .shared
@@ -61,7 +58,7 @@ impl Registry {
             changing: tokio::sync::Mutex::default(),
             migrating: Arc::new(Semaphore::new(1)),
             listers,
-            namespaces,
+            namespaces: namespaces.map(Arc::new),
             tasks: Mutex::default(),
         }
     }
@@ -129,7 +126,7 @@ impl Registry {
         true
     }
 
-    /// Starts the watch caches, creates the `default` namespace, and returns when the caches are filled, or after a
+    /// Starts the watch caches, creates the namespaces of the system, and returns when the caches are filled, or after a
     /// timeout. Until they are filled, some reads go to the store and others are refused, see
     /// [`Registry::not_filled`]. The caches follow the store until [`Registry::stop`].
     ///
@@ -140,11 +137,16 @@ impl Registry {
             let mut tasks = self.tasks.lock();
             if tasks.is_empty() {
                 tasks.spawn(cut_off_slow_readers(Arc::clone(&self.catalog)));
+                if let Some(namespaces) = &self.namespaces {
+                    tasks.spawn(Arc::clone(namespaces).keep());
+                }
             }
         }
         let catalog = self.catalog();
         self.run_caches(&catalog);
-        self.make_default_namespace().await?;
+        if let Some(namespaces) = &self.namespaces {
+            namespaces.create().await?;
+        }
         for lister in &self.listers {
             let ready = lister.ready().await;
             ready.map_err(|error| StorageError::Unavailable(error.message))?;
@@ -171,32 +173,6 @@ impl Registry {
     #[cfg(test)]
     pub(crate) async fn take_room(&self) -> Option<tokio::sync::OwnedSemaphorePermit> {
         self.settings.shared.large.reserve(usize::MAX).await
-    }
-
-    async fn make_default_namespace(&self) -> Result<(), StorageError> {
-        let Some(namespaces) = &self.namespaces else {
-            return Ok(());
-        };
-        let mut object = Object::default();
-        object.set_type(Namespace::VERSION, Namespace::KIND);
-        object.set_meta_str("name", namespace::DEFAULT);
-        match namespaces
-            .writes()
-            .create(
-                &RequestContext::default(),
-                None,
-                object,
-                &CreateOptions::default(),
-            )
-            .await
-        {
-            Ok(_) => Ok(()),
-            Err(ApiError {
-                reason: Some(StatusReason::AlreadyExists),
-                ..
-            }) => Ok(()),
-            Err(error) => Err(StorageError::Unavailable(error.message)),
-        }
     }
 }
 

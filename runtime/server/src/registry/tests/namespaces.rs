@@ -220,3 +220,58 @@ async fn the_lifecycle_plugin_can_be_disabled() {
         .await
         .unwrap();
 }
+
+#[tokio::test]
+async fn a_server_of_built_in_kinds_has_the_namespaces_of_kubernetes() {
+    let names = async |configure: fn(&mut RegistryBuilder)| {
+        let store = Memory::new();
+        let mut builder = builder(&store);
+        configure(&mut builder);
+        let registry = builder.build().unwrap();
+        registry.start().await.unwrap();
+        let prefix = "/registry/namespaces/";
+        let request = apiloom_storage::ListRequest {
+            prefix: prefix.to_owned(),
+            ..Default::default()
+        };
+        let page = store.list(request).await.unwrap();
+        let keys = page.entries.iter();
+        let names: Vec<String> = keys
+            .map(|entry| entry.key.trim_start_matches(prefix).to_owned())
+            .collect();
+        names
+    };
+    assert_eq!(names(|_| {}).await, ["default"]);
+    let all = ["default", "kube-node-lease", "kube-public", "kube-system"];
+    assert_eq!(names(RegistryBuilder::all_built_in).await, all);
+    let others = names(|builder| {
+        builder.all_built_in();
+        builder.system_namespaces(vec!["ours".to_owned(), "default".to_owned()]);
+    });
+    assert_eq!(others.await, ["default", "ours"]);
+    let store = Memory::new();
+    let mut wrong = builder(&store);
+    wrong.system_namespaces(vec!["Ours".to_owned()]);
+    let problems = wrong.build().unwrap_err();
+    assert!(problems[0].starts_with("\"Ours\" cannot be the name of a system namespace"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_system_namespace_that_is_gone_is_created_again() {
+    let store = Memory::new();
+    let mut builder = builder(&store);
+    builder.system_namespaces(vec!["kube-node-lease".to_owned()]);
+    let registry = builder.build().unwrap();
+    registry.start().await.unwrap();
+    let key = "/registry/namespaces/kube-node-lease";
+    let first = store.get(key).await.unwrap().0.unwrap();
+    store.delete_if(key, first.revision).await.unwrap();
+    assert!(store.get(key).await.unwrap().0.is_none());
+    let is_back = async {
+        while store.get(key).await.unwrap().0.is_none() {
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        }
+    };
+    let bound = std::time::Duration::from_secs(70);
+    tokio::time::timeout(bound, is_back).await.unwrap();
+}
