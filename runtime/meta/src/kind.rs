@@ -353,7 +353,7 @@ impl ResourceDef {
         self.subresources
             .iter()
             .filter_map(|sub| match &sub.writes {
-                Writes::Only(field) => Some(field.as_str()),
+                Writes::Only(field) | Writes::WithMetadata(field) => Some(field.as_str()),
                 Writes::Nothing | Writes::Also(_) | Writes::Replicas(_) => None,
             })
     }

@@ -233,14 +233,28 @@ async fn the_status_and_the_rest_of_a_definition_are_written_apart(on: Backend) 
 
     let mut sent = put.clone();
     sent["metadata"]["annotations"] = json!({"a": "c"});
+    sent["metadata"]["labels"] = json!({"tier": "one"});
     sent["spec"]["names"]["shortNames"] = json!(["other"]);
     let status = client.put(&format!("{item}/status"), &sent).await;
     assert_eq!(status.code, 200, "{}", status.text());
     let shown = status.json();
-    assert_eq!(
-        (&shown["spec"], &shown["metadata"]["annotations"]),
-        (&put["spec"], &put["metadata"]["annotations"])
-    );
+    assert_eq!(shown["spec"], put["spec"]);
+    // As the strategy of kube-apiserver, this endpoint writes metadata too.
+    let metadata = &shown["metadata"];
+    assert_eq!(metadata["annotations"], json!({"a": "c"}));
+    assert_eq!(metadata["labels"], json!({"tier": "one"}));
+    assert_eq!(metadata["generation"], put["metadata"]["generation"]);
+    let mut entries = metadata["managedFields"].as_array().unwrap().iter();
+    let is_own = |entry: &&Value| !entry["fieldsV1"]["f:metadata"]["f:labels"].is_null();
+    assert_eq!(entries.find(is_own).unwrap()["subresource"], "status");
+
+    // Its conditions have no required fields.
+    let conditions = json!([{"message": "m"}]);
+    let patch = json!([{"op": "replace", "path": "/status/conditions", "value": conditions}]);
+    let patched = client.json_patch(&format!("{item}/status"), &patch).await;
+    assert_eq!(patched.code, 200, "{}", patched.text());
+    let first = &patched.json()["status"]["conditions"][0];
+    assert_eq!(first, &json!({"type": "", "status": "", "message": "m"}));
 }
 
 async fn a_restarted_server_serves_definitions_when_it_is_ready(on: Backend) {

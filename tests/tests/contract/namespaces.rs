@@ -6,6 +6,7 @@ on_each_backend![
     the_content_of_a_deleted_namespace_goes_first,
     conditions_say_what_a_namespace_waits_for,
     a_deletion_goes_on_after_a_restart,
+    the_status_of_a_namespace_is_written_with_its_metadata,
 ];
 
 const NAMESPACES: &str = "/api/v1/namespaces";
@@ -177,4 +178,31 @@ async fn a_deletion_goes_on_after_a_restart(on: Backend) {
         .merge(&path, &json!({"metadata": {"finalizers": null}}))
         .await;
     until(&client, &held, |answer| answer.code == 404).await;
+}
+
+async fn the_status_of_a_namespace_is_written_with_its_metadata(on: Backend) {
+    let (_server, client) = server(on);
+    let made = create_namespace(&client, "a").await;
+    // The label with the name is owned by the creator.
+    let owned = json!({"f:metadata": {"f:labels": {".": {}, "f:kubernetes.io/metadata.name": {}}}});
+    let entries = made["metadata"]["managedFields"].as_array().unwrap();
+    assert_eq!(entries.len(), 1, "{made}");
+    assert_eq!(entries[0]["fieldsV1"], owned);
+
+    let mut sent = made.clone();
+    sent["metadata"]["labels"]["tier"] = json!("one");
+    sent["metadata"]["annotations"] = json!({"note": "n"});
+    sent["spec"]["finalizers"] = json!(["kubernetes", "ex.io/other"]);
+    let condition = json!({"message": "m"});
+    sent["status"]["conditions"] = json!([condition]);
+    let path = format!("{NAMESPACES}/a/status");
+    let written = client.put(&path, &sent).await;
+    assert_eq!(written.code, 200, "{}", written.text());
+    let written = written.json();
+    assert_eq!(written["metadata"]["labels"]["tier"], "one");
+    assert_eq!(written["metadata"]["annotations"]["note"], "n");
+    assert_eq!(written["metadata"]["uid"], made["metadata"]["uid"]);
+    assert_eq!(written["spec"], made["spec"]);
+    let conditions = json!([{"type": "", "status": "", "message": "m"}]);
+    assert_eq!(written["status"]["conditions"], conditions);
 }

@@ -81,10 +81,10 @@ pub struct APIServiceStatus {
 #[derive(Default)]
 pub struct APIServiceCondition {
     /// The type: Available.
-    #[api(proto = 1, json = "type")]
+    #[api(proto = 1, json = "type", default = String::new())]
     pub condition_type: String,
     /// True, False or Unknown.
-    #[api(proto = 2)]
+    #[api(proto = 2, default = String::new())]
     pub status: String,
     /// When the status changed last.
     #[api(proto = 3)]

@@ -90,6 +90,8 @@ pub enum Writes {
     Nothing,
     /// Only this field; all others stay unchanged, including metadata. On create the field has its default.
     Only(SmolStr),
+    /// This field and the metadata; all others stay unchanged. On create the field has its default.
+    WithMetadata(SmolStr),
     /// This field, and those that an update of the object itself writes.
     Also(SmolStr),
     /// The number of replicas, by an object of the kind Scale. Updates of the object itself write it too.
@@ -112,7 +114,7 @@ impl Writes {
     pub fn field(&self) -> Option<&str> {
         match self {
             Self::Nothing | Self::Replicas(_) => None,
-            Self::Only(field) | Self::Also(field) => Some(field),
+            Self::Only(field) | Self::WithMetadata(field) | Self::Also(field) => Some(field),
         }
     }
 }
@@ -168,7 +170,7 @@ impl SubresourceDef {
     pub fn scale_paths(&self) -> Option<&ScalePaths> {
         match &self.writes {
             Writes::Replicas(paths) => Some(paths),
-            Writes::Nothing | Writes::Only(_) | Writes::Also(_) => None,
+            Writes::Nothing | Writes::Only(_) | Writes::WithMetadata(_) | Writes::Also(_) => None,
         }
     }
 }

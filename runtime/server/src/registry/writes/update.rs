@@ -452,7 +452,7 @@ impl Writes {
     }
 
     /// Restores the fields that the path of the request does not write: those of the other subresources and, for a
-    /// subresource that writes only one field, all others but managedFields.
+    /// subresource that writes only one field, all others but managedFields, or but the metadata.
     pub(crate) fn restore_unwritten_fields(
         &self,
         subresource: &str,
@@ -471,6 +471,14 @@ impl Writes {
                 let replaced = std::mem::replace(new, old.clone());
                 new.set_field(field, value);
                 managed::copy_managed(new, &replaced);
+            }
+            Some(kind::Writes::WithMetadata(field)) => {
+                let written = [field.as_str(), "metadata"];
+                let values = written.map(|field| new.fields_mut().remove(field));
+                *new = old.clone();
+                for (field, value) in written.into_iter().zip(values) {
+                    new.set_field(field, value);
+                }
             }
             // The new object is the present one with other replicas.
             Some(kind::Writes::Replicas(_)) => {}

@@ -88,7 +88,10 @@ impl Writes {
         def.custom.as_ref()?;
         match &def.subresource(subresource)?.writes {
             Writable::Only(field) => Some(field),
-            Writable::Nothing | Writable::Replicas(_) | Writable::Also(_) => None,
+            Writable::Nothing
+            | Writable::Replicas(_)
+            | Writable::WithMetadata(_)
+            | Writable::Also(_) => None,
         }
     }
 

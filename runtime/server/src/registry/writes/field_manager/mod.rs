@@ -245,6 +245,7 @@ fn writes(def: &ResourceDef, subresource: &str, field: &str) -> bool {
     match own {
         Some(kind::Writes::Nothing) => false,
         Some(kind::Writes::Only(only)) => field == only.as_str(),
+        Some(kind::Writes::WithMetadata(own)) => field == own.as_str() || field == "metadata",
         Some(kind::Writes::Also(_) | kind::Writes::Replicas(_)) | None => {
             let own = own.and_then(kind::Writes::field);
             let mut fields = def.subresources.iter().filter_map(|sub| sub.writes.field());
