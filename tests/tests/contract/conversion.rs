@@ -18,6 +18,7 @@ on_each_backend![
     a_service_is_found_by_the_map,
     a_definition_with_malformed_authorities_waits_for_better_ones,
     calls_of_webhooks_are_counted,
+    a_definition_is_deleted_although_its_webhook_fails,
 ];
 
 /// Foos in another version, where they have a colour.
@@ -667,4 +668,36 @@ async fn calls_of_webhooks_are_counted(on: Backend) {
     ] {
         assert!(metrics.contains(line), "{line} is missing");
     }
+}
+
+/// Objects without finalizers need no conversion to be deleted with their definition.
+async fn a_definition_is_deleted_although_its_webhook_fails(on: Backend) {
+    let (cluster, client, webhook) = with_webhook(on).await;
+    created(&client, FOOS, &foo("a", &json!({}))).await;
+    let held = json!({"apiVersion": "ex.io/v1", "kind": "Foo", "metadata": {"name": "held", "finalizers": ["ex.io/held"]}});
+    created(&client, FOOS, &held).await;
+    let patch = json!([
+        {"op": "replace", "path": "/spec/versions/0/storage", "value": false},
+        {"op": "replace", "path": "/spec/versions/1/storage", "value": true},
+    ]);
+    let writer = cluster.server().client();
+    let hash = |resources: &Answer| resources.json()["resources"][0]["storageVersionHash"].clone();
+    let before = hash(&writer.get(GROUP).await);
+    assert_eq!(client.json_patch(&path("foos"), &patch).await.code, 200);
+    until(&writer, GROUP, |answer| hash(answer) != before).await;
+    webhook.reply(Reply::Text(500, "gone"));
+    assert_eq!(client.delete(&path("foos"), &json!(null)).await.code, 200);
+    // One with a finalizer is kept, and the condition says why.
+    until(&client, &path("foos"), |answer| {
+        let terminating = condition(&answer.json(), "Terminating");
+        terminating.is_some_and(|(_, reason)| reason == "InstanceDeletionFailed")
+    })
+    .await;
+    let held = format!("{FOOS}/held");
+    until(&client, &format!("{FOOS}/a"), |answer| answer.code == 404).await;
+    webhook.reply(Reply::Convert);
+    let patch = json!([{"op": "remove", "path": "/metadata/finalizers"}]);
+    let freed = client.json_patch(&held, &patch).await;
+    assert_eq!(freed.code, 200, "{}", freed.text());
+    until(&client, &path("foos"), |answer| answer.code == 404).await;
 }

@@ -55,6 +55,8 @@ pub struct Check {
     name: String,
     group: Option<&'static str>,
     probes: Vec<Probe>,
+    /// Whether a failure is reported, and fails the path of the check alone.
+    is_advisory: bool,
     run: Arc<Run>,
     /// Whether the last run failed; only changes are logged as warnings.
     is_failing: Arc<AtomicBool>,
@@ -90,6 +92,7 @@ impl Check {
             name: name.into(),
             group: None,
             probes: Probe::ALL.to_vec(),
+            is_advisory: false,
             run: Arc::new(move || run().boxed()),
             is_failing: Arc::default(),
         }
@@ -99,6 +102,14 @@ impl Check {
     #[must_use]
     pub fn on(mut self, probes: &[Probe]) -> Self {
         self.probes = probes.to_vec();
+        self
+    }
+
+    /// Lets a failure fail only the path of the check itself, and show in `?verbose`: what other clients of the server can
+    /// cause must not take it out of service.
+    #[must_use]
+    pub fn advisory(mut self) -> Self {
+        self.is_advisory = true;
         self
     }
 
@@ -133,6 +144,8 @@ pub struct Health {
 enum CheckResult<'a> {
     Excluded,
     ExcludedWith(&'a str),
+    /// One failed that is advisory.
+    Noted,
     Finished(Result<(), String>),
 }
 
@@ -209,7 +222,10 @@ impl Health {
             let outcome = match check.group {
                 _ if excluded.contains(check.name.as_str()) => CheckResult::Excluded,
                 Some(group) if excluded.contains(group) => CheckResult::ExcludedWith(group),
-                _ => CheckResult::Finished(finish(check).await),
+                _ => match finish(check).await {
+                    Err(_) if check.is_advisory => CheckResult::Noted,
+                    finished => CheckResult::Finished(finished),
+                },
             };
             (check.name.as_str(), outcome)
         }))
@@ -265,6 +281,7 @@ fn report<'a>(
             CheckResult::ExcludedWith(group) => {
                 writeln!(lines, "[+]{name} excluded with {group}: ok")
             }
+            CheckResult::Noted => writeln!(lines, "[!]{name} failed, not counted: reason withheld"),
             CheckResult::Finished(Ok(())) => writeln!(lines, "[+]{name} ok"),
             CheckResult::Finished(Err(_)) => {
                 failed = true;

@@ -4,6 +4,7 @@ mod bodies;
 mod delete_collection;
 mod first_encodings;
 mod subresource;
+mod unreadable;
 
 use std::any::Any;
 use std::fmt;

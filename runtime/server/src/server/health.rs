@@ -7,7 +7,7 @@ use futures_util::future::try_join_all;
 use tokio::sync::watch;
 
 use super::additions::Additions;
-use super::controllers::Services;
+use super::controllers::{Services, UnreadableKinds};
 use super::hooks::Hook;
 use super::stores::Stores;
 use crate::http::health::{Check, Health, Probe};
@@ -67,6 +67,14 @@ pub(super) fn checks(
     let checks = checks.chain(additions.hooks.iter().map(Hook::check));
     let checks = checks.chain(additions.checks.iter().cloned());
     Health::new(checks.chain(registered).chain(installed).chain([last]))
+}
+
+/// The check of the kinds without which the garbage collector goes on; with the name of the controller, as in
+/// kube-controller-manager.
+pub(super) fn of_kinds(unreadable: &UnreadableKinds) -> Check {
+    let unreadable = unreadable.clone();
+    let check = Check::new("garbage-collector-controller", move || unreadable.check());
+    check.on(&[Probe::Healthz]).advisory()
 }
 
 /// The checks of the stores; for etcd with the name that kube-apiserver uses.

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::additions::Additions;
 use super::controllers::{
-    self, ControllerConfig, ControllerMetrics, Controllers, Services, SharedStore,
+    self, ControllerConfig, ControllerMetrics, Controllers, Services, SharedStore, UnreadableKinds,
 };
 use super::filters::{Auth, Filters};
 use super::hooks::{Hook, HookContext};
@@ -45,6 +45,7 @@ pub(super) struct RunningServer {
     shared: Option<SharedStore>,
     services: Services,
     installation: Installation,
+    unreadable: UnreadableKinds,
     webhooks: Webhooks,
     hooks: Vec<Hook>,
     /// The server that answers what this one does not serve.
@@ -59,7 +60,7 @@ impl RunningServer {
         stores: Stores,
         mut auth: Auth,
         (address, services): (String, Services),
-        (additions, next): (Additions, Option<Box<Self>>),
+        (mut additions, next): (Additions, Option<Box<Self>>),
     ) -> Result<Self, ServerError> {
         controllers::check_stores(&config.controllers, &registry.catalog())?;
         let info = ServerInfo {
@@ -70,6 +71,10 @@ impl RunningServer {
         let (stop, stopped) = watch::channel(false);
         let shared = stores.shared();
         let shared = shared.map(|store| SharedStore::new(store, config.storage_prefix.clone()));
+        let unreadable = UnreadableKinds::default();
+        if config.controllers.names.garbage_collector {
+            additions.checks.push(health::of_kinds(&unreadable));
+        }
         let health = health::checks(&stores, Arc::clone(&registry), left, &additions, &services);
         let Additions {
             installation,
@@ -103,6 +108,7 @@ impl RunningServer {
             shared,
             services,
             installation,
+            unreadable,
             webhooks: Webhooks::new(Arc::new(ClusterDns)),
             hooks,
             next,
@@ -188,6 +194,7 @@ impl RunningServer {
             controllers,
             shared,
             services,
+            unreadable,
             webhooks,
             hooks,
             next,
@@ -215,6 +222,7 @@ impl RunningServer {
             metrics: ControllerMetrics::new(of_controllers),
             services,
             webhooks,
+            unreadable,
         };
         let end = Cancel::new();
         let mut own = JoinSet::new();

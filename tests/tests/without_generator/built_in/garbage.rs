@@ -4,6 +4,7 @@ mod kinds;
 mod lagging;
 mod servers;
 mod stores;
+mod unreadable;
 
 use std::time::{Duration, Instant};
 

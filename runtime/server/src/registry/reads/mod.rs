@@ -5,10 +5,12 @@ pub(super) mod continue_token;
 pub(super) mod event;
 pub(super) mod field_values;
 pub(super) mod get;
+mod lifetime;
 pub(super) mod list;
 pub(super) mod lister;
 pub(super) mod page_counts;
 pub(super) mod selection;
+pub(super) mod unreadable;
 pub(super) mod view;
 pub(super) mod watch;
 

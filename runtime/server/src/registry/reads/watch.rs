@@ -6,7 +6,6 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -20,12 +19,14 @@ use apiloom_storage::{
 };
 use futures_util::StreamExt as _;
 use serde_json::{Map, Value};
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::Instant;
 
 use super::Reads;
 use super::cached::{self, Freshness};
 use super::event::{WatchEvent, WatchEventKind};
+use super::lifetime::{Due, Lifetime};
 use super::selection::Selection;
+use super::unreadable::{FailedObject, UnreadableObjects};
 use super::view::{View, event};
 use crate::registry::error;
 use crate::registry::objects::cached_object::{CachedObject, State};
@@ -33,19 +34,6 @@ use crate::registry::objects::document::Document;
 use crate::registry::objects::normalizer::CacheNormalizer;
 use crate::registry::objects::readers::{Objects, Reader, TooSlow};
 use crate::registry::options::{ListOptions, RequestContext};
-
-/// Interval of bookmarks.
-const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
-
-/// Time before the timeout of a stream at which a last bookmark is sent, so that the client can resume from it.
-const BEFORE_END: Duration = Duration::from_secs(2);
-
-/// Minimum timeout of a stream without `timeoutSeconds`. The timeout is random, up to twice the minimum, so that
-/// clients do not reconnect all at once.
-const MIN_LIFE_SECONDS: u64 = 1800;
-
-/// Maximum timeout: a year, so that adding it to the clock cannot overflow.
-const MAX_LIFE_SECONDS: u64 = 31_536_000;
 
 /// Maximum number of changes taken from the cache at once, which is all that a watcher that does not read keeps in
 /// memory.
@@ -100,6 +88,7 @@ impl Reads {
             reads: Arc::clone(self),
             selection,
             lifetime,
+            unreadable: None,
             opened: opened.map_err(Some),
         })
     }
@@ -241,59 +230,6 @@ fn not_in_window(outside: OutsideWindow) -> Result<Option<OpenWatch>, ApiError> 
         OutsideWindow::NotFilled => Err(error::initializing(Duration::ZERO)),
         OutsideWindow::TooOld { .. } | OutsideWindow::Future { .. } => Ok(None),
     }
-}
-
-/// Timer for the bookmarks and the timeout of a stream.
-struct Lifetime {
-    end: Instant,
-    bookmarks: bool,
-    /// Fires at the next bookmark or the timeout. One timer for the whole stream: mostly it is polled, not reset.
-    timer: Pin<Box<Sleep>>,
-}
-
-impl Lifetime {
-    fn new(timeout_seconds: Option<u64>, bookmarks: bool) -> Self {
-        let seconds = match timeout_seconds {
-            Some(seconds) if seconds > 0 => seconds,
-            _ => MIN_LIFE_SECONDS + random_below(MIN_LIFE_SECONDS),
-        };
-        let now = Instant::now();
-        let end = now + Duration::from_secs(seconds.min(MAX_LIFE_SECONDS));
-        let mut lifetime = Self {
-            end,
-            bookmarks,
-            timer: Box::pin(sleep_until(end)),
-        };
-        lifetime.schedule(now);
-        lifetime
-    }
-
-    /// Schedules the next bookmark: about a minute after `now`, or shortly before the timeout if that is earlier. None
-    /// if the client did not ask for bookmarks, or the timeout comes first.
-    fn schedule(&mut self, now: Instant) {
-        let jitter = Duration::from_millis(random_below(1000));
-        let last = self.end.checked_sub(BEFORE_END).filter(|last| *last > now);
-        let bookmark = last
-            .filter(|_| self.bookmarks)
-            .map(|last| last.min(now + BOOKMARK_PERIOD + jitter));
-        self.timer.as_mut().reset(bookmark.unwrap_or(self.end));
-    }
-
-    /// Waits for the next bookmark or the timeout.
-    async fn due(&mut self) -> Next {
-        self.timer.as_mut().await;
-        if self.timer.deadline() < self.end {
-            Next::Bookmark
-        } else {
-            Next::End
-        }
-    }
-}
-
-/// A random number below `bound`, which is at least 1; not uniform, but sufficient to spread load.
-fn random_below(bound: u64) -> u64 {
-    let (high, _) = uuid::Uuid::new_v4().as_u64_pair();
-    (high >> 16) % bound
 }
 
 /// Position of an open watch: initial events, then changes.
@@ -475,6 +411,8 @@ pub struct WatchEvents {
     reads: Arc<Reads>,
     selection: Selection,
     lifetime: Lifetime,
+    /// The objects that are left out because they cannot be read; `None` if the first one ends the watch.
+    unreadable: Option<UnreadableObjects>,
     /// The open watch; once it has ended, `Err` with the error that is still to be sent, or `None`.
     opened: Result<OpenWatch, Option<ApiError>>,
 }
@@ -498,6 +436,22 @@ enum Next {
 }
 
 impl WatchEvents {
+    /// Leaves out objects that cannot be read, in place of an end with the error of the first one.
+    pub(crate) fn without_unreadable(mut self) -> Self {
+        self.unreadable = Some(UnreadableObjects::default());
+        self
+    }
+
+    /// Why an object was left out; `None` if none is.
+    pub(crate) fn unreadable(&self) -> Option<&str> {
+        self.unreadable.as_ref()?.problem()
+    }
+
+    /// The names of objects that were left out.
+    pub(crate) fn unreadable_names(&self) -> impl Iterator<Item = &str> {
+        self.unreadable.iter().flat_map(UnreadableObjects::names)
+    }
+
     /// Waits for the next event. Cancel-safe: dropping the future loses no event.
     pub async fn next(&mut self) -> Option<Result<WatchEvent, ApiError>> {
         let opened = match &mut self.opened {
@@ -508,6 +462,7 @@ impl WatchEvents {
             reads: &self.reads,
             selection: &self.selection,
             lifetime: &mut self.lifetime,
+            unreadable: self.unreadable.as_mut(),
             opened,
         };
         let item = watcher.next().await;
@@ -554,6 +509,7 @@ struct Watcher<'a> {
     reads: &'a Arc<Reads>,
     selection: &'a Selection,
     lifetime: &'a mut Lifetime,
+    unreadable: Option<&'a mut UnreadableObjects>,
     opened: &'a mut OpenWatch,
 }
 
@@ -567,7 +523,11 @@ impl Watcher<'_> {
             match document {
                 Ok(None) => {}
                 Ok(Some(object)) => return Some(Ok(event(WatchEventKind::Added, object))),
-                Err(error) => return Some(Err(error)),
+                Err(failed) => {
+                    if let Some(error) = self.error_of(failed) {
+                        return Some(Err(error));
+                    }
+                }
             }
         }
         if matches!(self.opened.initial, InitialEvents::CutOff) {
@@ -622,25 +582,28 @@ impl Watcher<'_> {
                     let before = Revision(change.revision.0.saturating_sub(1));
                     self.opened.delivered = self.opened.delivered.max(before);
                     revision = change.revision;
+                    self.forget_unreadable(&change.key);
                     if is_awaited {
                         self.opened.unsent = Some(PendingEvent::Stored(change.clone()));
                     }
-                    self.view().event(change).await
+                    let seen = self.view().event(change).await;
+                    seen.map_err(|error| FailedObject::stored(change, error, is_awaited))
                 }
                 Next::Cached(change, delivered) => {
                     self.opened.delivered = self.opened.delivered.max(delivered);
                     revision = change.revision;
+                    self.forget_unreadable(&change.key);
                     if is_awaited {
                         self.opened.unsent =
                             Some(PendingEvent::Cached(Arc::clone(&change), delivered));
                     }
-                    let seen = self.view().event_of_cached(&change).await;
-                    seen.map(|event| {
-                        event.map(|event| WatchEvent {
+                    match self.view().event_of_cached(&change).await {
+                        Ok(event) => Ok(event.map(|event| WatchEvent {
                             change: Some(change),
                             ..event
-                        })
-                    })
+                        })),
+                        Err(error) => Err(FailedObject::cached(&change, error, is_awaited)),
+                    }
                 }
             };
             self.opened.unsent = None;
@@ -650,13 +613,17 @@ impl Watcher<'_> {
                     return Some(Ok(event));
                 }
                 Ok(None) => {}
-                Err(error) => return Some(Err(error)),
+                Err(failed) => {
+                    if let Some(error) = self.error_of(failed) {
+                        return Some(Err(error));
+                    }
+                }
             }
         }
     }
 
     /// The next initial event, if its object is selected; `None` at the end.
-    async fn next_initial(&mut self) -> Option<Result<Option<Document>, ApiError>> {
+    async fn next_initial(&mut self) -> Option<Result<Option<Document>, FailedObject>> {
         let reads = self.reads;
         let unsent = match &self.opened.unsent {
             Some(PendingEvent::Initial(item)) => Some(Arc::clone(item)),
@@ -671,8 +638,10 @@ impl Watcher<'_> {
                         .kind
                         .entry_in(entry, reads.resource.version)
                         .await;
-                    entries.pop_front();
-                    Some(object.map(|object| {
+                    let entry = entries.pop_front()?;
+                    let is_awaited = reads.resource.kind.is_asynchronous();
+                    let failed = |error| FailedObject::present(&entry.key, error, !is_awaited);
+                    Some(object.map_err(failed).map(|object| {
                         let selected = self.selection.matches(&object);
                         selected.then(|| object.into())
                     }))
@@ -684,9 +653,14 @@ impl Watcher<'_> {
                     self.opened.unsent = Some(PendingEvent::Initial(Arc::clone(&item)));
                     let selected = reads.select_in(&item, None, self.selection).await;
                     self.opened.unsent = None;
-                    Some(selected)
+                    let is_lasting = item.object.is_err();
+                    let failed = |error| FailedObject::present(&item.key, error, is_lasting);
+                    Some(selected.map_err(failed))
                 }
-                Some(Ok(item)) => Some(reads.select(&item, self.selection)),
+                Some(Ok(item)) => {
+                    let failed = |error| FailedObject::present(&item.key, error, true);
+                    Some(reads.select(&item, self.selection).map_err(failed))
+                }
                 // As for a slow watcher: the stream ends without an error, and the client lists again.
                 Some(Err(TooSlow)) => {
                     self.opened.initial = InitialEvents::CutOff;
@@ -700,6 +674,23 @@ impl Watcher<'_> {
             None => self.opened.initial = InitialEvents::None,
         }
         next
+    }
+
+    /// Notes an object that cannot be read, if the watch goes on without it; else returns the error.
+    fn error_of(&mut self, failed: FailedObject) -> Option<ApiError> {
+        match &mut self.unreadable {
+            Some(unreadable) if failed.is_lasting => {
+                unreadable.note(failed);
+                None
+            }
+            _ => Some(failed.error),
+        }
+    }
+
+    fn forget_unreadable(&mut self, key: &str) {
+        if let Some(unreadable) = &mut self.unreadable {
+            unreadable.forget(key);
+        }
     }
 
     fn view(&self) -> View<'_> {
@@ -722,7 +713,10 @@ impl Watcher<'_> {
         // Bookmarks first: a stream of changes that the selectors exclude must not starve them.
         let next = tokio::select! {
             biased;
-            due = self.lifetime.due() => due,
+            due = self.lifetime.due() => match due {
+                Due::Bookmark => Next::Bookmark,
+                Due::End => Next::End,
+            },
             next = self.opened.changes.next() => next,
         };
         self.opened.is_idle.store(false, Ordering::Relaxed);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use apiloom_meta::codec::Finder;
 use apiloom_meta::kind::SmolStr;
-use apiloom_meta::{JsonPath, OwnerReference};
+use apiloom_meta::{ApiError, JsonPath, OwnerReference, StatusReason};
 use apiloom_storage::Revision;
 use apiloom_storage::cache::CacheProgress;
 use tokio::sync::watch;
@@ -152,10 +152,14 @@ pub(super) async fn follow(endpoint: Arc<Endpoint>, sink: Arc<dyn Sink>, mut rep
         if endpoint.has_ended() {
             return;
         }
-        if let Some(problem) = problem {
+        if let Some(error) = problem {
             reporter.counts.count_failure();
             let resource = endpoint.resource().group_resource();
-            tracing::warn!(%resource, %problem, "the garbage collector cannot follow a resource");
+            tracing::warn!(%resource, %error, "cannot follow a resource");
+            // Others are those of a store or a cache that does not answer yet. That of a webhook has no reason.
+            if matches!(error.reason, None | Some(StatusReason::InternalError)) {
+                reporter.progress.set_problem(Some(&error.message));
+            }
         }
         // Also after a watch that was too slow: the next one lists all objects.
         tokio::time::sleep(RETRY).await;
@@ -167,11 +171,11 @@ async fn follow_once(
     endpoint: &Endpoint,
     sink: &dyn Sink,
     reporter: &mut Reporter,
-) -> Option<String> {
+) -> Option<ApiError> {
     // What is needed only to begin is large, and there is one of these tasks for each kind.
     let mut events = match Box::pin(watch_all(endpoint)).await {
         Ok(events) => events,
-        Err(error) => return Some(error.message),
+        Err(error) => return Some(error),
     };
     reporter.counts.count_watch();
     let cache = endpoint.resource().cache.as_ref();
@@ -185,19 +189,25 @@ async fn follow_once(
             event = events.next() => event,
             // A conversion would begin again with each look at the progress.
             () = reporter.may_be_reached(cache.as_mut(), &mut checked, &idle) => {
+                // An object that is left out makes no event.
+                reporter.progress.set_problem(events.unreadable());
                 reporter.set_reached(events.delivered());
                 continue;
             }
         };
         let event = match event? {
             Ok(event) => event,
-            Err(error) => return Some(error.message),
+            Err(error) => return Some(error),
         };
         reporter.counts.set_updated();
+        if listed.is_none() {
+            reporter.progress.set_problem(events.unreadable());
+        }
         if event.kind == WatchEventKind::Bookmark {
             if let Some(listed) = listed.take() {
                 let def = endpoint.def();
                 sink.complete(&def.group, &def.kind, &listed);
+                reporter.progress.set_problem(events.unreadable());
                 reporter.counts.count_list(listed.len());
                 reporter.set_reached(events.delivered());
                 reporter.set_complete(true);

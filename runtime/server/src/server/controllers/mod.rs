@@ -16,9 +16,11 @@ mod namespaces;
 mod requests;
 mod servers;
 mod uid;
+mod unreadable;
 mod watch;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use apiloom_client::controller::{Cancel, ElectionConfig, LeaderElector, WriteGuard};
 use apiloom_client::metrics::{Registry as MetricRegistry, RequestMetrics};
@@ -30,11 +32,21 @@ use self::lease::StoredLease;
 use self::requests::Requests;
 use self::servers::Servers;
 pub(super) use self::servers::SharedStore;
+pub(super) use self::unreadable::UnreadableKinds;
 use super::ServerError;
 use super::loopback::Loopback;
 use super::webhooks::Webhooks;
 use crate::http::aggregation::{Aggregation, UnreachableNotices};
 use crate::registry::{Catalog, Endpoint, Registry};
+
+/// The times by which servers stand for their controllers. A leader that was killed renewed last at most 3.3 s before another
+/// server saw it, and that takes the lease 10 s later: its work waits less than 15 s, the lease duration of Kubernetes.
+const ELECTION: ElectionConfig = ElectionConfig {
+    lease_duration: Duration::from_secs(10),
+    renew_deadline: Duration::from_secs(7),
+    retry_period: Duration::from_millis(1500),
+    release: true,
+};
 
 /// The controllers of a server.
 pub(super) struct Controllers {
@@ -50,6 +62,8 @@ pub(super) struct Controllers {
     /// Other servers may have the same store.
     pub(super) shared: Option<SharedStore>,
     pub(super) metrics: ControllerMetrics,
+    /// The kinds without which the garbage collector goes on.
+    pub(super) unreadable: UnreadableKinds,
     /// The versions that other servers serve.
     pub(super) services: Services,
     #[cfg_attr(
@@ -186,11 +200,12 @@ impl Controllers {
             let store = Arc::clone(&shared.store);
             let lease = StoredLease::new(store, &shared.key_prefix, controller.name());
             let identity = LeaderElector::unique_identity("apiloom");
-            let elector = LeaderElector::new(lease, identity, ElectionConfig::default());
-            let elector = elector.expect("the defaults fit together");
+            let elector = LeaderElector::new(lease, identity, ELECTION);
+            let mut elector = elector.expect("the times fit together");
             elector.register_metrics(&self.metrics.registry, controller.name());
             tokio::select! {
                 () = servers.wait_for_none_better(controller) => {}
+                () = elector.follow() => {}
                 () = stop.cancelled() => return,
             }
             let led = elector.run(stop, async |leadership| {
@@ -226,7 +241,8 @@ impl Controllers {
         let metrics = &self.metrics.registry;
         match controller {
             Controller::GarbageCollector => {
-                garbage::run(requests(garbage::NAME), config.gc_workers, metrics).await;
+                let (requests, workers) = (requests(garbage::NAME), config.gc_workers);
+                garbage::run(requests, workers, metrics, &self.unreadable).await;
             }
             Controller::Namespaces => {
                 let requests = requests(namespaces::NAME);

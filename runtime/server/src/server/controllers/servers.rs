@@ -16,17 +16,17 @@ use serde::{Deserialize, Serialize};
 use super::config::{Controller, ControllerNames};
 use crate::registry::Registry;
 
-/// How long the record of a server that was killed stays.
-const LIFETIME: Duration = Duration::from_secs(30);
+/// How long the record of a server that was killed stays: with a look less than the 15 s after which its work goes on.
+const LIFETIME: Duration = Duration::from_secs(12);
 
 /// Time between renewals of a record.
-const RENEWAL: Duration = Duration::from_secs(10);
+const RENEWAL: Duration = Duration::from_secs(4);
 
 /// Time until a record that could not be written is written again.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Time between looks for a server that should run a controller in place of this one.
-const LOOK: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_secs(2);
 
 /// A store that several servers have.
 #[derive(Clone)]

@@ -171,8 +171,8 @@ async fn metrics_say_who_leads_and_what_the_queues_do() {
         |name: &str, count: u8| format!("apiloom_informer_objects{{name=\"{name}\"}} {count}");
     let counts = [
         of_feed("garbage-collector/configmaps", 0),
-        of_feed("garbage-collector/namespaces", 1),
-        of_feed("namespace-controller/namespaces", 1),
+        of_feed("garbage-collector/namespaces", 4),
+        of_feed("namespace-controller/namespaces", 4),
         "apiloom_informer_lists_total{name=\"garbage-collector/configmaps\"} 1".to_owned(),
     ];
     until_counted(&leader, &counts).await;

@@ -163,7 +163,7 @@ impl Local {
         self.missing.as_ref().is_some_and(BTreeSet::is_empty)
     }
 
-    /// Stops waiting for one that this server cannot write.
+    /// Stops waiting for one that this server cannot read or write.
     pub(super) fn leave_out(&mut self, name: &str) {
         if let Some(missing) = &mut self.missing {
             missing.remove(name);

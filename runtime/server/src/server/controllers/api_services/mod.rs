@@ -28,14 +28,12 @@ use self::check::{Outcome, Subject};
 use self::local::{Local, is_available};
 use self::metrics::AvailabilityMetrics;
 use super::requests::Requests;
-use super::watch::watch_all;
+use super::watch::{UnreadableLog, read_all, watch_all};
 use crate::http::aggregation::{
     Aggregation, LocalService, Priority, RemoteDocuments, RemoteServer, RemoteTarget, Service,
     UnreachableNotices,
 };
-use crate::registry::{
-    Document, Endpoint, ListOptions, Registry, RequestContext, WatchEvent, WatchEventKind,
-};
+use crate::registry::{Document, Endpoint, Registry, WatchEvent, WatchEventKind};
 
 /// The manager of fields that the controller writes.
 pub(super) const NAME: &str = "apiservice-controller";
@@ -67,17 +65,20 @@ pub(in crate::server) async fn publish_stored(
         aggregation.set_registered();
         return Ok(());
     };
-    let ctx = RequestContext::default();
-    let listed = endpoint
-        .reads()
-        .list(&ctx, None, &ListOptions::default())
-        .await?;
+    let (documents, problem) = read_all(&endpoint).await?;
+    UnreadableLog::default().note(APIService::KIND, problem.as_deref());
     let mut entries = Entries::default();
-    for item in listed.items {
-        entries.set(typed(&endpoint, &item?)?, aggregation);
+    for document in documents {
+        if let Ok(object) = typed(&endpoint, &document).inspect_err(warn_unreadable) {
+            entries.set(object, aggregation);
+        }
     }
     entries.publish(aggregation);
     Ok(())
+}
+
+fn warn_unreadable(error: &ApiError) {
+    tracing::warn!(%error, "an APIService cannot be read");
 }
 
 fn typed(endpoint: &Endpoint, document: &Document) -> Result<APIService, ApiError> {
@@ -100,6 +101,7 @@ pub(super) async fn run(
         entries: Entries::default(),
         checks: JoinSet::new(),
         metrics: AvailabilityMetrics::new(metrics),
+        unreadable: UnreadableLog::default(),
         requests,
         aggregation,
     };
@@ -137,6 +139,7 @@ struct Controller {
     local: Local,
     checks: JoinSet<Outcome>,
     metrics: AvailabilityMetrics,
+    unreadable: UnreadableLog,
 }
 
 impl Entries {
@@ -248,7 +251,8 @@ impl Controller {
                 biased;
                 event = events.next() => {
                     let Some(event) = event else { return Ok(()) };
-                    self.take(endpoint, event?, &mut listed)?;
+                    self.take(endpoint, event?, &mut listed);
+                    self.unreadable.note(APIService::KIND, events.unreadable());
                     if events.is_ready() {
                         continue;
                     }
@@ -271,6 +275,10 @@ impl Controller {
                 let objects = self.entries.0.iter();
                 let objects = objects.map(|(name, entry)| (name.as_str(), &entry.object));
                 self.local.update(&self.requests, objects.collect()).await;
+                // The start does not wait for those.
+                for name in events.unreadable_names() {
+                    self.local.leave_out(name);
+                }
                 if self.local.is_complete() {
                     self.aggregation.set_registered();
                 }
@@ -284,27 +292,28 @@ impl Controller {
         endpoint: &Endpoint,
         event: WatchEvent,
         listed: &mut Option<HashSet<String>>,
-    ) -> Result<(), ApiError> {
+    ) {
         if event.kind == WatchEventKind::Bookmark {
             if let Some(listed) = listed.take() {
                 self.entries.0.retain(|name, _| listed.contains(name));
                 let names = self.entries.0.keys().cloned();
                 self.local.begin(names.collect());
             }
-            return Ok(());
+            return;
         }
-        let object = typed(endpoint, &event.object)?;
+        let Ok(object) = typed(endpoint, &event.object).inspect_err(warn_unreadable) else {
+            return;
+        };
         let name = object.metadata.name.clone().unwrap_or_default();
         self.local.look_now();
         if event.kind == WatchEventKind::Deleted {
             self.entries.0.remove(&name);
-            return Ok(());
+            return;
         }
         if let Some(listed) = listed {
             listed.insert(name);
         }
         self.entries.set(object, &self.aggregation);
-        Ok(())
     }
 
     /// When something is to be done without an event.

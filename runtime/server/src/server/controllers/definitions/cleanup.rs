@@ -102,7 +102,14 @@ async fn step(
         return Ok(false);
     }
     if let Err(error) = delete_objects(&endpoint).await {
-        return failed(requests, object, &resource, &error).await;
+        // What cannot be read, such as an object of a version that the definition no longer has, is not deleted by reading it.
+        return match endpoint.delete_unreadable().await {
+            Ok(deleted) if deleted > 0 => {
+                tracing::warn!(%resource, deleted, "deleted objects that cannot be read with their definition");
+                Ok(false)
+            }
+            Ok(_) | Err(_) => failed(requests, object, &resource, &error).await,
+        };
     }
     if !rest.is_zero()
         && let Some(shared) = shared

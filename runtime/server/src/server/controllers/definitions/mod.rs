@@ -30,11 +30,9 @@ use self::publish::{Publisher, Schemas};
 use self::status::{AGAIN, StatusPatch};
 use super::requests::{RequestError, Requests};
 use super::servers::{OtherServers, SharedStore};
-use super::watch::watch_all;
+use super::watch::{UnreadableLog, read_all, watch_all};
 use crate::registry::definition_rules::has_condition;
-use crate::registry::{
-    Document, Endpoint, ListOptions, Registry, RequestContext, WatchEvent, WatchEventKind,
-};
+use crate::registry::{Document, Endpoint, Registry, WatchEvent, WatchEventKind};
 use crate::server::webhooks::Webhooks;
 
 pub(in crate::server) use self::progress::{NameCheck, Progress};
@@ -68,14 +66,15 @@ pub(in crate::server) async fn publish_stored(
     let Some(endpoint) = endpoint(registry) else {
         return Ok(());
     };
-    let ctx = RequestContext::default();
-    let listed = endpoint
-        .reads()
-        .list(&ctx, None, &ListOptions::default())
-        .await?;
+    let (documents, problem) = read_all(&endpoint).await?;
+    UnreadableLog::default().note(CustomResourceDefinition::KIND, problem.as_deref());
     let mut publisher = Publisher::new(Arc::clone(registry), webhooks.clone());
-    for item in listed.items {
-        let definition = definition_of(&endpoint, &item?)?;
+    for document in documents {
+        // One that cannot be read does not keep the others from being served.
+        let definition = definition_of(&endpoint, &document).inspect_err(warn_unreadable);
+        let Ok(definition) = definition else {
+            continue;
+        };
         let known = Known::of_object(&known::object_of(&definition));
         let schemas = if known.is_refused {
             Schemas::Checked
@@ -86,6 +85,10 @@ pub(in crate::server) async fn publish_stored(
     }
     publisher.publish().await;
     Ok(())
+}
+
+fn warn_unreadable(error: &ApiError) {
+    tracing::warn!(%error, "a CustomResourceDefinition cannot be read; its kind is not served");
 }
 
 /// A definition, whose schemas share the bytes of the watch cache.
@@ -112,6 +115,7 @@ pub(super) async fn run(requests: Requests, shared: Option<&SharedStore>, webhoo
         known: HashMap::new(),
         unfinished: HashMap::new(),
         queue: VecDeque::new(),
+        unreadable: UnreadableLog::default(),
         cleanups: JoinSet::new(),
         in_cleanup: HashSet::new(),
     };
@@ -151,6 +155,7 @@ struct Controller<'a> {
     unfinished: HashMap<String, Box<Unfinished>>,
     /// The names of definitions to look at, and when.
     queue: VecDeque<(Instant, String)>,
+    unreadable: UnreadableLog,
     /// The deletions of the objects of definitions that are being deleted; each returns its name.
     cleanups: JoinSet<String>,
     in_cleanup: HashSet<String>,
@@ -168,7 +173,8 @@ impl Controller<'_> {
                 biased;
                 event = events.next() => {
                     let Some(event) = event else { return Ok(()) };
-                    self.take(endpoint, event?, &mut listed)?;
+                    self.take(endpoint, event?, &mut listed);
+                    self.unreadable.note(CustomResourceDefinition::KIND, events.unreadable());
                     // Changes of the catalog are published together.
                     if events.is_ready() {
                         continue;
@@ -202,7 +208,7 @@ impl Controller<'_> {
         endpoint: &Endpoint,
         event: WatchEvent,
         listed: &mut Option<HashSet<String>>,
-    ) -> Result<(), ApiError> {
+    ) {
         if event.kind == WatchEventKind::Bookmark {
             if let Some(listed) = listed.take() {
                 let gone = self.known.keys().filter(|name| !listed.contains(*name));
@@ -212,15 +218,18 @@ impl Controller<'_> {
                 let resources = known.map(|known| known.resource()).collect();
                 self.publisher.remove_all_but(&resources);
             }
-            return Ok(());
+            return;
         }
-        let definition = definition_of(endpoint, &event.object)?;
+        let definition = definition_of(endpoint, &event.object);
+        let Ok(definition) = definition.inspect_err(warn_unreadable) else {
+            return;
+        };
         let object = known::object_of(&definition);
         let known = Known::of_object(&object);
         let name = known.name.clone();
         if event.kind == WatchEventKind::Deleted {
             self.forget(&name);
-            return Ok(());
+            return;
         }
         if let Some(listed) = listed {
             listed.insert(name.clone());
@@ -229,7 +238,7 @@ impl Controller<'_> {
             |present: &Known| present.uid != known.uid || present.version <= known.version;
         let present = self.known.get(&name).map(|present| &**present);
         if !present.is_none_or(is_newer) {
-            return Ok(());
+            return;
         }
         let before = self.known.insert(name.clone(), Box::new(known));
         let known = &self.known[&name];
@@ -249,7 +258,6 @@ impl Controller<'_> {
             }
         }
         self.keep(name, object, definition);
-        Ok(())
     }
 
     /// Keeps a definition that was just seen until its status was looked at, unless that would stay as it is.

@@ -2,10 +2,16 @@
 //! large: it has eight lists of tasks that wait, and here few ever do.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use apiloom_storage::Revision;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// How long others wait for a kind that cannot be read: that of kube-controller-manager for the first lists of its garbage
+/// collector (`--gc-initial-sync-timeout`). Objects of a version that this server does not know yet can be read by then.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a feed has reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,11 +20,23 @@ pub(in crate::server::controllers) struct Progress {
     pub(in crate::server::controllers) is_complete: bool,
     /// All changes up to this revision of the store of the kind were reported.
     pub(in crate::server::controllers) reached: Revision,
+    /// Since when some objects of the kind cannot be read. A kind whose store or cache is slow is not meant.
+    pub(in crate::server::controllers) unreadable_since: Option<Instant>,
+}
+
+impl Progress {
+    /// Whether others go on without what cannot be read.
+    pub(in crate::server::controllers) fn is_given_up(&self) -> bool {
+        self.unreadable_since
+            .is_some_and(|since| since.elapsed() >= PATIENCE)
+    }
 }
 
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
+    /// Why objects cannot be read.
+    problem: Mutex<Option<Box<str>>>,
     changed: Notify,
 }
 
@@ -40,6 +58,20 @@ impl FeedReports {
 
     pub(in crate::server::controllers) fn now(&self) -> Progress {
         self.0.state.lock().progress
+    }
+
+    /// Notes why objects of the kind cannot be read, or that all can.
+    pub(in crate::server::controllers) fn set_problem(&self, problem: Option<&str>) {
+        let mut known = self.0.problem.lock();
+        if known.as_deref() == problem {
+            return;
+        }
+        *known = problem.map(Box::from);
+        drop(known);
+        self.change(|progress| {
+            let since = progress.unreadable_since;
+            progress.unreadable_since = problem.map(|_| since.unwrap_or_else(Instant::now));
+        });
     }
 
     /// Changes the progress; wakes readers if it is another one.
@@ -69,6 +101,11 @@ pub(in crate::server::controllers) struct ReportReader(Arc<Shared>);
 impl ReportReader {
     pub(in crate::server::controllers) fn now(&self) -> Progress {
         self.0.state.lock().progress
+    }
+
+    /// Why objects of the kind cannot be read.
+    pub(in crate::server::controllers) fn problem(&self) -> Option<String> {
+        self.0.problem.lock().as_deref().map(str::to_owned)
     }
 
     /// Waits for a progress that is accepted; `None` if the feed ends without.

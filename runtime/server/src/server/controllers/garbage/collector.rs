@@ -101,6 +101,10 @@ impl Collector {
         });
     }
 
+    pub(super) fn events(&self) -> &Events {
+        &self.events
+    }
+
     pub(super) fn queue(&self) -> &WorkQueue<Work> {
         &self.queue
     }

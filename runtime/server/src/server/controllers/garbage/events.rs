@@ -1,4 +1,4 @@
-//! Events about objects whose references are wrong, for people.
+//! Events about objects whose references are wrong, and about kinds that cannot be read, for people.
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use apiloom_meta::OwnerReference;
 
 use crate::registry::Registry;
 use crate::server::controllers::requests::Requests;
+use crate::server::controllers::unreadable::UnreadableKind;
 
 /// The name of the collector in its events, as in Kubernetes.
 const CONTROLLER: &str = "garbage-collector-controller";
@@ -30,14 +31,6 @@ impl Events {
 
     /// An owner reference of an object names an owner in another namespace. Reason and note are those of Kubernetes.
     pub(super) fn owner_in_other_namespace(&self, of: ObjectReference, owner: &OwnerReference) {
-        let resource = ("events.k8s.io", "v1", "events");
-        if self
-            .registry
-            .endpoint(resource.0, resource.1, resource.2)
-            .is_none()
-        {
-            return;
-        }
         let OwnerReference {
             api_version,
             kind,
@@ -49,11 +42,44 @@ impl Events {
         let note = format!(
             "ownerRef [{api_version}/{kind}, namespace: {namespace}, name: {name}, uid: {uid}] does not exist in namespace {namespace:?}"
         );
+        self.warn(of, "OwnerRefInvalidNamespace", note);
+    }
+
+    /// The collector goes on without objects of a kind that cannot be read.
+    pub(super) fn kind_left_out(&self, kind: &UnreadableKind) {
+        let UnreadableKind { def, problem } = kind;
+        let resource = def.group_resource();
+        let definition = def.custom.as_ref().map(|custom| ObjectReference {
+            api_version: "apiextensions.k8s.io/v1".to_owned(),
+            kind: "CustomResourceDefinition".to_owned(),
+            namespace: String::new(),
+            name: resource.to_string(),
+            uid: custom.uid.to_string(),
+        });
+        let regarding = definition.unwrap_or_else(|| ObjectReference {
+            api_version: def.api_version(),
+            kind: def.kind.to_string(),
+            namespace: String::new(),
+            name: resource.to_string(),
+            uid: String::new(),
+        });
+        let note = format!(
+            "objects of {resource} cannot be read, and the garbage collector goes on without them: {problem}"
+        );
+        self.warn(regarding, "UnreadableObjects", note);
+    }
+
+    fn warn(&self, regarding: ObjectReference, reason: &str, note: String) {
+        let resource = ("events.k8s.io", "v1", "events");
+        let endpoint = self.registry.endpoint(resource.0, resource.1, resource.2);
+        if endpoint.is_none() {
+            return;
+        }
         self.recorder.record(NewEvent {
             event_type: EventType::Warning,
-            regarding: of,
+            regarding,
             related: None,
-            reason: "OwnerRefInvalidNamespace".to_owned(),
+            reason: reason.to_owned(),
             action: String::new(),
             note,
         });

@@ -1,10 +1,10 @@
 //! The feeds of all kinds: which of them run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use apiloom_client::metrics::Registry;
-use apiloom_meta::ResourceDef;
+use apiloom_meta::{GroupResource, ResourceDef};
 use apiloom_storage::{Revision, Storage};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
@@ -14,6 +14,7 @@ use super::progress::Position;
 use crate::registry::{Catalog, Endpoint, EndpointId};
 use crate::server::controllers::feed::{self, Counts, FeedReports, Reporter};
 use crate::server::controllers::requests::is_followed;
+use crate::server::controllers::unreadable::UnreadableKind;
 
 /// The beginning of the names of feeds in metrics.
 const FOLLOWER: &str = "garbage-collector";
@@ -113,6 +114,19 @@ impl Feeds {
         let wanted = Arc::new(watch::Sender::default());
         self.wanted.push((Arc::clone(store), Arc::clone(&wanted)));
         wanted
+    }
+
+    /// The kinds that others no longer wait for, because they cannot be read.
+    pub(super) fn given_up(&self) -> BTreeMap<GroupResource, UnreadableKind> {
+        let given_up = self.running.values().filter_map(|feed| {
+            let progress = &feed.position.progress;
+            let problem = progress
+                .problem()
+                .filter(|_| progress.now().is_given_up())?;
+            let def = Arc::clone(&feed.def);
+            Some((def.group_resource(), UnreadableKind { def, problem }))
+        });
+        given_up.collect()
     }
 
     /// Waits until all objects of all kinds are known.

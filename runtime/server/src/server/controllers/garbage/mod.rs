@@ -20,6 +20,7 @@ use tokio::task::JoinSet;
 use self::collector::Collector;
 use self::feeds::Feeds;
 use super::requests::Requests;
+use super::unreadable::UnreadableKinds;
 
 /// The manager of fields that the collector writes.
 pub(super) const NAME: &str = "garbage-collector";
@@ -31,11 +32,19 @@ const QUEUE: &str = "garbage_collector";
 /// listed yet costs a request for it.
 const FIRST_LISTS: Duration = Duration::from_secs(30);
 
+/// Time between looks for kinds that are given up because they cannot be read.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// Failures in a row of one object after which the error is logged.
 const WORTH_A_WARNING: u32 = 5;
 
 /// Runs the collector; never returns.
-pub(super) async fn run(requests: Requests, workers: NonZeroUsize, metrics: &Registry) {
+pub(super) async fn run(
+    requests: Requests,
+    workers: NonZeroUsize,
+    metrics: &Registry,
+    unreadable: &UnreadableKinds,
+) {
     let registry = Arc::clone(requests.registry());
     let collector = Arc::new(Collector::new(requests));
     collector.queue().register_metrics(metrics, QUEUE);
@@ -48,13 +57,23 @@ pub(super) async fn run(requests: Requests, workers: NonZeroUsize, metrics: &Reg
     for _ in 0..workers.get() {
         tasks.spawn(work(Arc::clone(&collector)));
     }
+    // When this server no longer leads, it says nothing about kinds.
+    let mut reported = unreadable.report();
     loop {
-        // The registry outlives its controllers.
-        let Ok(()) = generations.changed().await else {
-            return;
-        };
-        feeds.follow(&registry.catalog());
-        collector.resume();
+        tokio::select! {
+            changed = generations.changed() => {
+                // The registry outlives its controllers.
+                if changed.is_err() {
+                    return;
+                }
+                feeds.follow(&registry.catalog());
+                collector.resume();
+            }
+            () = tokio::time::sleep(LOOK) => {}
+        }
+        for kind in reported.update(feeds.given_up()) {
+            collector.events().kind_left_out(&kind);
+        }
     }
 }
 

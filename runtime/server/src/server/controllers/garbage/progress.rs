@@ -56,6 +56,14 @@ pub(super) struct Position {
     pub(super) wanted: Arc<watch::Sender<Revision>>,
 }
 
+impl Position {
+    /// Whether nothing waits for the feed any more: its kind cannot be followed, and that for long.
+    fn is_left_out(&self) -> bool {
+        let progress = self.progress.now();
+        !progress.is_complete && progress.is_given_up()
+    }
+}
+
 impl FeedProgress {
     /// Sets the feeds that run.
     pub(super) fn set_feeds(&self, feeds: Arc<[Position]>) {
@@ -67,7 +75,8 @@ impl FeedProgress {
     /// time waits and the others fail at once, so that the other work goes on.
     ///
     /// # Errors
-    /// [`RequestError::NotListed`] while the objects of a kind are not known, and if the feeds take too long;
+    /// [`RequestError::NotListed`] while the objects of a kind are not known, and if the feeds take too long; objects that could
+    /// not be read for long are left out, as by Kubernetes' collector;
     /// [`RequestError::OnlyElsewhere`] if only another server knows a kind.
     pub(super) async fn catch_up(&self, requests: &Requests) -> Result<(), RequestError> {
         let round = async {
@@ -115,6 +124,9 @@ async fn wait_for_all(feeds: &[Position]) -> Result<(), RequestError> {
     let reached = |feed: &Position| feed.progress.now().reached;
     let reached: Vec<Revision> = feeds.iter().map(reached).collect();
     for (feed, reached) in feeds.iter().zip(reached) {
+        if feed.is_left_out() {
+            continue;
+        }
         let known = stores
             .iter()
             .find(|(store, _)| Arc::ptr_eq(store, &feed.store));
@@ -141,7 +153,8 @@ async fn wait_for_all(feeds: &[Position]) -> Result<(), RequestError> {
             let Some(progress) = progress.wait_for(is_decided).await else {
                 continue;
             };
-            if !progress.is_complete {
+            let is_incomplete = !progress.is_complete || progress.unreadable_since.is_some();
+            if is_incomplete && !progress.is_given_up() {
                 return Err(RequestError::NotListed);
             }
         }
@@ -220,6 +233,41 @@ mod tests {
         assert!(results.0.is_ok() && results.1.is_ok() && results.2.is_ok());
         // The second round is that of the two that came during the first.
         assert_eq!(begun.load(Ordering::SeqCst), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn kinds_that_cannot_be_read_are_left_out_after_a_time_and_slow_ones_are_not() {
+        let store = Memory::new();
+        let (healthy, other) = (FeedReports::default(), FeedReports::default());
+        let position = |reports: &FeedReports| Position {
+            store: store.clone(),
+            progress: reports.reader(),
+            wanted: Arc::new(watch::channel(Revision(0)).0),
+        };
+        let feeds = [position(&healthy), position(&other)];
+        let present = store.current_revision().await.unwrap();
+        healthy.change(|progress| {
+            progress.is_complete = true;
+            progress.reached = present;
+        });
+        let bound = Duration::from_secs(60);
+        // One whose cache is being filled is waited for, however long that takes.
+        tokio::time::advance(10 * bound).await;
+        wait_for_all(&feeds).await.unwrap_err();
+        // The watch fails, or leaves objects out.
+        for is_complete in [false, true] {
+            other.set_problem(Some("unable to decode"));
+            other.change(|progress| {
+                progress.is_complete = is_complete;
+                progress.reached = present;
+            });
+            wait_for_all(&feeds).await.unwrap_err();
+            tokio::time::advance(bound).await;
+            wait_for_all(&feeds).await.unwrap();
+            other.set_problem(None);
+            other.change(|progress| progress.is_complete = false);
+            wait_for_all(&feeds).await.unwrap_err();
+        }
     }
 
     #[tokio::test]
