@@ -39,6 +39,12 @@ impl Console<'_> {
     }
 }
 
+/// The message of a program that failed, which may begin as our own lines do.
+pub(crate) fn cause(stderr: &str) -> &str {
+    let text = stderr.trim();
+    text.strip_prefix("error: ").unwrap_or(text)
+}
+
 /// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -54,5 +60,16 @@ pub(crate) enum Failure {
 impl From<String> for Failure {
     fn from(complaint: String) -> Failure {
         Failure::Complaint(complaint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_message_of_a_program_has_no_head_of_its_own() {
+        for text in ["error: no server\n", "  error: no server", "no server"] {
+            assert_eq!(super::cause(text), "no server");
+        }
+        assert_eq!(super::cause("error: a\nerror: b"), "a\nerror: b");
     }
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde::Deserialize;
 
-use crate::console::{Console, Failure};
+use crate::console::{Console, Failure, cause};
 
 /// The endpoint of the server.
 const PATH: &str = "/storage/migrate";
@@ -177,7 +177,7 @@ impl Request {
     fn wait(mut self) -> Result<String, Failure> {
         drop(self.stdout);
         self.child.wait().map_err(|error| error.to_string())?;
-        Ok(self.stderr.join().unwrap_or_default().trim().to_owned())
+        Ok(cause(&self.stderr.join().unwrap_or_default()).to_owned())
     }
 }
 

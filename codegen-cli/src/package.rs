@@ -7,6 +7,7 @@ use cargo_metadata::{
     Dependency, DependencyKind, MetadataCommand, Package as CargoPackage, Target,
 };
 
+use crate::console::cause;
 use crate::source::Externs;
 
 /// An error that the user can fix, in one or a few lines, without `error: `.
@@ -246,9 +247,11 @@ fn metadata(manifest: &Path) -> Result<cargo_metadata::Metadata, Complaint> {
         .exec()
         .map_err(|error| match error {
             cargo_metadata::Error::CargoMetadata { stderr } => {
-                let text = stderr.trim();
-                let text = text.strip_prefix("error: ").unwrap_or(text);
-                format!("cargo cannot read {}: {text}", manifest.display())
+                format!(
+                    "cargo cannot read {}: {}",
+                    manifest.display(),
+                    cause(&stderr)
+                )
             }
             other => format!("cargo cannot read {}: {other}", manifest.display()),
         })

@@ -94,7 +94,7 @@ fn a_cluster_is_read_with_kubectl() {
         serde_saphyr::from_str::<serde_json::Value>(&definition("doors", "Door")).expect("YAML"),
     ]});
     fs::write(root.path().join("answer"), list.to_string()).expect("a file");
-    let script = "#!/bin/sh\necho \"$@\" > arguments\n[ \"$2\" = broken ] && echo 'no server' >&2 && exit 1\ncat answer\n";
+    let script = "#!/bin/sh\necho \"$@\" > arguments\n[ \"$2\" = broken ] && echo 'error: no server' >&2 && exit 1\ncat answer\n";
     fs::write(&kubectl, script).expect("a script");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(&kubectl, mode).expect("a program");

@@ -285,9 +285,9 @@ fn files_that_cannot_be_installed_are_named_before_anything_starts() {
     let refuses = |arguments: &[&str], stdin: &str, expected: &[&str]| {
         refuses(folder, arguments, stdin, expected);
     };
-    let none = "error: there is no CustomResourceDefinition in what --crds names";
-    refuses(&["--crds", "crds"], "", &[none]);
-    refuses(&["--crds", "-"], "kind: ConfigMap\n", &[none]);
+    let none = |path: &str| format!("error: --crds={path}: there is no CustomResourceDefinition");
+    refuses(&["--crds", "crds"], "", &[&none("crds")]);
+    refuses(&["--crds", "-"], "kind: ConfigMap\n", &[&none("-")]);
     refuses(
         &["--crds", "none"],
         "",

@@ -31,9 +31,12 @@ fn said<'a>(kind: &'a Kind, name: &str) -> &'a Spanned<String> {
     all.find(|said| said.value == name).unwrap_or(&kind.kind)
 }
 
+/// The subresources that each version of a kind must have; status and scale may differ, as those of definitions do.
 fn subresources(kind: &Kind) -> Vec<&str> {
     let names = kind.subresources.iter().map(|sub| sub.name.value.as_str());
-    names.collect()
+    names
+        .filter(|name| !["status", "scale"].contains(name))
+        .collect()
 }
 
 fn list_of(names: &[&str]) -> String {
@@ -140,10 +143,9 @@ impl Checker<'_> {
                 list_of(&has),
                 list_of(&first_has)
             );
-            self.problems.push(
-                self.pair(message, first, kind)
-                    .help("declare the same ones in every version of a kind"),
-            );
+            self.problems.push(self.pair(message, first, kind).help(
+                "declare the same ones in every version of a kind; status and scale may differ",
+            ));
         }
     }
 

@@ -15,29 +15,6 @@ use super::names;
 use super::naming::Named;
 use super::shapes::{Body, Type};
 
-/// Gives all versions the same subresources, as the versions of a kind have them. Returns a line for each change.
-pub(super) fn share_subresources(versions: &mut [Version]) -> Vec<String> {
-    let mut changed = Vec::new();
-    let has_status = versions.iter().any(|version| version.has_status);
-    let lacks_scale = versions.iter().any(|version| version.scale.is_none());
-    for version in versions {
-        if has_status && !version.has_status {
-            version.has_status = true;
-            changed.push(format!(
-                "{}: the subresource status is added, since another version has it",
-                version.name
-            ));
-        }
-        if lacks_scale && version.scale.take().is_some() {
-            changed.push(format!(
-                "{}: the subresource scale is left out, since another version has none",
-                version.name
-            ));
-        }
-    }
-    changed
-}
-
 /// Adds the status that a subresource needs. An object without fields takes nothing, as does a field without a schema.
 pub(super) fn add_status(version: &mut Version) {
     let schema = &mut version.schema;
@@ -96,7 +73,9 @@ pub(super) fn leave_out_unfit(version: &mut Version, named: &Named) -> Vec<Strin
     let is_number = |path: &str| matches!(at(named, path), Some(Type::Plain("i32" | "i64")));
     let is_fit = version.scale.as_ref().is_none_or(|scale| {
         let is_text = |path: &String| at(named, path) == Some(&Type::Plain("String"));
-        is_number(&scale.spec)
+        scale.spec.starts_with(".spec.")
+            && is_number(&scale.spec)
+            && scale.status.starts_with(".status.")
             && is_number(&scale.status)
             && scale.selector.as_ref().is_none_or(is_text)
     });

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::definition::Definition;
 use super::openapi;
+use crate::console::cause;
 
 /// The server whose definitions are read.
 #[derive(Debug, Args)]
@@ -54,7 +55,7 @@ impl Cluster {
             .map_err(|error| format!("cannot start {program}: {error}\n  help: install kubectl, or name it with --kubectl"))?;
         if !output.status.success() {
             let text = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("{program} could not read {what}: {}", text.trim()));
+            return Err(format!("{program} could not read {what}: {}", cause(&text)));
         }
         serde_json::from_slice(&output.stdout)
             .map_err(|error| format!("{program} printed something else than JSON: {error}"))

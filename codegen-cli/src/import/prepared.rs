@@ -22,7 +22,6 @@ impl Prepared {
     pub(crate) fn new(definition: &Definition) -> Self {
         let mut definition = definition.clone();
         let mut lost = definition.left_out.clone();
-        lost.extend(fit::share_subresources(&mut definition.versions));
         definition.versions.iter_mut().for_each(fit::add_status);
         let named: Vec<Named> = definition
             .versions
@@ -33,7 +32,6 @@ impl Prepared {
             let lines = fit::leave_out_unfit(version, named);
             lost.extend(of_version(&version.name, lines));
         }
-        lost.extend(fit::share_subresources(&mut definition.versions));
         let mut versions = definition.versions.iter();
         let hub = versions.position(|version| version.is_stored);
         Self {

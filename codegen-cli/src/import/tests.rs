@@ -451,19 +451,20 @@ fn a_union_is_a_choice_of_required_fields() {
 }
 
 #[test]
-fn versions_share_subresources_and_types() {
+fn versions_share_types_and_have_their_own_subresources() {
     let version = |name: &str, subresources: Value, part: &str| {
         json!({ "name": name, "served": true, "storage": name == "v1",
         "subresources": subresources,
         "schema": { "openAPIV3Schema": { "type": "object", "properties": {
             "spec": { "type": "object", "properties": {
+                "replicas": { "type": "integer" },
                 "same": { "type": "object", "properties": { "a": { "type": "string" } } },
                 "part": { "type": "object", "properties": { part: { "type": "string" } } },
             } },
             "status": { "type": "object", "properties": { "replicas": { "type": "integer" } } },
         } } } })
     };
-    let scale = json!({ "status": {}, "scale": { "specReplicasPath": ".status.replicas", "statusReplicasPath": ".status.replicas" } });
+    let scale = json!({ "status": {}, "scale": { "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas" } });
     let mut several = definition(json!({}));
     several["spec"]["versions"] = json!([
         version("v1", scale, "b"),
@@ -473,14 +474,20 @@ fn versions_share_subresources_and_types() {
     assert_eq!(
         imported.lost,
         [
-            "v1: the subresource scale is left out, since another version has none",
-            "v1beta1: the subresource status is added, since another version has it",
             "v1beta1: conversion of Part.c: it is dropped; write convert(rename = ..) or convert(with = (to, from))",
             "v1beta1: conversion of Part.b: only the stored version has it",
         ]
     );
     let (hub, other) = (&imported.modules[0].1, &imported.modules[1].1);
-    assert!(hub.contains("status, hub, storage)]"), "{hub}");
+    let scale = "scale(spec = spec.replicas, status = status.replicas),";
+    assert!(
+        hub.contains("    status,\n") && hub.contains(scale),
+        "{hub}"
+    );
+    assert!(
+        !other.contains("    status,\n") && !other.contains("scale("),
+        "{other}"
+    );
     for code in [
         "use crate::v1::thing as stored;\nuse crate::v1::thing::{Same, ThingStatus};\n",
         "spoke_of = stored::Thing",

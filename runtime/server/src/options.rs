@@ -99,7 +99,7 @@ struct GenericFlags {
 #[command(next_help_heading = "Secure serving flags")]
 struct SecureServingFlags {
     /// IP address on which to listen for --secure-port; 0.0.0.0 or :: for all interfaces.
-    #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_parser = address)]
     bind_address: IpAddr,
     /// Port on which to serve HTTPS; 0 for a free one.
     #[arg(long, value_name = "PORT", default_value_t = 6443)]
@@ -335,6 +335,13 @@ fn runtime_setting(text: &str) -> Result<(String, bool), String> {
         "false" => Ok((key.to_owned(), false)),
         other => Err(format!("{other:?} is neither true nor false")),
     }
+}
+
+fn address(text: &str) -> Result<IpAddr, String> {
+    let parsed = text.parse();
+    parsed.map_err(|_| {
+        "it is no IP address: write 127.0.0.1, ::1, or 0.0.0.0 for all interfaces".to_owned()
+    })
 }
 
 /// The result of parsing a command line.
@@ -776,6 +783,16 @@ mod tests {
             [("a/v1".to_owned(), false), ("b/v1".to_owned(), true)]
         );
         assert!(super::runtime_setting("a=1").is_err());
+    }
+
+    #[test]
+    fn a_host_is_no_address_to_listen_on() {
+        let problems = config(&["--bind-address=localhost"]).unwrap_err();
+        assert!(
+            problems.ends_with("write 127.0.0.1, ::1, or 0.0.0.0 for all interfaces"),
+            "{problems}"
+        );
+        assert!(config(&["--bind-address=::1"]).is_ok());
     }
 
     #[test]

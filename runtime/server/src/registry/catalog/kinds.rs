@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use apiloom_apis::autoscaling::v1::Scale;
 use apiloom_meta::kind::{
     Conversion, ConversionMethod, DeletionRule, ObjectDeletion, Place, Resource, ResourceDef,
-    SchemaSource, SmolStr, Verb,
+    SchemaSource, SmolStr, SubresourceDef, Verb,
 };
 use apiloom_meta::{GroupKind, GroupResource, GroupVersion, GroupVersionKind};
 use apiloom_storage::Storage;
@@ -272,11 +272,12 @@ impl Kinds<'_> {
             let Some(first) = earlier.first() else {
                 continue;
             };
-            if first.kind != def.kind
-                || first.scope != def.scope
-                || (def.custom.is_none() && !first.subresource_names().eq(def.subresource_names()))
-            {
-                let problem = "differ in kind, scope or subresources";
+            if first.kind != def.kind || first.scope != def.scope {
+                let problem = "differ in kind or scope";
+                self.problems.push(two_kinds_problem(first, def, problem));
+            }
+            if !own_subresources(first).eq(own_subresources(def)) {
+                let problem = "differ in other subresources than status and scale";
                 self.problems.push(two_kinds_problem(first, def, problem));
             }
             let in_same_group = first.group == def.group;
@@ -471,6 +472,13 @@ fn emulated_storage_version(groups: &[Group], defs: &[Arc<ResourceDef>], declare
         Some(((is_other, position, group.preference(&def.version)), index))
     });
     known.min().map_or(declared, |(_, index)| index)
+}
+
+/// The subresources that each version of a kind must have; status and scale may differ, as those of definitions do.
+fn own_subresources(def: &ResourceDef) -> impl Iterator<Item = &str> {
+    let may_differ = [SubresourceDef::STATUS, SubresourceDef::SCALE];
+    let names = def.subresource_names();
+    names.filter(move |name| !may_differ.contains(name))
 }
 
 /// How objects of a kind are deleted; `None` for containers, whose fields are other ones in other versions.

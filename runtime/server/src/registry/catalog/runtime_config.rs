@@ -34,7 +34,10 @@ impl RuntimeConfig {
         let wide = ["api/all", "api/ga", "api/beta", "api/alpha"].map(str::to_owned);
         let known: Vec<String> = wide.into_iter().chain(versions).chain(resources).collect();
         for (key, _) in settings.iter().filter(|(key, _)| !known.contains(key)) {
-            problems.push(format!("runtime-config names {key:?}, which is neither a served version nor a resource of one"));
+            problems.push(format!(
+                "runtime-config names {key:?}, which is neither a served version nor a resource of one: write \
+                 GROUP/VERSION=true, GROUP/VERSION/RESOURCE=false or api/alpha=true"
+            ));
         }
         for (key, _) in settings.iter().filter(|(_, is_on)| *is_on) {
             let named = |def: &&ResourceDef| {

@@ -153,7 +153,7 @@ async fn a_problem_between_kinds_begins_with_all_their_places() {
         },
         &[
             "src/v1.rs:3, src/v2.rs:30: Lamp of test.example.com/v1 and Torch of test.example.com/v2 share the name lamp",
-            "src/v1.rs:3, src/v3.rs:7: Lamp of test.example.com/v1 and Lamp of test.example.com/v3 differ in kind, scope or subresources",
+            "src/v1.rs:3, src/v3.rs:7: Lamp of test.example.com/v1 and Lamp of test.example.com/v3 differ in kind or scope",
         ],
     );
     check(

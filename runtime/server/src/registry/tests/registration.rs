@@ -144,7 +144,7 @@ async fn problems_are_reported_together() {
         "a strategy for widgets of test.example.com/v1, which is not registered or has one already",
         "Widget test.example.com/v1 cannot be listed: it is not registered",
         "unknown admission plugin \"Nobody\", there are: NamespaceLifecycle, Judge",
-        "runtime-config names \"no/v1\", which is neither a served version nor a resource of one",
+        "runtime-config names \"no/v1\", which is neither a served version nor a resource of one: write GROUP/VERSION=true, GROUP/VERSION/RESOURCE=false or api/alpha=true",
     ];
     assert_eq!(problems, expected);
 }

@@ -170,3 +170,82 @@ async fn a_given_handler_without_a_subresource_is_refused() {
         "{problem}"
     );
 }
+
+/// A kind whose first version has a status subresource, and whose second one has none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+struct Meter {
+    metadata: ObjectMeta,
+    status: BTreeMap<String, i64>,
+}
+impl ApiType for Meter {}
+resource!(Meter, "v1", "Meter", "meters", |def| ResourceDef {
+    storage: true,
+    ..def
+});
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+struct PlainMeter {
+    metadata: ObjectMeta,
+    status: BTreeMap<String, i64>,
+}
+impl ApiType for PlainMeter {}
+resource!(PlainMeter, "v1alpha1", "Meter", "meters", |def| {
+    ResourceDef {
+        subresources: Vec::new(),
+        conversion: Some(Conversion {
+            hub_version: "v1".into(),
+            hub_kind: "Meter".into(),
+            hub_resource: None,
+            method: ConversionMethod::InMemory(InMemoryConversion {
+                json: None,
+                to_hub: Ok,
+                from_hub: Ok,
+            }),
+        }),
+        ..def
+    }
+});
+
+#[tokio::test]
+async fn versions_of_a_kind_may_have_a_status_subresource_or_none() {
+    let (f, [with, without]) = two_versions::<Meter, PlainMeter>().await;
+    let meter = |name: &str, version: &str, power: i64| {
+        object(
+            json!({"apiVersion": format!("{GROUP}/{version}"), "kind": "Meter",
+            "metadata": {"name": name, "namespace": "default"}, "status": {"power": power}}),
+        )
+    };
+    let create = async |endpoint: &Endpoint, object| {
+        let options = CreateOptions::default();
+        let created = endpoint.writes().create(&f.ctx, NS, object, &options);
+        created.await.unwrap()
+    };
+    let update = async |endpoint: &Endpoint, subresource: &str, object| {
+        let options = UpdateOptions::default();
+        let updated = endpoint
+            .writes()
+            .update(&f.ctx, NS, "b", subresource, object, &options);
+        updated.await.map(|(written, _)| written)
+    };
+    let created = create(&with, meter("a", "v1", 1)).await;
+    assert_eq!(at(&created, "/status"), json!(null));
+    // Where it has no path of its own, the status is a field as others.
+    let created = create(&without, meter("b", "v1alpha1", 1)).await;
+    assert_eq!(at(&created, "/status"), json!({"power": 1}));
+    let kept = update(&with, "", meter("b", "v1", 2)).await.unwrap();
+    assert_eq!(at(&kept, "/status"), json!({"power": 1}));
+    assert_eq!(at(&kept, "/metadata/generation"), json!(1));
+    let written = update(&with, "status", meter("b", "v1", 2)).await.unwrap();
+    assert_eq!(at(&written, "/status"), json!({"power": 2}));
+    let written = update(&without, "", meter("b", "v1alpha1", 3))
+        .await
+        .unwrap();
+    assert_eq!(at(&written, "/status"), json!({"power": 3}));
+    assert_eq!(at(&written, "/metadata/generation"), json!(2));
+    let error = update(&without, "status", meter("b", "v1alpha1", 4))
+        .await
+        .unwrap_err();
+    assert_eq!(error.reason, Some(StatusReason::NotFound));
+}

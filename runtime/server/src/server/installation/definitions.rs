@@ -54,9 +54,10 @@ impl Definitions {
             tracing::warn!("{duplicate}");
         }
         if read.definitions.is_empty() {
-            return Err(refuse(
-                "there is no CustomResourceDefinition in what --crds names",
-            ));
+            let paths = config.crds.iter().map(|path| path.display().to_string());
+            let paths = paths.collect::<Vec<_>>().join(", ");
+            let problem = format!("--crds={paths}: there is no CustomResourceDefinition");
+            return Err(refuse(&problem));
         }
         let others = read.others + read.openapi.len();
         if others > 0 {
