@@ -1,6 +1,7 @@
 //! Command line flags, with the names of kube-apiserver. The only module that reads the environment.
 //!
-//! Flags are converted to a plain [`Config`]; the rest of the server depends on that value only.
+//! Flags are converted to a plain [`Config`]; the rest of the server depends on that value only. One file, because each flag is
+//! declared, checked and converted here, and a new one is seen in all three places.
 
 mod definitions;
 mod problems;
