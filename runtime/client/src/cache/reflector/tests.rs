@@ -498,7 +498,7 @@ async fn trap_21_watches_that_began_together_end_apart() {
         let range = Duration::from_secs(minute * 60)..Duration::from_secs((minute + 1) * 60);
         let count = timeouts
             .iter()
-            .filter(|timeout| range.contains(timeout))
+            .filter(|timeout| range.contains::<Duration>(timeout))
             .count();
         assert!((5..40).contains(&count), "{count} in minute {minute}");
     }

@@ -15,6 +15,8 @@ mod settings;
 #[cfg(feature = "tls")]
 mod tls;
 mod tunnel;
+#[cfg(feature = "tls")]
+mod verifier;
 
 use std::fmt;
 use std::sync::Arc;

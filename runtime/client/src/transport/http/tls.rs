@@ -8,17 +8,18 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
 use tokio::net::TcpStream;
 
 use super::connect::BoxStream;
 use super::origin::Origin;
 use super::settings::Settings;
+use super::verifier::Verifier;
 
 /// Authorities, certificates and names of TLS.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct TlsOptions {
-    /// Certificates of the authorities that sign the server's, in PEM. Default: those of the system.
+    /// Certificates of the authorities that sign the server's, or the server's own, in PEM. Default: those of the system.
     pub authorities: Option<Vec<u8>>,
     /// The client's certificate with its chain, in PEM.
     pub certificate: Option<Vec<u8>>,
@@ -80,14 +81,15 @@ impl Tls {
             let problem = "they would not be used, because the server's certificate is not verified; leave one of both out";
             return Err(TlsError::Authorities(problem.to_owned()));
         }
-        let builder = if options.accepts_any_certificate {
-            let verifier = Arc::new(AnyCertificate(provider));
-            builder
-                .dangerous()
-                .with_custom_certificate_verifier(verifier)
+        let verifier: Arc<dyn ServerCertVerifier> = if options.accepts_any_certificate {
+            Arc::new(AnyCertificate(provider))
         } else {
-            builder.with_root_certificates(authorities(options.authorities.as_deref())?)
+            let trusted = trusted(options.authorities.as_deref())?;
+            Arc::new(Verifier::new(trusted, provider).map_err(TlsError::Authorities)?)
         };
+        let builder = builder
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
         let mut config = match (&options.certificate, &options.key) {
             (None, None) => builder.with_no_client_auth(),
             (Some(certificate), Some(key)) => {
@@ -144,26 +146,23 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     }
 }
 
-fn authorities(pem: Option<&[u8]>) -> Result<RootCertStore, TlsError> {
-    let mut roots = RootCertStore::empty();
-    match pem {
-        Some(pem) => {
-            for certificate in certificates(pem).map_err(TlsError::Authorities)? {
-                let added = roots.add(certificate);
-                added.map_err(|error| TlsError::Authorities(error.to_string()))?;
-            }
+/// The certificates in PEM, or those of the system. Blocks that are malformed are left out if others are not.
+fn trusted(pem: Option<&[u8]>) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let Some(pem) = pem else {
+        let found = rustls_native_certs::load_native_certs().certs;
+        if found.is_empty() {
+            let problem = "the system has none; give those of the server".to_owned();
+            return Err(TlsError::Authorities(problem));
         }
-        None => {
-            // Systems have some that are malformed; the others are good.
-            let found = rustls_native_certs::load_native_certs();
-            roots.add_parsable_certificates(found.certs);
-            if roots.is_empty() {
-                let problem = "the system has none; give those of the server".to_owned();
-                return Err(TlsError::Authorities(problem));
-            }
-        }
+        return Ok(found);
+    };
+    let blocks = CertificateDer::pem_slice_iter(pem);
+    let found: Vec<_> = blocks.filter_map(Result::ok).collect();
+    if found.is_empty() {
+        // Says what is wrong with the first block, or that there is none.
+        return certificates(pem).map_err(TlsError::Authorities);
     }
-    Ok(roots)
+    Ok(found)
 }
 
 /// Accepts any certificate. The server still proves that it has the key of the one that it shows.

@@ -21,7 +21,7 @@ fn bundle(object: &CustomResourceDefinition) -> Option<&[u8]> {
     webhook.client_config.as_ref()?.ca_bundle.as_deref()
 }
 
-/// Why no authority can be read from a `caBundle`. One certificate that can be read is enough, and white space is nothing.
+/// Why no authority can be read from a `caBundle`. One certificate that can be read is enough.
 fn authorities_problem(pem: &[u8]) -> Option<String> {
     let begin = "unable to load root certificates";
     let certificates: Vec<_> = CertificateDer::pem_slice_iter(pem)
@@ -29,7 +29,7 @@ fn authorities_problem(pem: &[u8]) -> Option<String> {
         .collect();
     let is_good =
         |certificate: &CertificateDer<'_>| x509_parser::parse_x509_certificate(certificate).is_ok();
-    if pem.trim_ascii().is_empty() || certificates.iter().any(is_good) {
+    if certificates.iter().any(is_good) {
         return None;
     }
     Some(if certificates.is_empty() {
