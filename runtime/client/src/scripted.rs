@@ -86,6 +86,18 @@ impl Script {
         self.then(move || Ok(Response::new(body)))
     }
 
+    /// Adds an answer with this piece again and again, which is always ready. The clock goes on by a second for each thousand.
+    pub(crate) fn endless(self, piece: &'static str) -> Self {
+        let pieces = stream::unfold(0_u32, move |count| async move {
+            if count % 1000 == 999 {
+                tokio::time::advance(std::time::Duration::from_secs(1)).await;
+            }
+            let frame = Frame::data(Bytes::from_static(piece.as_bytes()));
+            Some((Ok::<_, TransportError>(frame), count.wrapping_add(1)))
+        });
+        self.then(move || Ok(Response::new(Body::new(StreamBody::new(pieces)))))
+    }
+
     /// Adds a failure.
     pub(crate) fn fail(self, error: TransportError) -> Self {
         self.then(move || Err(error))

@@ -51,6 +51,7 @@ pub(super) struct Settings {
     pub(super) retry: RetryRules,
     pub(super) timeout: Duration,
     pub(super) max_response_bytes: usize,
+    pub(super) max_list_bytes: usize,
     pub(super) max_watch_line_bytes: usize,
     pub(super) metrics: Option<RequestMetrics>,
 }
@@ -177,7 +178,8 @@ impl Default for Settings {
             retry: RetryRules::default(),
             // Servers answer within 60 seconds by default; the rest is for the way.
             timeout: Duration::from_secs(90),
-            max_response_bytes: 1 << 30,
+            max_response_bytes: 16 << 20,
+            max_list_bytes: 1 << 30,
             max_watch_line_bytes: 32 << 20,
             metrics: None,
         }
@@ -242,9 +244,16 @@ impl ClientBuilder {
         self
     }
 
-    /// The longest answer that is read, in bytes after decompression; streams have no limit. Default 1 GiB.
+    /// The longest answer with one object or document, in bytes after decompression. Default 16 MiB: API servers limit objects
+    /// to a few. [`RawRequest::max_bytes`](super::RawRequest::max_bytes) sets it for one request; streams have no limit.
     pub fn max_response_bytes(mut self, bytes: usize) -> Self {
         self.inner.settings.max_response_bytes = bytes;
+        self
+    }
+
+    /// The longest list, in bytes after decompression: all pages of one that is collected together. Default 1 GiB.
+    pub fn max_list_bytes(mut self, bytes: usize) -> Self {
+        self.inner.settings.max_list_bytes = bytes;
         self
     }
 

@@ -201,6 +201,8 @@ impl<K: ApiObject> IntoFuture for DeleteCollectionRequest<K> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let request = self.list.add_to(with_body(self.request, &self.options));
+            let most = request.client.settings().max_list_bytes;
+            let request = request.max_list_bytes(most);
             let path = request.shown_path();
             let bytes = request.bytes().await?;
             match failure::parse(&bytes) {

@@ -125,6 +125,7 @@ impl ListSource {
     pub(super) fn request(&self) -> RawRequest {
         let path = self.path.clone().map_err(Error::Request);
         let request = RawRequest::new(self.client.clone(), http::Method::GET, path);
+        let request = request.max_list_bytes(self.client.settings().max_list_bytes);
         match self.accept {
             Some(accept) => request.accept(accept),
             None => request,
@@ -190,12 +191,23 @@ impl<K: ApiObject> ListRequest<K> {
 
     /// One answer.
     pub(super) async fn page(&self, options: &ListOptions) -> Result<ObjectList<K>, Error> {
-        let mut request = options.add_to(self.make.request());
+        let mut room = self.make.client.settings().max_list_bytes;
+        self.page_within(options, &mut room).await
+    }
+
+    /// One answer of at most `room` bytes, which becomes smaller by those of the answer.
+    pub(super) async fn page_within(
+        &self,
+        options: &ListOptions,
+        room: &mut usize,
+    ) -> Result<ObjectList<K>, Error> {
+        let mut request = options.add_to(self.make.request()).max_list_bytes(*room);
         if !self.is_retried {
             request = request.without_retry();
         }
         let path = request.shown_path();
         let bytes = request.bytes().await?;
+        *room = room.saturating_sub(bytes.len());
         decode_list(&bytes, &path, &self.make.kind, self.keeps_undecodable)
     }
 }

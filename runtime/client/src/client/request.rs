@@ -40,6 +40,8 @@ pub struct RawRequest {
     headers: HeaderMap,
     body: Bytes,
     timeout: Option<Duration>,
+    /// The longest answer, and which setting says so; `None` for that of the client.
+    limit: Option<(usize, &'static str)>,
     is_retried: bool,
     /// The resource that the request is about, for [`Client::on_write`].
     resource: Option<GroupResource>,
@@ -83,6 +85,7 @@ impl RawRequest {
             headers: HeaderMap::new(),
             body: Bytes::new(),
             timeout: None,
+            limit: None,
             is_retried: true,
             resource: None,
         }
@@ -158,6 +161,19 @@ impl RawRequest {
         self
     }
 
+    /// Sets the longest answer in bytes, instead of the client's
+    /// [`max_response_bytes`](super::ClientBuilder::max_response_bytes): for lists and documents that are longer than an object.
+    pub fn max_bytes(mut self, bytes: usize) -> Self {
+        self.limit = Some((bytes, "max_bytes of the request"));
+        self
+    }
+
+    /// Limits the answer to these bytes of a list.
+    pub(super) fn max_list_bytes(mut self, bytes: usize) -> Self {
+        self.limit = Some((bytes, "max_list_bytes of the client"));
+        self
+    }
+
     /// Sends the request at most once, and not again by the rules of the client.
     pub fn without_retry(mut self) -> Self {
         self.is_retried = false;
@@ -169,7 +185,8 @@ impl RawRequest {
     /// # Errors
     /// Those of a refusal, of the transport, and if the answer is longer than the client's limit.
     pub async fn bytes(self) -> Result<Bytes, Error> {
-        let most = self.client.settings().max_response_bytes;
+        let of_client = self.client.settings().max_response_bytes;
+        let (most, _) = self.limit.unwrap_or((of_client, ""));
         let client = self.client.clone();
         let written = self.resource.clone().filter(|_| self.method != Method::GET);
         let (_, bytes) = self.attempts(Reading::All(most)).await?;
@@ -284,13 +301,17 @@ impl RawRequest {
     fn collect_error(&self, error: CollectError) -> Error {
         match error {
             CollectError::Transport(error) => error.into(),
-            too_long @ CollectError::TooLong(_) => Error::Decode(Box::new(DecodeError {
-                path: self.shown_path(),
-                kind: "response".to_owned(),
-                name: String::new(),
-                reason: format!("{too_long} (max_response_bytes of the client)"),
-                excerpt: String::new(),
-            })),
+            too_long @ CollectError::TooLong(_) => {
+                let setting = self.limit.map(|(_, setting)| setting);
+                let setting = setting.unwrap_or("max_response_bytes of the client");
+                Error::Decode(Box::new(DecodeError {
+                    path: self.shown_path(),
+                    kind: "response".to_owned(),
+                    name: String::new(),
+                    reason: format!("{too_long} ({setting})"),
+                    excerpt: String::new(),
+                }))
+            }
         }
     }
 

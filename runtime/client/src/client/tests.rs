@@ -364,6 +364,46 @@ async fn answers_over_the_limit_are_errors_and_not_retried() {
 }
 
 #[tokio::test]
+async fn an_object_has_the_limit_of_objects_and_a_list_that_of_lists() {
+    let long = "x".repeat(16 << 20);
+    let object = format!(r#"{{"metadata":{{"annotations":{{"a":"{long}"}}}}}}"#);
+    let error = pots(Script::new().answer(200, &object)).get("a").await;
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("longer than 16777216 bytes"), "{error}");
+    let list = format!(r#"{{"metadata":{{"resourceVersion":"1"}},"items":[],"note":"{long}"}}"#);
+    let script = Script::new().answer(200, &list).answer(200, &list);
+    assert!(pots(script.clone()).list().await.is_ok());
+    let client = Client::builder(script).max_list_bytes(1 << 20);
+    let pots = client.build().unwrap().namespaced::<Pot>("ns");
+    let error = pots.list().await.unwrap_err().to_string();
+    assert!(error.contains("max_list_bytes"), "{error}");
+}
+
+#[tokio::test]
+async fn endless_pages_are_an_error() {
+    let empty = |token: usize| page(&[], &format!("T{token}"));
+    let script = (0..17).fold(Script::new(), |script, token| {
+        script.answer(200, &empty(token))
+    });
+    let error = pots(script).list().all().await.unwrap_err().to_string();
+    assert!(error.contains("17 pages in a row"), "{error}");
+    let script = (0..17).fold(Script::new(), |script, token| {
+        script.answer(200, &empty(token))
+    });
+    let pages: Vec<_> = pots(script).list().pages().collect().await;
+    assert!(pages.len() == 17 && pages[16].is_err());
+    // Pages with objects: all together have the limit of a list.
+    let full = |token: usize| page(&["a"], &format!("T{token}"));
+    let script = (0..5).fold(Script::new(), |script, token| {
+        script.answer(200, &full(token))
+    });
+    let client = Client::builder(script).max_list_bytes(4 * full(0).len());
+    let pots = client.build().unwrap().namespaced::<Pot>("ns");
+    let error = pots.list().all().await.unwrap_err().to_string();
+    assert!(error.contains("max_list_bytes"), "{error}");
+}
+
+#[tokio::test]
 async fn trap_17_lists_keep_the_objects_that_can_be_decoded() {
     let bad =
         r#"{"metadata":{"namespace":"ns","name":"b","resourceVersion":"3"},"spec":{"litres":-1}}"#;

@@ -42,6 +42,8 @@ impl Body {
         let mut pieces = Pieces::None;
         let mut length = 0;
         while let Some(frame) = self.frame().await {
+            // Frames without bytes never reach the limit: the deadline of the caller must.
+            tokio::task::coop::consume_budget().await;
             let Ok(data) = frame.map_err(CollectError::Transport)?.into_data() else {
                 continue;
             };
@@ -149,6 +151,15 @@ mod tests {
         assert_eq!(body_of(pieces).collect(6).await.unwrap(), "abcdef");
         let error = body_of(pieces).collect(5).await.unwrap_err();
         assert_eq!(error.to_string(), "the body is longer than 5 bytes");
+    }
+
+    #[tokio::test]
+    async fn endless_empty_pieces_end_at_the_deadline_of_the_reader() {
+        let frames = std::iter::repeat_with(|| Ok::<_, TransportError>(Frame::data(Bytes::new())));
+        let body = Body::new(StreamBody::new(stream::iter(frames)));
+        let deadline = std::time::Duration::from_millis(20);
+        let collected = tokio::time::timeout(deadline, body.collect(1)).await;
+        assert!(collected.is_err());
     }
 
     #[tokio::test]

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use http::{Response, header};
 use http_body::Body as _;
+use tokio::task::coop;
 use tokio::time::Sleep;
 
 use super::super::object::ApiObject;
@@ -21,6 +22,9 @@ use crate::transport::{Body, TransportError};
 
 /// How much later than asked a server may end a watch.
 const MARGIN: Duration = Duration::from_secs(30);
+
+/// Most bytes in a row without an event, beside those of an event that is not complete: blank lines are no sign of life.
+const MAX_BLANK_BYTES: usize = 64 * 1024;
 
 /// Most bytes of an answer that is not a watch which are read, and how long it may take.
 const MAX_OTHER_BYTES: usize = 64 * 1024;
@@ -35,6 +39,10 @@ pub struct WatchStream<K> {
     lines: Lines,
     path: String,
     kind: String,
+    /// Bytes of blank lines since the last event.
+    blank: usize,
+    /// Whether an event of an unknown type was reported: one line of the log for each stream.
+    has_unknown: bool,
     /// When the server must have ended the watch.
     deadline: Pin<Box<Sleep>>,
     /// The whole time until then.
@@ -81,6 +89,8 @@ impl<K: ApiObject> WatchStream<K> {
         Ok(Self {
             body,
             lines: Lines::new(max_line_bytes),
+            blank: 0,
+            has_unknown: false,
             path,
             kind,
             deadline: Box::pin(tokio::time::sleep(most)),
@@ -109,10 +119,12 @@ impl<K: ApiObject> WatchStream<K> {
                 }
                 Err(LineError::Unknown(event_type)) => {
                     // What it means for its object is unknown too: the object stays as it is.
-                    tracing::warn!(
-                        path = self.path,
-                        "an event of the unknown type {event_type:?} is skipped"
-                    );
+                    if !std::mem::replace(&mut self.has_unknown, true) {
+                        tracing::warn!(
+                            path = self.path,
+                            "an event of the unknown type {event_type:?} is skipped, and others of unknown types"
+                        );
+                    }
                     self.state = State::Events;
                     continue;
                 }
@@ -167,6 +179,8 @@ impl<K: ApiObject> WatchStream<K> {
     /// The next bytes of the body; `None` at its end.
     fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, TransportError>>> {
         loop {
+            // Bytes that are always ready must not keep the thread.
+            ready!(coop::poll_proceed(cx)).made_progress();
             return Poll::Ready(match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) => Some(Ok(data)),
@@ -230,25 +244,43 @@ impl<K: ApiObject> Stream for WatchStream<K> {
             if matches!(self.state, State::Other { .. }) {
                 continue;
             }
-            match self.poll_bytes(cx) {
-                Poll::Ready(Some(Ok(bytes))) => self.lines.push(bytes),
-                Poll::Ready(Some(Err(error))) => {
+            // Also while bytes are ready all the time.
+            if self.deadline.as_mut().poll(cx).is_ready() {
+                let error = Error::Timeout(self.most);
+                self.close();
+                return Poll::Ready(Some(Err(error)));
+            }
+            match ready!(self.poll_bytes(cx)) {
+                Some(Ok(bytes)) => self.push(bytes)?,
+                Some(Err(error)) => {
                     self.close();
                     return Poll::Ready(Some(Err(error.into())));
                 }
-                Poll::Ready(None) => return Poll::Ready(self.end()),
-                Poll::Pending => {
-                    ready!(self.deadline.as_mut().poll(cx));
-                    let error = Error::Timeout(self.most);
-                    self.close();
-                    return Poll::Ready(Some(Err(error)));
-                }
+                None => return Poll::Ready(self.end()),
             }
         }
     }
 }
 
 impl<K: ApiObject> WatchStream<K> {
+    /// Takes bytes that have arrived.
+    ///
+    /// # Errors
+    /// If too many in a row were blank; the stream has ended then.
+    fn push(&mut self, bytes: Bytes) -> Result<(), Error> {
+        self.blank = if bytes.iter().all(u8::is_ascii_whitespace) {
+            self.blank + bytes.len()
+        } else {
+            0
+        };
+        self.lines.push(bytes);
+        if self.blank > MAX_BLANK_BYTES {
+            self.close();
+            return Err(self.malformed("the server sends blank lines instead of events"));
+        }
+        Ok(())
+    }
+
     /// The end of the body. An event that is not complete is dropped: it comes again in the next watch.
     fn end(&mut self) -> Option<Result<WatchEvent<K>, Error>> {
         let is_first = matches!(self.state, State::First);

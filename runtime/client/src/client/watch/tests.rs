@@ -257,3 +257,24 @@ async fn a_watch_is_sent_once() {
     assert_eq!(error.retry_after(), Some(Duration::from_secs(1)));
     assert_eq!(script.lines().len(), 1);
 }
+
+#[tokio::test]
+async fn blank_lines_are_no_events() {
+    let blank = "\n".repeat(1000);
+    let event = pot("ADDED", "a", "2");
+    let few = Script::new().pieces(&[&blank, &event, &blank], End::Clean);
+    assert_eq!(events(few).await, ["+a@2"]);
+    let lines: Vec<&str> = std::iter::repeat_n(&*blank, 70).collect();
+    let found = events(Script::new().pieces(&lines, End::Open)).await;
+    assert!(
+        found[0].contains("blank lines instead of events"),
+        "{found:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_is_always_ready_ends_at_the_deadline() {
+    let empty = Script::new().endless("");
+    let found = events(empty).await;
+    assert!(found[0].starts_with("error: "), "{found:?}");
+}

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use flate2::write::MultiGzDecoder;
 use http::{HeaderMap, HeaderValue, Response, header};
 use http_body::{Body as HttpBody, Frame};
+use tokio::task::coop;
 
 use crate::transport::{Body, TransportError};
 
@@ -31,6 +32,7 @@ pub(super) fn decoded(response: Response<Body>, was_asked_for: bool) -> Response
             body,
             decoder: MultiGzDecoder::new(Vec::new()),
             pending: Bytes::new(),
+            without_content: 0,
             is_begun: false,
             is_ended: false,
         })
@@ -45,11 +47,16 @@ pub(super) fn decoded(response: Response<Body>, was_asked_for: bool) -> Response
 /// reader apply between steps.
 const STEP: usize = 4 * 1024;
 
+/// Most compressed bytes in a row without any content. Limits of the reader never see empty members and long headers.
+const MAX_WITHOUT_CONTENT: usize = 64 * 1024;
+
 struct Decoded {
     body: Body,
     decoder: MultiGzDecoder<Vec<u8>>,
     /// What has arrived and is not decoded yet.
     pending: Bytes,
+    /// Compressed bytes since the last content.
+    without_content: usize,
     /// Whether there was any byte.
     is_begun: bool,
     is_ended: bool,
@@ -61,7 +68,19 @@ impl Decoded {
         let step = self.pending.split_to(self.pending.len().min(STEP));
         let written = self.decoder.write_all(&step);
         written.map_err(|error| broken(&error))?;
-        Ok(std::mem::take(self.decoder.get_mut()).into())
+        let content = std::mem::take(self.decoder.get_mut());
+        self.without_content = if content.is_empty() {
+            self.without_content + step.len()
+        } else {
+            0
+        };
+        if self.without_content > MAX_WITHOUT_CONTENT {
+            return Err(TransportError::new(format!(
+                "the compressed response has {} bytes without content",
+                self.without_content
+            )));
+        }
+        Ok(content.into())
     }
 
     /// The rest, after the last byte: an error if the text is not complete.
@@ -92,6 +111,8 @@ impl HttpBody for Decoded {
             if self.is_ended {
                 return Poll::Ready(None);
             }
+            // A server that is faster than the decoder must not keep the thread, nor the reader from its deadline.
+            ready!(coop::poll_proceed(cx)).made_progress();
             let bytes = if self.pending.is_empty() {
                 match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
                     Some(Ok(frame)) => {
@@ -149,6 +170,18 @@ mod tests {
             let cut = response(text[..end].to_vec()).into_body();
             assert!(cut.collect(100).await.is_err(), "cut at {end}");
         }
+    }
+
+    #[tokio::test]
+    async fn endless_members_without_content_are_an_error() {
+        let member = Bytes::from(gzip(b""));
+        let frames =
+            std::iter::repeat_with(move || Ok::<_, TransportError>(Frame::data(member.clone())));
+        let body = http_body_util::StreamBody::new(futures_util::stream::iter(frames));
+        let response = Response::builder().header("content-encoding", "gzip");
+        let response = decoded(response.body(Body::new(body)).unwrap(), true);
+        let error = response.into_body().collect(100).await.unwrap_err();
+        assert!(error.to_string().contains("without content"), "{error}");
     }
 
     #[tokio::test]
