@@ -16,6 +16,8 @@ pub(super) struct Activity {
     pub(super) begun: AtomicUsize,
     /// Requests whose response is not sent yet, or whose body is not read yet.
     pub(super) in_progress: AtomicUsize,
+    /// Whether the preface of HTTP/2 and the client's first frame have arrived, which is SETTINGS.
+    pub(super) has_preface: AtomicBool,
     /// Total number of reads that returned bytes.
     pub(super) reads: AtomicUsize,
     /// Whether a response told the client to reconnect; never reset.
@@ -58,8 +60,58 @@ impl Drop for InProgress {
 
 /// A stream that counts its reads.
 pub(super) struct CountingStream<S> {
-    pub(super) stream: S,
-    pub(super) activity: Arc<Activity>,
+    stream: S,
+    activity: Arc<Activity>,
+    /// Bytes up to the end of the first frame of HTTP/2; `None` when they have arrived.
+    preface: Option<Preface>,
+}
+
+impl<S> CountingStream<S> {
+    pub(super) fn new(stream: S, activity: Arc<Activity>) -> Self {
+        Self {
+            stream,
+            activity,
+            preface: Some(Preface::default()),
+        }
+    }
+
+    /// Counts one read.
+    fn record(&mut self, bytes: &[u8]) {
+        self.activity.reads.fetch_add(1, Ordering::Relaxed);
+        if let Some(preface) = &mut self.preface
+            && preface.ends_in(bytes)
+        {
+            self.preface = None;
+            self.activity.has_preface.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// How much of the beginning of HTTP/2 has arrived: 24 fixed bytes, and a frame with the length of its payload in three bytes
+/// before six others. hyper checks what they say.
+#[derive(Default)]
+struct Preface {
+    received: usize,
+    payload: usize,
+}
+
+impl Preface {
+    const FIXED: usize = 24;
+    const LENGTH: usize = 3;
+    const FRAME_HEADER: usize = 9;
+
+    /// Takes the next bytes. Whether all have arrived with them.
+    fn ends_in(&mut self, bytes: &[u8]) -> bool {
+        let of_length = Self::FIXED..Self::FIXED + Self::LENGTH;
+        let head = of_length.end.saturating_sub(self.received);
+        for (at, byte) in (self.received..).zip(bytes.iter().take(head)) {
+            if of_length.contains(&at) {
+                self.payload = self.payload << 8 | usize::from(*byte);
+            }
+        }
+        self.received += bytes.len();
+        self.received >= Self::FIXED + Self::FRAME_HEADER + self.payload
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for CountingStream<S> {
@@ -70,8 +122,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for CountingStream<S> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        if buffer.filled().len() > before {
-            self.activity.reads.fetch_add(1, Ordering::Relaxed);
+        if let Some(bytes) = buffer.filled().get(before..)
+            && !bytes.is_empty()
+        {
+            self.record(bytes);
         }
         read
     }

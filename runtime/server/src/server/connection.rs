@@ -28,7 +28,7 @@ use super::streams::{self, PacedBody, Streams};
 use super::unread::{RequestBody, UnreadBody};
 use crate::http::{Body, UpgradeGuard};
 
-/// Timeout for the first bytes of a client, and for the headers of an HTTP/1.1 request.
+/// Timeout for the first bytes of a client, for the preface and SETTINGS of HTTP/2, and for the headers of an HTTP/1.1 request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
 /// Timeout for a connection without requests; it is closed after once to twice this time.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
@@ -80,10 +80,7 @@ where
     F: Future<Output = Response<Body>> + Send + 'static,
 {
     let activity = Arc::new(Activity::default());
-    let stream = CountingStream {
-        stream,
-        activity: Arc::clone(&activity),
-    };
+    let stream = CountingStream::new(stream, Arc::clone(&activity));
     let counted = Arc::clone(&activity);
     let service = service_fn(move |mut request: Request<Incoming>| {
         let in_progress = InProgress::begin(&counted);
@@ -232,7 +229,7 @@ struct Timing<'a> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// No bytes received yet.
+    /// No bytes received yet, or not the whole preface of HTTP/2.
     New,
     Open,
     /// Receiving the headers of an HTTP/1.1 request.
@@ -260,6 +257,14 @@ impl<'a> Timing<'a> {
             begun_before: 0,
             begun: 0,
             reads: 0,
+        }
+    }
+
+    /// Whether the client has said enough to be waited for: its first bytes, over HTTP/2 the preface with SETTINGS.
+    fn has_begun(&self) -> bool {
+        match self.protocol {
+            Protocol::Http1 => self.activity.reads.load(Ordering::Relaxed) > 0,
+            Protocol::Http2 => self.activity.has_preface.load(Ordering::Relaxed),
         }
     }
 
@@ -305,9 +310,14 @@ impl<'a> Timing<'a> {
         let now = Instant::now();
         match self.phase {
             Phase::Headers if begun == self.begun => TimerAction::End,
-            Phase::New if self.activity.reads.load(Ordering::Relaxed) == 0 => TimerAction::End,
+            Phase::New if !self.has_begun() => TimerAction::End,
+            // A connection that never had a request is idle since its beginning.
+            Phase::New => {
+                self.phase = Phase::Open;
+                TimerAction::Wait(now + (IDLE_TIMEOUT - HEADER_TIMEOUT))
+            }
             Phase::Open if !is_busy && !was_active => TimerAction::Close(now + CLOSE_TIMEOUT),
-            Phase::New | Phase::Open | Phase::Headers => {
+            Phase::Open | Phase::Headers => {
                 self.phase = Phase::Open;
                 TimerAction::Wait(now + IDLE_TIMEOUT)
             }

@@ -187,18 +187,23 @@ impl Signals {
     }
 }
 
-fn start_logs(verbosity: u8) {
-    let directives = match verbosity {
+/// What is logged at a verbosity. HTTP/2 and TLS warn of single frames and handshakes of clients, as many as these send: below
+/// 6 only their errors are logged.
+fn directives(verbosity: u8) -> String {
+    let own = match verbosity {
         0 => "warn",
         1 => "warn,apiloom_server=info,apiloom_storage=info",
         2 | 3 => "warn,apiloom_server=debug,apiloom_storage=info",
         4 | 5 => "info,apiloom_server=trace,apiloom_storage=debug",
-        // From here on with the logs of HTTP/2 and TLS.
-        6 | 7 => "debug",
-        _ => "trace",
+        6 | 7 => return "debug".to_owned(),
+        _ => return "trace".to_owned(),
     };
+    format!("{own},h2=error,hyper=error,hyper_util=error,rustls=error,tungstenite=error")
+}
+
+fn start_logs(verbosity: u8) {
     let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(directives))
+        .with_env_filter(EnvFilter::new(directives(verbosity)))
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
     // A program that embeds the server may have set its own subscriber, which is kept.
@@ -220,4 +225,25 @@ fn print(text: &str) -> ExitCode {
 /// Writes one error to stderr; a failure of this write is ignored.
 fn report(text: &str) {
     let _ = writeln!(std::io::stderr(), "error: {text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_of_clients_are_logged_only_when_http2_is() {
+        for (verbosity, is_logged) in [(0, false), (1, false), (3, false), (5, false), (6, true)] {
+            let subscriber = tracing_subscriber::fmt()
+                .with_env_filter(EnvFilter::new(directives(verbosity)))
+                .with_writer(std::io::sink)
+                .finish();
+            tracing::subscriber::with_default(subscriber, || {
+                let warns = tracing::enabled!(target: "h2::proto::ping_pong", tracing::Level::WARN);
+                assert_eq!(warns, is_logged, "-v {verbosity}");
+                let own = tracing::enabled!(target: "apiloom_server", tracing::Level::WARN);
+                assert!(own, "-v {verbosity}");
+            });
+        }
+    }
 }

@@ -7,6 +7,7 @@ use apiloom_client::controller::Cancel;
 use futures_util::future::BoxFuture;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::additions::Additions;
 use super::controllers::{
@@ -237,17 +238,20 @@ impl RunningServer {
                 tokio::time::sleep(shutdown_delay).await;
             }
         };
-        tokio::select! {
+        let stopped = tokio::select! {
             () = &mut listening => {
                 leave.send_replace(true);
                 stop.send_replace(true);
+                Instant::now()
             }
             () = asked_to_stop => {
                 // From here on watches end and no new connection is accepted.
                 stop.send_replace(true);
+                let stopped = Instant::now();
                 listening.await;
+                stopped
             }
-        }
+        };
         // They would go on sending requests. An elected one gives its lease up, which needs the store.
         end.cancel();
         let ended = tokio::time::timeout(END_OF_CONTROLLERS, own.join_next());
@@ -255,7 +259,10 @@ impl RunningServer {
             tracing::warn!("the controllers are cut off after {END_OF_CONTROLLERS:?}");
         }
         own.shutdown().await;
-        loopback.drain(drain).await;
+        // What is left of the time of requests in flight: those in process end with those of connections.
+        loopback
+            .drain(drain.saturating_sub(stopped.elapsed()))
+            .await;
         drop(answering);
         while servers.join_next().await.is_some() {}
         background.shutdown().await;

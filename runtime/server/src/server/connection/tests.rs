@@ -70,6 +70,44 @@ async fn a_client_that_sends_nothing_is_closed() {
     }
 }
 
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// SETTINGS with one parameter: the limit for concurrent streams.
+const ONE_SETTING: &[u8] = &[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 100];
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_finish_the_preface_of_http2_is_closed() {
+    let whole = [PREFACE, ONE_SETTING].concat();
+    for length in [
+        1,
+        14,
+        PREFACE.len(),
+        PREFACE.len() + 2,
+        PREFACE.len() + 9,
+        whole.len() - 1,
+    ] {
+        let begun = Instant::now();
+        let mut served = serving(Protocol::Http2);
+        served.client.write_all(&whole[..length]).await.unwrap();
+        let after = served.ended.await.unwrap() - begun;
+        assert!(after < HEADER_TIMEOUT + SECOND, "{length} bytes: {after:?}");
+    }
+    // Single bytes do not extend the timeout.
+    let begun = Instant::now();
+    let Served {
+        mut client,
+        ended,
+        shutdown: _shutdown,
+    } = serving(Protocol::Http2);
+    for byte in &whole {
+        tokio::time::sleep(SECOND).await;
+        if client.write_all(&[*byte]).await.is_err() {
+            break;
+        }
+    }
+    let after = ended.await.unwrap() - begun;
+    assert!(after < HEADER_TIMEOUT + SECOND, "{after:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn headers_that_do_not_end_are_closed() {
     let begun = Instant::now();
@@ -172,6 +210,21 @@ async fn an_idle_http2_connection_ends_with_goaway() {
     let idle = Instant::now();
     connection.await.unwrap().unwrap();
     assert!(served.ended.await.unwrap() - idle <= IDLE_TIMEOUT + SECOND);
+}
+
+/// A client that answers pings and never opens a stream is idle since its beginning.
+#[tokio::test(start_paused = true)]
+async fn an_http2_connection_without_streams_is_closed_as_an_idle_one() {
+    let begun = Instant::now();
+    let served = serving(Protocol::Http2);
+    let (_sender, connection) = http2(served.client).await;
+    connection.await.unwrap().unwrap();
+    let after = served.ended.await.unwrap() - begun;
+    let closed = IDLE_TIMEOUT + CLOSE_TIMEOUT;
+    assert!(
+        IDLE_TIMEOUT <= after && after <= closed + SECOND,
+        "{after:?}"
+    );
 }
 
 /// A response with `Connection: close` ends an HTTP/2 connection with GOAWAY, as in Go.
