@@ -42,12 +42,6 @@ impl Query {
         pairs.map(|(key, value)| key.len() + value.len() + 2).sum()
     }
 
-    /// All pairs, in order.
-    pub(super) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
-        let pairs = self.0.iter();
-        pairs.map(|(name, value)| (name.as_str(), value.as_str()))
-    }
-
     /// The first value of a parameter; `Some("")` for `?name` and `?name=`.
     pub fn first(&self, name: &str) -> Option<&str> {
         self.0
@@ -120,6 +114,15 @@ pub(super) fn decode(text: &str) -> Option<String> {
     if !text.contains('%') {
         return Some(text.to_owned());
     }
+    let out = decode_bytes(text)?;
+    Some(
+        String::from_utf8(out)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+    )
+}
+
+/// Decodes percent-encoding to the bytes that were sent; `None` for an invalid escape.
+pub(super) fn decode_bytes(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
@@ -129,10 +132,7 @@ pub(super) fn decode(text: &str) -> Option<String> {
             out.push(byte);
         }
     }
-    Some(
-        String::from_utf8(out)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
-    )
+    Some(out)
 }
 
 fn hex(byte: u8) -> Option<u8> {

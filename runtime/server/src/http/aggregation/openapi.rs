@@ -27,12 +27,22 @@ pub(crate) fn add_v3(index: &mut Value, table: &Table) {
 /// What begins every reference to a definition.
 const DEFINITIONS: &str = "#/definitions/";
 
-/// The part of a document of v2 that is about the paths of one version: these, and the definitions that they use.
+/// Longest path, and longest name of a definition.
+const MAX_NAME: usize = 1024;
+
+/// Whether a text can be a path or the name of a definition in a document of this server.
+fn is_name(text: &str) -> bool {
+    let is_printed = text.bytes().all(|byte| byte.is_ascii_graphic());
+    is_printed && text.len() <= MAX_NAME && !text.split('/').any(|segment| segment == "..")
+}
+
+/// The part of a document of v2 that is about the paths of one version: these, and the definitions that they use. What cannot
+/// be a name is left out.
 pub(crate) fn part_of_v2(document: &Value, prefix: &str) -> Value {
     let below = format!("{prefix}/");
     let paths = document["paths"].as_object().into_iter().flatten();
     let paths: Map<String, Value> = paths
-        .filter(|(path, _)| *path == prefix || path.starts_with(&below))
+        .filter(|(path, _)| is_name(path) && (*path == prefix || path.starts_with(&below)))
         .map(|(path, item)| (path.clone(), item.clone()))
         .collect();
     let mut used = BTreeSet::new();
@@ -42,7 +52,7 @@ pub(crate) fn part_of_v2(document: &Value, prefix: &str) -> Value {
         .for_each(|item| references(item, &mut pending));
     let known = &document["definitions"];
     while let Some(name) = pending.pop() {
-        if let Some(definition) = known.get(&name)
+        if let Some(definition) = known.get(&name).filter(|_| is_name(&name))
             && used.insert(name)
         {
             references(definition, &mut pending);
@@ -156,6 +166,8 @@ mod tests {
         let document = json!({
             "paths": {
                 "/apis/g/v1/": {"get": {"schema": {"$ref": "#/definitions/A"}}},
+                "/apis/g/v1/../v2": {},
+                "/apis/g/v1/a\nb": {},
                 "/apis/g/v10/": {"get": {"schema": {"$ref": "#/definitions/C"}}},
                 "/version": {},
             },

@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 
 use apiloom_client::transport::{Body as ClientBody, TransportError};
 use apiloom_meta::ApiError;
+use apiloom_meta::field::echoed;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use http::header::{
@@ -91,7 +92,7 @@ impl Aggregation {
         })?;
         let headers = self.headers(call);
         let headers = headers.map_err(|text| failure(StatusCode::INTERNAL_SERVER_ERROR, &text))?;
-        let uri = target(&call.info.path, &call.query);
+        let uri = target(&call.request.uri);
         let sent = send(&connections, call, (headers, uri), body);
         let sent = tokio::select! {
             biased;
@@ -118,6 +119,9 @@ impl Aggregation {
         if response.status().is_redirection() && response.headers().contains_key(LOCATION) {
             let text = "the backend attempted to redirect this request, which is not permitted";
             return Err(failure(StatusCode::BAD_GATEWAY, text));
+        }
+        if let Some(problem) = malformed_length(response.headers()) {
+            return Err(failure(StatusCode::BAD_GATEWAY, &problem));
         }
         if tunnel::is_over_http2(call.request) && response.status().is_success() {
             let text = "the service did not switch to WebSocket";
@@ -229,6 +233,21 @@ impl http_body::Body for Streamed {
     }
 }
 
+/// Why the length of a response cannot be passed on. Servers may send any with responses that have no body, where it is not
+/// read here; the client's connection would break off at it.
+fn malformed_length(headers: &HeaderMap) -> Option<String> {
+    let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
+    let is_number = |value: &HeaderValue| {
+        let text = value.to_str().unwrap_or_default();
+        text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u64>().is_ok()
+    };
+    let malformed = lengths.find(|value| !is_number(value))?;
+    Some(format!(
+        "the service responded with the malformed header Content-Length: {:?}",
+        echoed(&String::from_utf8_lossy(malformed.as_bytes()))
+    ))
+}
+
 /// The response for the client: without headers of the other connection, with the body as it arrives.
 fn received(
     response: Response<ClientBody>,
@@ -277,4 +296,27 @@ fn failure(code: StatusCode, text: &str) -> Response<Body> {
         .headers_mut()
         .insert(X_CONTENT_TYPE_OPTIONS, nosniff);
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_numbers_are_lengths() {
+        for (value, is_good) in [
+            ("0", true),
+            ("18446744073709551615", true),
+            ("18446744073709551616", false),
+            ("+1", false),
+            ("", false),
+            ("1, 1", false),
+            ("a", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.append(CONTENT_LENGTH, HeaderValue::from_static("1"));
+            headers.append(CONTENT_LENGTH, HeaderValue::from_static(value));
+            assert_eq!(malformed_length(&headers).is_none(), is_good, "{value:?}");
+        }
+    }
 }

@@ -20,6 +20,12 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Largest document, in bytes: several times the OpenAPI document of Kubernetes.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 
+/// Largest part of an OpenAPI v2 document about one version, in bytes: it becomes a part of this server's own.
+const MAX_PART: usize = 4 * 1024 * 1024;
+
+/// Longest URL of a document, which has a hash.
+const MAX_URL: usize = 1024;
+
 /// Aggregated discovery in both versions, and without it what servers have.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
 
@@ -137,7 +143,8 @@ async fn read_v3(
     let is_own = |url: &&str| {
         let rest = url.strip_prefix("/openapi/v3");
         let rest = rest.and_then(|rest| rest.strip_prefix(path.as_str()));
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?'))
+        let is_own = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?'));
+        is_own && url.len() <= MAX_URL && url.bytes().all(|byte| byte.is_ascii_graphic())
     };
     documents.openapi_v3 = url.as_str().filter(is_own).map(str::to_owned);
     Ok(())
@@ -167,10 +174,17 @@ async fn read_v2(
     let path = prefix(group, version);
     let part = tokio::task::spawn_blocking(move || {
         let document: Value = serde_json::from_slice(&answer.body)?;
-        Ok::<_, serde_json::Error>((part_of_v2(&document, &path), answer.etag))
+        let part = part_of_v2(&document, &path);
+        let bytes = serde_json::to_vec(&part)?.len();
+        Ok::<_, serde_json::Error>((part, bytes, answer.etag))
     });
     let part = part.await.map_err(|error| error.to_string())?;
-    let (part, etag) = part.map_err(|error| error.to_string())?;
+    let (part, bytes, etag) = part.map_err(|error| error.to_string())?;
+    if bytes > MAX_PART {
+        return Err(format!(
+            "the OpenAPI v2 of the version has {bytes} bytes, more than {MAX_PART}"
+        ));
+    }
     documents.v2_etag = etag;
     if documents.openapi_v2.as_deref() != Some(&part) {
         documents.openapi_v2 = Some(Arc::new(part));
