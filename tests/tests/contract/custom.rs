@@ -311,7 +311,7 @@ async fn c_039_verbs_of_custom_resources_have_a_fixed_order(on: Backend) {
     foos["storageVersionHash"] = list["resources"][0]["storageVersionHash"].clone();
     let mut scale = resource("foos/scale", "Scale");
     (scale["group"], scale["version"]) = (json!("autoscaling"), json!("v1"));
-    let expected = json!([foos, scale, resource("foos/status", "Foo")]);
+    let expected = json!([foos, resource("foos/status", "Foo"), scale]);
     assert_eq!(list["resources"], expected);
     let aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
     let groups = client

@@ -103,6 +103,8 @@ fn decode_by(
     match value {
         Ok(value) => walk.finish(value),
         Err(_) if walk.expanded > MAX_EXPANDED_BYTES => Err(DecodeError::TooLarge),
+        // A number that no type can hold.
+        Err(text) if text.starts_with(syntax::MISTYPED) => Err(DecodeError::Type(text)),
         Err(text) => Err(DecodeError::Syntax(text)),
     }
 }

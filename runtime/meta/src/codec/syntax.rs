@@ -2,6 +2,9 @@
 
 use super::limits::TOO_DEEP;
 
+/// The beginning of Go's texts for values that a type cannot hold.
+pub(super) const MISTYPED: &str = "json: cannot unmarshal";
+
 /// Go's text for an error of serde_json in `body`.
 pub(super) fn json(error: &serde_json::Error, body: &[u8]) -> String {
     if error.is_eof() {
@@ -20,6 +23,10 @@ pub(super) fn json(error: &serde_json::Error, body: &[u8]) -> String {
         "invalid number" => "in numeric literal",
         "expected ident" => "in literal",
         "trailing comma" => "looking for beginning of value",
+        "number out of range" => {
+            let number = number_at(error, body).unwrap_or_default();
+            return format!("{MISTYPED} number {number} into Go value of type float64");
+        }
         text if text.starts_with("control character") => "in string literal",
         text if text.starts_with("recursion limit") => return TOO_DEEP.to_owned(),
         other => return format!("json: {other}"),
@@ -37,11 +44,28 @@ pub(super) fn json(error: &serde_json::Error, body: &[u8]) -> String {
     }
 }
 
+/// The number that ends at the position of an error, as it is written.
+fn number_at<'b>(error: &serde_json::Error, body: &'b [u8]) -> Option<&'b str> {
+    let line = line_of(error, body)?;
+    let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+    let before = line.get(..error.column().min(line.len()))?;
+    let digits = before.iter().rposition(is_part)?;
+    let start = line[..digits].iter().rposition(|byte| !is_part(byte));
+    let start = start.map_or(0, |at| at + 1);
+    let rest = &line[start..];
+    let end = rest.iter().position(|byte| !is_part(byte));
+    std::str::from_utf8(&rest[..end.unwrap_or(rest.len())]).ok()
+}
+
+/// The line of an error.
+fn line_of<'b>(error: &serde_json::Error, body: &'b [u8]) -> Option<&'b [u8]> {
+    let mut lines = body.split(|byte| *byte == b'\n');
+    lines.nth(error.line().checked_sub(1)?)
+}
+
 /// The character at the position of an error.
 fn at(error: &serde_json::Error, body: &[u8]) -> Option<char> {
-    let line = body
-        .split(|byte| *byte == b'\n')
-        .nth(error.line().checked_sub(1)?)?;
+    let line = line_of(error, body)?;
     match error.column().checked_sub(1) {
         // serde_json counts a line break as column 0 of the next line.
         None => Some('\n'),

@@ -130,7 +130,15 @@ fn values_of_another_type_name_field_and_types() {
         ),
         (
             r#"{"spec":{"replicas":1e400}}"#,
-            "json: number out of range",
+            "json: cannot unmarshal number 1e400 into Go value of type float64",
+        ),
+        (
+            "{\"spec\":\n{\"replicas\": -1.5E+400 }}",
+            "json: cannot unmarshal number -1.5E+400 into Go value of type float64",
+        ),
+        (
+            "-1e999",
+            "json: cannot unmarshal number -1e999 into Go value of type float64",
         ),
         (
             r#"{"spec":{"ports":[{"port":-1}]}}"#,

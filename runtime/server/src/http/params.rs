@@ -30,7 +30,7 @@ fn invalid(kind: &str, errors: &[FieldError]) -> Result<(), ApiError> {
 /// # Errors
 /// BadRequest for `export`, which was removed from Kubernetes.
 pub(super) fn get_options(query: &Query) -> Result<GetOptions, ApiError> {
-    if !query.text("export").is_empty() {
+    if query.boolean("export") == Some(true) {
         return Err(ApiError::bad_request(
             "the export parameter, deprecated since v1.14, is no longer supported",
         ));

@@ -263,6 +263,10 @@ impl Reader {
 
     fn subresources(&mut self, value: &Value, path: &str) -> Vec<SubresourceDef> {
         let mut subresources = Vec::new();
+        // In the order in which discovery lists them.
+        if value["status"].is_object() {
+            subresources.push(SubresourceDef::status());
+        }
         let scale = &value["scale"];
         if scale.is_object() {
             let mut at = |name: &str| {
@@ -285,9 +289,6 @@ impl Reader {
                     .as_str()
                     .and_then(JsonPath::parse),
             }));
-        }
-        if value["status"].is_object() {
-            subresources.push(SubresourceDef::status());
         }
         subresources
     }

@@ -106,6 +106,9 @@ fn content(content: Value) -> (Vec<String>, Value) {
     (formats, schema(first.unwrap_or_default()))
 }
 
+/// The extension with the kind whose root a schema is.
+const KIND: &str = "x-kubernetes-group-version-kind";
+
 /// Converts a schema. 2.0 has no alternatives and no `nullable`, so their schemas become unrestricted.
 fn schema(value: Value) -> Value {
     let Value::Object(mut object) = value else {
@@ -125,6 +128,11 @@ fn schema(value: Value) -> Value {
     }
     let nullable = object.remove("nullable") == Some(Value::Bool(true));
     let open = object.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true));
+    if open && object.contains_key(KIND) {
+        // kubectl refuses fields beside those of a schema, and this kind keeps all.
+        object.retain(|key, _| matches!(key.as_str(), "type" | KIND));
+        return object.into();
+    }
     if nullable {
         object.remove("type");
     }
@@ -162,4 +170,29 @@ fn map_values(value: Value, mut convert: impl FnMut(Value) -> Value) -> Value {
         .map(|(key, value)| (key, convert(value)))
         .collect::<Map<_, _>>()
         .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::schema;
+
+    #[test]
+    fn a_kind_that_keeps_all_fields_has_its_type_alone() {
+        let kind = json!([{"group": "o.io", "kind": "B", "version": "v1"}]);
+        let root = json!({
+            "type": "object", "description": "A b.", "x-kubernetes-preserve-unknown-fields": true,
+            "properties": {"spec": {"type": "object"}}, "x-kubernetes-group-version-kind": kind,
+        });
+        assert_eq!(
+            schema(root),
+            json!({"type": "object", "x-kubernetes-group-version-kind": kind})
+        );
+        let part = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {}});
+        assert_eq!(
+            schema(part),
+            json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+        );
+    }
 }

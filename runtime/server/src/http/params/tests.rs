@@ -294,3 +294,17 @@ fn include_object_takes_four_words() {
         )
     );
 }
+
+#[test]
+fn the_parameter_export_is_refused_unless_it_is_false() {
+    for (query, is_taken) in [
+        ("", true),
+        ("export=false", true),
+        ("export=0", true),
+        ("export=", false),
+        ("export=x", false),
+    ] {
+        let options = get_options(&Query::parse(query));
+        assert_eq!(options.is_ok(), is_taken, "{query}");
+    }
+}

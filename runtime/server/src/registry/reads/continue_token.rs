@@ -109,7 +109,8 @@ fn base64_text(error: &base64::DecodeError, token: &str) -> String {
         base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => {
             *at
         }
-        _ => token.len(),
+        // The characters that are too few for a byte begin there.
+        _ => token.len().saturating_sub(1),
     };
     format!("illegal base64 data at input byte {at}")
 }
@@ -167,6 +168,8 @@ mod tests {
     #[test]
     fn broken_tokens_are_named() {
         check("a!b", "illegal base64 data at input byte 1");
+        check("x", "illegal base64 data at input byte 0");
+        check("abcde", "illegal base64 data at input byte 4");
         check(&raw("{"), "EOF while parsing an object at line 1 column 1");
         check(
             &raw(r#"{"v":"v9","rv":1,"start":"a"}"#),

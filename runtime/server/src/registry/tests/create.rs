@@ -221,7 +221,7 @@ async fn equal_owner_references_are_kept_once() {
     let owner = json!({"apiVersion": "v1", "kind": "A", "name": "a", "uid": "u1"});
     let other = json!({"apiVersion": "v1", "kind": "A", "name": "b", "uid": "u2"});
     let created = f
-        .create(json!({"metadata": {"name": "a", "ownerReferences": [owner, other, owner]}}))
+        .create(json!({"metadata": {"name": "a", "ownerReferences": [owner, other, owner, owner]}}))
         .await
         .unwrap();
     assert_eq!(
@@ -229,7 +229,7 @@ async fn equal_owner_references_are_kept_once() {
         json!([owner, other])
     );
     let text = ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may \
-                reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: u1";
+                reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: u1, u1";
     assert_eq!(f.ctx.take_warnings(), [text]);
 }
 

@@ -277,7 +277,7 @@ async fn a_broken_token_is_refused() {
         ..page(2, token)
     };
     let text =
-        "invalid continue token: continue key is not valid: illegal base64 data at input byte 1";
+        "invalid continue token: continue key is not valid: illegal base64 data at input byte 0";
     assert_eq!(
         shown(&f.list(&at_one("x")).await.unwrap_err()),
         (Some("BadRequest"), text)

@@ -101,8 +101,8 @@ pub(crate) fn dedup_owner_references(
     ));
 }
 
-/// Removes duplicates from a list of owner references. Returns their uids, each once, in the order of the list. Uses hash
-/// sets, because a body can have tens of thousands of references.
+/// Removes duplicates from a list of owner references. Returns the uid of each that was removed, in the order of the
+/// list. Uses a hash set, because a body can have tens of thousands of references.
 fn remove_duplicates(references: &mut Vec<Value>) -> Vec<String> {
     if references.len() < 2 {
         return Vec::new();
@@ -113,16 +113,14 @@ fn remove_duplicates(references: &mut Vec<Value>) -> Vec<String> {
         return Vec::new();
     }
     drop(seen);
-    let (mut duplicates, mut uids) = (Vec::new(), HashSet::new());
+    let mut duplicates = Vec::new();
     let mut is_first = is_first.into_iter();
     references.retain(|reference| {
         let keeps = is_first.next().unwrap_or(true);
         if !keeps {
             let uid = reference.get("uid").and_then(Value::as_str);
             let uid = uid.unwrap_or_default().to_owned();
-            if uids.insert(uid.clone()) {
-                duplicates.push(uid);
-            }
+            duplicates.push(uid);
         }
         keeps
     });

@@ -328,6 +328,10 @@ impl Writes {
         };
         let sent = before.is_converted().then(|| new.clone());
         target.ctx.pause().await;
+        if let Change::Patch(..) = change {
+            // Of a patch kube-apiserver looks at the result alone, and says so.
+            stamp::dedup_owner_references(target.ctx, &mut new, true);
+        }
         self.default_input(target, &mut new)?;
         if !matches!(change, Change::Apply(_)) {
             self.own_changes(target, &mut new, Some(old)).await;

@@ -49,7 +49,7 @@ fn a_document_describes_all_versions() {
     assert!(matches!(conversion.method, ConversionMethod::Rename));
     assert_eq!(conversion.hub_version, "v1");
     let names: Vec<&str> = new.subresource_names().collect();
-    assert_eq!(names, ["scale", "status"]);
+    assert_eq!(names, ["status", "scale"]);
     assert_eq!(new.scale_paths().unwrap().spec.to_string(), ".spec.n");
     assert_eq!(old.subresources, []);
     assert_eq!(new.columns[0].priority, 1);
