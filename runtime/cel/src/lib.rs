@@ -37,7 +37,6 @@
 //! # Differences from kube-apiserver
 //!
 //! - There are no literals of messages, such as `google.protobuf.Int32Value{value: 1}`.
-//! - Patterns are those of the crate `regex`, whose syntax differs from RE2's in rare cases. What RE2 refuses is refused.
 //! - Of several errors of syntax the first is reported.
 
 mod ast;

@@ -1,50 +1,31 @@
-//! Patterns that are literals: compiled when they are first used, and kept.
+//! The patterns of rules: literals are parsed with their rule and keep their program.
 
 use std::collections::HashMap;
-use std::ops::Deref;
-use std::rc::Rc;
-use std::sync::OnceLock;
 
-use apiloom_meta::schema::go_pattern_problem;
-use regex::Regex;
+use apiloom_meta::regexp::Pattern;
 
 use crate::ast::{Expr, Kind, Literal};
 use crate::walk::for_each;
 
-/// Maximum number of patterns that are kept for one schema; others are compiled whenever a rule runs.
-const MAX_KEPT: usize = 256;
+/// Maximum memory of the programs of literals that are kept for one schema, in bytes; others are compiled whenever a rule
+/// runs.
+const MAX_KEPT: usize = 4 * 1024 * 1024;
 
 /// The patterns of an expression, by their text.
-pub(crate) type Patterns = HashMap<Box<str>, OnceLock<Regex>>;
-
-/// A compiled pattern.
-pub(crate) enum Pattern<'a> {
-    Kept(&'a Regex),
-    Recent(Rc<Regex>),
-}
-
-impl Deref for Pattern<'_> {
-    type Target = Regex;
-    fn deref(&self) -> &Regex {
-        match self {
-            Self::Kept(found) => found,
-            Self::Recent(found) => found,
-        }
-    }
-}
+pub(crate) type Patterns = HashMap<Box<str>, Pattern>;
 
 /// Checks the syntax of a pattern.
 ///
 /// # Errors
 /// The text of the parser of Go's package `regexp`.
 pub(crate) fn check(pattern: &str) -> Result<(), String> {
-    match go_pattern_problem(pattern) {
-        Some(text) => Err(format!("error parsing regexp: {text}")),
-        None => Ok(()),
+    match Pattern::new(pattern) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.to_string()),
     }
 }
 
-/// The literal patterns of an expression. `kept` is the number of those of the schema so far.
+/// The literal patterns of an expression. `kept` is the memory of those of the schema so far, in bytes.
 pub(crate) fn literals(expr: &Expr, kept: &mut usize) -> Patterns {
     let mut found = Patterns::new();
     for_each(expr, &mut |part| {
@@ -54,11 +35,12 @@ pub(crate) fn literals(expr: &Expr, kept: &mut usize) -> Patterns {
         }
         for arg in &call.args {
             if let Kind::Literal(Literal::Text(text)) = &arg.kind
-                && *kept < MAX_KEPT
                 && !found.contains_key(&**text)
+                && let Ok(pattern) = Pattern::new(text)
+                && *kept + pattern.cost() <= MAX_KEPT
             {
-                found.insert((&**text).into(), OnceLock::new());
-                *kept += 1;
+                *kept += pattern.cost();
+                found.insert((&**text).into(), pattern);
             }
         }
     });

@@ -55,7 +55,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Compiles an expression about a value. `kept` counts the patterns of the schema.
+    /// Compiles an expression about a value. `kept` is the memory of the patterns of the schema.
     ///
     /// # Errors
     /// [`Refusal`].

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use regex::Regex;
+use apiloom_meta::regexp::Pattern;
 
 use crate::ast::{Call, Entry, Expr, Kind, Literal, Operator, Variable};
-use crate::functions::{lists, numbers, strings, time};
-use crate::patterns::{Pattern, Patterns};
+use crate::functions::{lists, numbers, time};
+use crate::patterns::Patterns;
 use crate::value::{List, Map, Text, Value};
 
 /// Cost of a list literal, besides its elements.
@@ -17,8 +17,14 @@ pub(crate) const LIST_COST: u64 = 10;
 /// Cost of a map literal, besides its entries.
 pub(crate) const MAP_COST: u64 = 30;
 
-/// Cost of a pattern that is known only when the rule runs: it is compiled then.
+/// Least cost of a pattern that is known only when the rule runs: it is compiled then.
 const PATTERN_COST: u64 = 10_000;
+
+/// Bytes of memory of such a pattern for which it costs 1 more.
+const PATTERN_BYTES: u64 = 16;
+
+/// Maximum memory of such a pattern, in bytes.
+const MAX_PATTERN: usize = 1024 * 1024;
 
 /// Number of such patterns that are kept.
 const KEPT_PATTERNS: usize = 8;
@@ -62,7 +68,7 @@ pub(crate) struct Run<'a> {
     /// The patterns that are literals.
     patterns: &'a Patterns,
     /// The last patterns that are not literals.
-    recent: Vec<(Box<str>, Rc<Regex>)>,
+    recent: Vec<Pattern>,
 }
 
 impl<'a> Run<'a> {
@@ -109,25 +115,25 @@ impl<'a> Run<'a> {
         self.charge(1)
     }
 
-    /// A compiled pattern.
-    pub(crate) fn pattern(&mut self, text: &str) -> Result<Pattern<'a>, Stop> {
-        if let Some(slot) = self.patterns.get(text) {
-            if let Some(found) = slot.get() {
-                return Ok(Pattern::Kept(found));
-            }
-            let found = strings::regex(text).map_err(Stop::error)?;
-            return Ok(Pattern::Kept(slot.get_or_init(|| found)));
-        }
-        if let Some((_, found)) = self.recent.iter().find(|(kept, _)| **kept == *text) {
-            return Ok(Pattern::Recent(Rc::clone(found)));
+    /// The pattern of a text.
+    pub(crate) fn pattern(&mut self, text: &str) -> Result<Pattern, Stop> {
+        let recent = || self.recent.iter().find(|kept| kept.text() == text);
+        if let Some(found) = self.patterns.get(text).or_else(recent) {
+            return Ok(found.clone());
         }
         self.charge(PATTERN_COST)?;
-        let found = Rc::new(strings::regex(text).map_err(Stop::error)?);
+        let found = Pattern::new(text).map_err(|error| Stop::error(error.to_string()))?;
+        let bytes = found.cost();
+        if bytes > MAX_PATTERN {
+            let detail = format!("pattern `{text}` takes {bytes} bytes, more than {MAX_PATTERN}");
+            return Err(Stop::error(detail));
+        }
+        self.charge((bytes as u64 / PATTERN_BYTES).saturating_sub(PATTERN_COST))?;
         if self.recent.len() == KEPT_PATTERNS {
             self.recent.remove(0);
         }
-        self.recent.push((text.into(), Rc::clone(&found)));
-        Ok(Pattern::Recent(found))
+        self.recent.push(found.clone());
+        Ok(found)
     }
 
     /// The value of an expression. The cases are functions of their own, so that a level of an expression needs little of

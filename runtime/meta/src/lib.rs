@@ -38,6 +38,8 @@ pub mod patch;
 pub mod path;
 pub mod protobuf;
 pub mod query;
+#[cfg(feature = "schema")]
+pub mod regexp;
 pub mod schema;
 pub mod selector;
 pub mod testing;

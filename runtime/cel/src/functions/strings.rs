@@ -1,34 +1,10 @@
 //! Strings and patterns.
 
-use apiloom_meta::schema::with_ascii_classes;
-use regex::{Regex, RegexBuilder};
+use apiloom_meta::regexp::Pattern;
 
 use super::{arg, int, text};
-use crate::patterns::Pattern;
 use crate::run::{self, Outcome, Run, Stop, tenth};
 use crate::value::{Text, Value};
-
-/// Maximum size of a compiled pattern, in bytes.
-const MAX_PATTERN: usize = 512 * 1024;
-
-/// Maximum size of the cache of a pattern's search, in bytes.
-const MAX_CACHE: usize = 128 * 1024;
-
-/// Compiles a pattern.
-pub(crate) fn regex(pattern: &str) -> Result<Regex, String> {
-    RegexBuilder::new(&with_ascii_classes(pattern))
-        .size_limit(MAX_PATTERN)
-        .dfa_size_limit(MAX_CACHE)
-        .build()
-        .map_err(|error| {
-            let text = error.to_string();
-            let last = text.lines().last().unwrap_or_default();
-            format!(
-                "error parsing regexp: {}",
-                last.trim_start_matches("error: ")
-            )
-        })
-}
 
 /// A part of a text: without a copy if the text is from the document.
 fn part<'a>(whole: &Value<'a>, start: usize, end: usize) -> Value<'a> {
@@ -73,7 +49,7 @@ fn charge_pattern<'a>(
     run: &mut Run<'a>,
     target: &Value<'a>,
     pattern: &Value<'a>,
-) -> Result<Pattern<'a>, Stop> {
+) -> Result<Pattern, Stop> {
     let passes = tenth(target.size() + 1);
     run.charge(passes.saturating_mul(pattern.size().div_ceil(4)))?;
     run.pattern(text(pattern)?)
@@ -90,7 +66,7 @@ pub(crate) fn find<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     let found = pattern.find(text(target)?);
     Ok(found.map_or_else(
         || Value::text(""),
-        |found| part(target, found.start(), found.end()),
+        |found| part(target, found.start, found.end),
     ))
 }
 
@@ -100,11 +76,18 @@ pub(crate) fn find_all<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a>
     let limit = args.get(2).map_or(Ok(-1), int)?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut all = Vec::new();
-    for found in pattern.find_iter(text(target)?).take(limit) {
-        run.charge(1)?;
-        all.push(part(target, found.start(), found.end()));
+    let searched = pattern.find_each(text(target)?, |found| {
+        if all.len() == limit {
+            return Err(None);
+        }
+        run.charge(1).map_err(Some)?;
+        all.push(part(target, found.start, found.end));
+        Ok(())
+    });
+    match searched {
+        Err(Some(stop)) => Err(stop),
+        Ok(()) | Err(None) => Ok(Value::list(all)),
     }
-    Ok(Value::list(all))
 }
 
 pub(crate) fn char_at<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {

@@ -157,8 +157,14 @@ fn patterns() {
         outcome("'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'.matches('^(a+)+b$')".to_owned())
             .is_ok()
     );
-    let large = outcome("'a'.matches('(a{1000}' + '){1000}')".to_owned()).unwrap_err();
-    assert!(large.contains("exceeds size limit"), "{large}");
+    for (repeated, expected) in [
+        ("{900}", "expression too large"),
+        ("{90}", "bytes, more than 1048576"),
+    ] {
+        let large = format!(r"'a'.matches('\\pL' + '{repeated}')");
+        let large = outcome(large).unwrap_err();
+        assert!(large.contains(expected), "{large}");
+    }
     check_cost(
         "lists.range(10000).all(x, 'a'.matches('^(a|[^' + string(x) + 'b]){500}$') || true)"
             .to_owned(),

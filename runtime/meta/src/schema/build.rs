@@ -10,11 +10,11 @@ use super::node::{
     Canonical, Choice, ListType, Node, OBJECT_META_NAME, PATCH_MERGE_KEY, PATCH_STRATEGY,
     PatchStrategy, Property, QUANTITY, Rules, Types, Union,
 };
-use super::pattern::Pattern;
 use super::plain_text::plain_text;
 use super::problems::{Problems, join};
 use super::recursion::{self, PRESERVE};
 use super::root;
+use crate::regexp::Pattern;
 use crate::types::ObjectMeta;
 
 /// Keyword for defaults, by the origin of the schema.

@@ -21,8 +21,6 @@ mod equality;
 mod fit;
 pub(crate) mod format;
 #[cfg(feature = "schema")]
-mod go_pattern;
-#[cfg(feature = "schema")]
 mod junctors;
 #[cfg(feature = "schema")]
 mod known_formats;
@@ -31,10 +29,6 @@ mod no_pattern;
 pub(crate) mod node;
 mod openapi;
 pub(crate) mod path;
-#[cfg(feature = "schema")]
-mod pattern;
-#[cfg(not(feature = "schema"))]
-use self::no_pattern as pattern;
 #[cfg(feature = "schema")]
 mod plain_text;
 #[cfg(feature = "schema")]
@@ -67,11 +61,7 @@ use crate::query::{JsonQuery, QueryStep};
 pub use self::custom::{Digests, StoredSchema};
 pub use self::default::DefaultsTooLarge;
 pub use self::difference::merge_difference;
-#[cfg(feature = "schema")]
-pub use self::go_pattern::go_pattern_problem;
 pub use self::openapi::Metadata;
-#[cfg(feature = "schema")]
-pub use self::pattern::with_ascii_classes;
 #[cfg(feature = "schema")]
 pub use self::plain_text::plain_text;
 

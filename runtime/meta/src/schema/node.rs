@@ -5,8 +5,11 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Number, Value};
 
-use super::pattern::Pattern;
+#[cfg(not(feature = "schema"))]
+use super::no_pattern::Pattern;
 use crate::hooks::{CheckFn, DefaultFn};
+#[cfg(feature = "schema")]
+use crate::regexp::Pattern;
 
 /// The format of quantities, which may also be numbers.
 pub(crate) const QUANTITY: &str = "quantity";

@@ -10,11 +10,11 @@ use serde_json::{Map, Number, Value};
 use super::super::build::object_meta;
 use super::super::known_formats::is_known_format;
 use super::super::node::{CustomRules, ListType, Node, Property, Rules, Types};
-use super::super::pattern::Pattern;
 use super::super::problems::{Problems, join};
 use super::super::recursion::PRESERVE;
 use super::digest::{Digests, WITHOUT_EFFECT};
 use super::metadata::{prune_declared, prune_default};
+use crate::regexp::Pattern;
 
 /// The rules for the fields of every object, in their order.
 const OF_EVERY_OBJECT: [&str; 3] = ["apiVersion", "kind", "metadata"];

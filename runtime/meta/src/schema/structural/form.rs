@@ -8,7 +8,7 @@ use super::reading::{
     VALIDATIONS, branches, has, is_either, is_true, members, part, text, values_of_map,
 };
 use crate::field::{FieldError, FieldPath};
-use crate::schema::go_pattern::go_pattern_problem;
+use crate::regexp::Pattern;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Level {
@@ -170,11 +170,9 @@ impl Check {
             self.judging(not, false, &path.child("not"));
         }
         if let Some(pattern) = text(schema, "pattern")
-            && let Some(reason) = go_pattern_problem(pattern)
+            && let Err(error) = Pattern::new(pattern)
         {
-            let detail = format!(
-                "must be a valid regular expression, but isn't: error parsing regexp: {reason}"
-            );
+            let detail = format!("must be a valid regular expression, but isn't: {error}");
             self.invalid(&path.child("pattern"), &pattern.into(), &detail);
         }
     }

@@ -546,7 +546,7 @@ fn schemas_that_make_no_sense_are_told_all_at_once() {
         errors.0,
         [
             "a: unknown type `strng`",
-            "b: pattern `(` is not a regular expression: unclosed group",
+            "b: pattern `(` is not a regular expression: error parsing regexp: missing closing ): `(`",
             "c: a list of type map needs `x-kubernetes-list-map-keys`",
             "d: reference `#/$defs/None` leads nowhere",
             "e: `multipleOf` must be greater than 0",

@@ -1,0 +1,163 @@
+//! Regular expressions with the syntax and the meaning of Go's package `regexp`, as Kubernetes has them in schemas and CEL.
+//!
+//! A pattern is parsed by Go's grammar into a syntax tree, from which the program is built without a text between: no part of
+//! a pattern can have a meaning that only another language of patterns knows. Parsing is linear and compiles nothing;
+//! the program is compiled by the first search, and equal patterns of the process share it. [`Pattern::cost`] bounds the memory of
+//! the program before it exists.
+
+mod class;
+mod parse;
+mod program;
+mod properties;
+mod tree;
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
+
+use self::parse::parse;
+pub use self::program::MAX_KEPT_CACHES;
+use self::program::Program;
+pub use self::tree::MAX_COST;
+
+/// Why a text is no pattern, in the words of Go's package `regexp`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("error parsing regexp: {kind}: `{part}`")]
+pub struct PatternError {
+    kind: &'static str,
+    part: String,
+}
+
+/// A regular expression. Clones and equal patterns share one program.
+///
+/// ```
+/// use apiloom_meta::regexp::Pattern;
+/// let pattern = Pattern::new(r"^[^][ ]{1,3}$")?;
+/// assert!(pattern.is_match("a&b") && !pattern.is_match("a b"));
+/// let error = Pattern::new("a(b").expect_err("an open group");
+/// assert_eq!(error.to_string(), "error parsing regexp: missing closing ): `a(b`");
+/// # Ok::<(), apiloom_meta::regexp::PatternError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Pattern(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    text: Box<str>,
+    cost: usize,
+    program: OnceLock<Option<Program>>,
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}
+
+impl Pattern {
+    /// Parses a pattern. Nothing is compiled.
+    ///
+    /// # Errors
+    /// The error of Go's `regexp.Compile`. `expression too large` has a lower limit: [`MAX_COST`].
+    pub fn new(text: &str) -> Result<Self, PatternError> {
+        if let Some(known) = Table::known(text) {
+            return Ok(Self(known));
+        }
+        let cost = parse(text)?.cost();
+        Ok(Self(Table::share(text, cost)))
+    }
+
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.0.text
+    }
+
+    /// The bytes of memory that the pattern takes at most, when its program is compiled.
+    pub fn cost(&self) -> usize {
+        self.0.cost
+    }
+
+    /// Whether any part of a text matches.
+    pub fn is_match(&self, text: &str) -> bool {
+        self.program().is_some_and(|program| program.is_match(text))
+    }
+
+    /// The first match: the leftmost, and of several the one that Go prefers.
+    pub fn find(&self, text: &str) -> Option<Range<usize>> {
+        let mut first = None;
+        let stop = |found| {
+            first = Some(found);
+            Err(())
+        };
+        // The error is the end of the search.
+        let _ = self.find_each(text, stop);
+        first
+    }
+
+    /// Calls a function with each match in turn; matches do not overlap.
+    ///
+    /// # Errors
+    /// The first error of the function, which ends the search.
+    pub fn find_each<E>(
+        &self,
+        text: &str,
+        found: impl FnMut(Range<usize>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self.program() {
+            Some(program) => program.find_each(text, found),
+            None => Ok(()),
+        }
+    }
+
+    /// The program; `None` only if the system had no memory or no thread for compiling it.
+    fn program(&self) -> Option<&Program> {
+        let shared = &*self.0;
+        let compile = || Program::compile(&parse(&shared.text).ok()?);
+        shared.program.get_or_init(compile).as_ref()
+    }
+
+    #[cfg(test)]
+    fn is_compiled(&self) -> bool {
+        self.0.program.get().is_some()
+    }
+}
+
+/// The patterns of the process that are in use, by text.
+#[derive(Default)]
+struct Table {
+    known: HashMap<Box<str>, Weak<Shared>>,
+    /// Number of entries at which those of dropped patterns are removed.
+    full: usize,
+}
+
+/// An entry is inserted in one step, so the table is consistent after a panic.
+static ALL: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
+
+impl Table {
+    fn known(text: &str) -> Option<Arc<Shared>> {
+        let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        all.known.get(text).and_then(Weak::upgrade)
+    }
+
+    fn share(text: &str, cost: usize) -> Arc<Shared> {
+        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.known.get(text).and_then(Weak::upgrade) {
+            return known;
+        }
+        if all.known.len() >= all.full {
+            all.known.retain(|_, known| known.strong_count() > 0);
+            all.full = 2 * all.known.len() + 64;
+        }
+        let shared = Arc::new(Shared {
+            text: text.into(),
+            // The text is in the pattern and in the table.
+            cost: cost + 2 * text.len(),
+            program: OnceLock::new(),
+        });
+        all.known.insert(text.into(), Arc::downgrade(&shared));
+        shared
+    }
+}
+
+#[cfg(test)]
+mod tests;
