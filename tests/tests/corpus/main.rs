@@ -18,7 +18,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use apiloom_meta::FieldPath;
 use apiloom_meta::codec::{self, Format};
+use apiloom_meta::schema::structural::{Footprint, MAX_FOOTPRINT};
 use apiloom_tests::repository;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -173,6 +175,20 @@ fn there_are_150_names_of_20_projects() {
     let names = DEFINITIONS.iter().map(Definition::name);
     let names = BTreeSet::from_iter(names);
     assert!(names.len() >= 150, "{}", names.len());
+}
+
+/// Bounds on what a definition may take are far from what definitions take.
+#[test]
+fn definitions_take_less_than_a_quarter_of_their_bound() {
+    for definition in &*DEFINITIONS {
+        let mut footprint = Footprint::default();
+        for version in definition.versions() {
+            let schema = &version["schema"]["openAPIV3Schema"];
+            footprint.add(schema, &FieldPath::root()).unwrap();
+        }
+        let bytes = footprint.bytes();
+        assert!(bytes < MAX_FOOTPRINT / 4, "{}: {bytes}", definition.file);
+    }
 }
 
 #[test]

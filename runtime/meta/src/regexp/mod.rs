@@ -12,7 +12,8 @@ mod properties;
 mod tree;
 
 use std::collections::HashMap;
-use std::ops::Range;
+use std::ops::{Deref, Range};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 
 use self::parse::parse;
@@ -45,7 +46,58 @@ pub struct Pattern(Arc<Shared>);
 struct Shared {
     text: Box<str>,
     cost: usize,
-    program: OnceLock<Option<Program>>,
+    program: OnceLock<KeptProgram>,
+}
+
+/// Maximum memory of the programs of all patterns of the process that are kept, in bytes. Further ones are compiled for each search:
+/// slower, but right.
+pub const MAX_KEPT_PROGRAMS: usize = 128 * 1024 * 1024;
+
+/// Memory of the programs that are kept, in bytes.
+static KEPT_PROGRAMS: AtomicUsize = AtomicUsize::new(0);
+
+/// A program that is counted in [`KEPT_PROGRAMS`] as long as it is kept.
+#[derive(Debug)]
+struct KeptProgram {
+    program: Program,
+    bytes: usize,
+}
+
+impl KeptProgram {
+    /// Keeps a program; gives it back if there is no room for it.
+    fn new(program: Program, bytes: usize) -> Result<Self, Program> {
+        let take = |kept: usize| {
+            let sum = kept.checked_add(bytes)?;
+            (sum <= MAX_KEPT_PROGRAMS).then_some(sum)
+        };
+        match KEPT_PROGRAMS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
+            Ok(_) => Ok(Self { program, bytes }),
+            Err(_) => Err(program),
+        }
+    }
+}
+
+impl Drop for KeptProgram {
+    fn drop(&mut self) {
+        KEPT_PROGRAMS.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// A program for one search.
+enum Loan<'p> {
+    Kept(&'p Program),
+    Own(Box<Program>),
+}
+
+impl Deref for Loan<'_> {
+    type Target = Program;
+
+    fn deref(&self) -> &Program {
+        match self {
+            Self::Kept(program) => program,
+            Self::Own(program) => program,
+        }
+    }
 }
 
 impl PartialEq for Pattern {
@@ -110,10 +162,16 @@ impl Pattern {
     }
 
     /// The program; `None` only if the system had no memory or no thread for compiling it.
-    fn program(&self) -> Option<&Program> {
+    fn program(&self) -> Option<Loan<'_>> {
         let shared = &*self.0;
-        let compile = || Program::compile(&parse(&shared.text).ok()?);
-        shared.program.get_or_init(compile).as_ref()
+        if let Some(kept) = shared.program.get() {
+            return Some(Loan::Kept(&kept.program));
+        }
+        let program = Program::compile(&parse(&shared.text).ok()?)?;
+        Some(match KeptProgram::new(program, shared.cost) {
+            Ok(kept) => Loan::Kept(&shared.program.get_or_init(|| kept).program),
+            Err(program) => Loan::Own(Box::new(program)),
+        })
     }
 
     #[cfg(test)]

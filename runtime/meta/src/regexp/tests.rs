@@ -66,6 +66,17 @@ fn equal_patterns_share_a_program() {
     assert!(first.is_compiled());
 }
 
+#[test]
+fn a_program_without_room_is_not_kept_and_still_right() {
+    let program = || Program::compile(&parse("^room[0-9]$").unwrap()).unwrap();
+    let unkept = KeptProgram::new(program(), MAX_KEPT_PROGRAMS + 1).unwrap_err();
+    let loan = Loan::Own(Box::new(unkept));
+    assert!(loan.is_match("room1") && !loan.is_match("room"));
+    assert!(KeptProgram::new(program(), usize::MAX).is_err());
+    // What was refused took no room.
+    assert!(KEPT_PROGRAMS.load(Ordering::Relaxed) < MAX_KEPT_PROGRAMS);
+}
+
 /// Patterns whose programs have accelerations, or parts whose memory is not obvious from the text.
 const VARIED: &[&str] = &[
     "",

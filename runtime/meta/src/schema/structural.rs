@@ -4,6 +4,7 @@
 
 mod defaults;
 mod field_path;
+mod footprint;
 mod form;
 mod ignored;
 mod keywords;
@@ -17,6 +18,7 @@ use self::reading::{has, is_true, text};
 use crate::field::{FieldError, FieldPath};
 
 pub use self::field_path::{FieldPathError, field_path_type};
+pub use self::footprint::{Footprint, MAX_FOOTPRINT};
 pub(crate) use self::unknown::drop_unknown;
 pub use super::known_formats::is_known_format;
 

@@ -13,6 +13,20 @@ const MAX_SELECTABLE: usize = 8;
 /// What follows the path of a schema in those of its rules.
 const RULES: &str = ".x-kubernetes-validations";
 
+/// The place at which the schemas of all versions take too much memory in sum. Where there is one, none of them is looked at any
+/// further.
+pub(super) fn size_error(
+    versions: &[CustomResourceDefinitionVersion],
+    path: &FieldPath,
+) -> Option<FieldError> {
+    let mut footprint = structural::Footprint::default();
+    let mut schemas = versions.iter().enumerate();
+    schemas.find_map(|(at, version)| {
+        let path = path.index(at).child("schema").child("openAPIV3Schema");
+        footprint.add(schema_of(version)?, &path).err()
+    })
+}
+
 /// The errors of the schema of a version.
 pub(super) fn schema_errors(
     version: &CustomResourceDefinitionVersion,

@@ -212,6 +212,28 @@ fn versions_have_rules() {
     );
 }
 
+/// A few hundred KB of patterns, each of which may be, once took all memory of the machine.
+#[test]
+fn schemas_that_take_too_much_in_sum_are_refused_before_they_are_compiled() {
+    let property = |at: usize| {
+        let pattern = format!("^(a|b{at}){{1,200}}[\\pL]{{0,100}}$");
+        (
+            format!("p{at:04}"),
+            json!({"type": "string", "pattern": pattern}),
+        )
+    };
+    let properties = Value::Object((0..5_000).map(property).collect());
+    let object =
+        created(|new| version(new)["schema"]["openAPIV3Schema"]["properties"] = properties);
+    let errors = DefinitionRules.validate(&RequestContext::default(), &object);
+    let [error] = &errors[..] else {
+        panic!("{errors:?}");
+    };
+    let path = "spec.versions[0].schema.openAPIV3Schema.properties[p0";
+    assert!(error.path.as_str().starts_with(path), "{error}");
+    assert!(error.path.as_str().ends_with(".pattern"), "{error}");
+}
+
 #[test]
 fn conversion_has_rules() {
     check(

@@ -10,7 +10,7 @@ use apiloom_meta::{FieldError, FieldPath};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::schema::{schema_errors, selectable_errors};
+use super::schema::{schema_errors, selectable_errors, size_error};
 
 /// Maximum length of a deprecation warning, in bytes.
 const MAX_WARNING_BYTES: usize = 256;
@@ -67,6 +67,10 @@ pub(super) fn version_errors(
             let path = versions.index(at).child("schema").child("openAPIV3Schema");
             errors.push(FieldError::required(&path, ""));
         }
+    }
+    if let Some(error) = size_error(&spec.versions, &versions) {
+        errors.push(error);
+        return errors;
     }
     let schemas = place(spec, |version| version.schema.as_ref());
     let subresources = place(spec, |version| version.subresources.as_ref());
