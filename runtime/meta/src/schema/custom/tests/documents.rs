@@ -46,6 +46,56 @@ fn values_of_wrong_types_are_kept_for_validation() {
 }
 
 #[test]
+fn a_list_that_keeps_unknown_fields_passes_it_on_to_its_items() {
+    let open = |items: Value| json!({"type": "array", "x-kubernetes-preserve-unknown-fields": true, "items": items});
+    let closed = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    let schema = schema(&json!({
+        "list": open(json!({"type": "object"})),
+        "fields": open(json!({"type": "object", "properties": {"o": closed}})),
+        "maps": open(json!({"type": "object", "additionalProperties": closed})),
+        "lists": open(json!({"type": "array", "items": closed})),
+        "inner": {"type": "array", "items": open(closed.clone())},
+        "field": {"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+            "properties": {"l": {"type": "array", "items": closed}}},
+        "again": {"type": "array", "items": closed},
+    }));
+    let other = || json!({"a": "", "b": {"c": [{}]}});
+    let document = json!({
+        "list": [other()],
+        "fields": [{"o": other(), "p": 1}],
+        "maps": [{"k": other()}],
+        "lists": [[other()]],
+        "inner": [[other()]],
+        "field": {"l": [other()], "p": 1},
+        "again": [other()],
+    });
+    let (value, strict) = stored(&schema, &document);
+    assert_eq!(
+        value,
+        json!({
+            "list": [other()],
+            "fields": [{"o": {"a": ""}, "p": 1}],
+            "maps": [{"k": {"a": ""}}],
+            "lists": [[other()]],
+            "inner": [[other()]],
+            "field": {"l": [{"a": ""}], "p": 1},
+            "again": [{"a": ""}],
+        })
+    );
+    let mut strict: Vec<&str> = strict.iter().map(String::as_str).collect();
+    strict.sort_unstable();
+    assert_eq!(
+        strict,
+        [
+            r#"unknown field "again[0].b""#,
+            r#"unknown field "field.l[0].b""#,
+            r#"unknown field "fields[0].o.b""#,
+            r#"unknown field "maps[0].k.b""#,
+        ]
+    );
+}
+
+#[test]
 fn unknown_fields_are_kept_where_the_schema_says_so() {
     let schema = schema(&json!({
         "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": true,
