@@ -269,12 +269,7 @@ impl Target<'_> {
         match operation {
             PatchOperation::Add(op) => self.add(&op.path, op.value.clone()),
             PatchOperation::Remove(op) => self.remove(&op.path).map(drop),
-            PatchOperation::Replace(op) => {
-                self.check_depth(&op.path, &op.value)?;
-                *find_mut(self.document, &op.path).ok_or_else(|| missing("replace", &op.path))? =
-                    op.value.clone();
-                Ok(())
-            }
+            PatchOperation::Replace(op) => self.replace(&op.path, op.value.clone()),
             PatchOperation::Move(op) => {
                 if op.path.starts_with(&op.from) && op.path != op.from {
                     return Err(format!(
@@ -322,6 +317,19 @@ impl Target<'_> {
             }
             _ => Err(missing("add", path)),
         }
+    }
+
+    /// A missing key of an object is set, as by Kubernetes, against RFC 6902.
+    fn replace(&mut self, path: &Pointer, value: Value) -> Result<(), String> {
+        self.check_depth(path, &value)?;
+        if let Some((parent, last)) = path.split_back()
+            && let Some(Value::Object(fields)) = find_mut(self.document, parent)
+        {
+            fields.insert(last.decoded().into_owned(), value);
+            return Ok(());
+        }
+        *find_mut(self.document, path).ok_or_else(|| missing("replace", path))? = value;
+        Ok(())
     }
 
     fn remove(&mut self, path: &Pointer) -> Result<Value, String> {

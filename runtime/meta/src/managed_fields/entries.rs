@@ -331,12 +331,15 @@ impl ManagedFields {
         a.is_some() && a == b
     }
 
-    /// Whether the entries that a client sends ask to clear them: there is one, and it is empty.
+    /// Whether the entries that a client sends ask to clear them: there is none in the list, or one that is empty.
     pub fn are_cleared(object: &Object) -> bool {
         // The server does not write an empty entry as text.
         let entries = Self::value(object).and_then(Value::as_array);
-        let entries = entries.map(Vec::as_slice);
-        matches!(entries, Some([Value::Object(entry)]) if entry.is_empty())
+        match entries.map(Vec::as_slice) {
+            Some([]) => true,
+            Some([Value::Object(entry)]) => entry.is_empty(),
+            _ => false,
+        }
     }
 
     /// Writes the entries to an object, sorted, without those that own nothing. They become one text; if validation of the

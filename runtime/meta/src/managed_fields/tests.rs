@@ -538,6 +538,11 @@ fn entries_that_are_not_valid_are_errors() {
         assert_eq!(error, format!("metadata.managedFields[1]: {why}"));
     }
     assert!(ManagedFields::are_cleared(&object(vec![json!({})])));
+    assert!(ManagedFields::are_cleared(&object(vec![])));
+    let null = json!({"metadata": {"managedFields": null}});
+    assert!(!ManagedFields::are_cleared(
+        &Object::from_value(null).unwrap()
+    ));
     assert!(!ManagedFields::are_cleared(&object(vec![
         json!({}),
         json!({})

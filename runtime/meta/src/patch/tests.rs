@@ -195,7 +195,9 @@ fn what_does_not_fit_the_document_is_not_applicable() {
         json!([{"op": "remove", "path": "/missing"}]),
         json!([{"op": "remove", "path": ""}]),
         json!([{"op": "remove", "path": "/l/-"}]),
-        json!([{"op": "replace", "path": "/missing", "value": 1}]),
+        json!([{"op": "replace", "path": "/missing/x", "value": 1}]),
+        json!([{"op": "replace", "path": "/a/x", "value": 1}]),
+        json!([{"op": "replace", "path": "/l/-", "value": 1}]),
         json!([{"op": "replace", "path": "/l/1", "value": 1}]),
         json!([{"op": "add", "path": "/missing/x", "value": 1}]),
         json!([{"op": "add", "path": "/a/x", "value": 1}]),
@@ -210,6 +212,15 @@ fn what_does_not_fit_the_document_is_not_applicable() {
     ] {
         check_not_applicable(patch, document.clone());
     }
+}
+
+#[test]
+fn replace_sets_a_missing_key_of_an_object() {
+    check(
+        json!([{"op": "replace", "path": "/a~1b", "value": 1}, {"op": "replace", "path": "/l/0/x", "value": null}]),
+        json!({"l": [{}]}),
+        json!({"l": [{"x": null}], "a/b": 1}),
+    );
 }
 
 #[test]
