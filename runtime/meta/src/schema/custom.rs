@@ -7,6 +7,7 @@ mod build;
 mod defaults;
 mod digest;
 mod embedded;
+mod enums;
 mod formats;
 mod lists;
 mod metadata;

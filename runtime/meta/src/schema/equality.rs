@@ -22,6 +22,11 @@ impl<'a> ComparedValue<'a> {
         Self { node, value }
     }
 
+    /// A value without a schema.
+    pub(crate) fn plain(value: &'a Value) -> Self {
+        Self::new(None, value)
+    }
+
     fn child(self, name: &str, value: &'a Value) -> Self {
         Self::new(child(self.node, name), value)
     }

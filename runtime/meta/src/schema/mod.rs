@@ -16,6 +16,7 @@ mod constructors;
 mod custom;
 mod default;
 mod difference;
+mod enum_index;
 mod equality;
 #[cfg(feature = "schema")]
 mod fit;

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Number, Value};
 
+use super::enum_index::EnumIndex;
 #[cfg(not(feature = "schema"))]
 use super::no_pattern::Pattern;
 use crate::hooks::{CheckFn, DefaultFn};
@@ -274,6 +275,8 @@ pub(crate) struct Rules {
     pub(crate) max_properties: Option<usize>,
     /// Allowed values; empty allows all.
     pub(crate) values: Vec<Value>,
+    /// The index of the allowed values of a custom resource.
+    pub(super) enum_index: EnumIndex,
     pub(crate) not_equal: Option<Value>,
     /// Whether items must be unique, for every list type.
     pub(crate) unique: bool,

@@ -141,7 +141,7 @@ impl<'a> Range<'a> {
 }
 
 /// A limit without its fraction; of one that is too large, the nearest integer of 64 bits.
-fn whole_part(limit: &Number) -> Number {
+pub(super) fn whole_part(limit: &Number) -> Number {
     match number::whole(limit).and_then(|whole| i64::try_from(whole).ok()) {
         Some(whole) => whole.into(),
         #[allow(clippy::cast_possible_truncation, reason = "that is what it is for")]

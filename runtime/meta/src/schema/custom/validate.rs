@@ -3,7 +3,6 @@
 
 use serde_json::{Map, Value};
 
-use super::super::equality;
 use super::super::node::{ListType, Node, Types};
 use super::super::path::Path;
 use super::super::transition;
@@ -250,12 +249,7 @@ fn expected(types: Types) -> String {
 
 fn allowed(node: &Node, value: &Value, path: &Path<'_>, out: &mut Outcome) {
     let values = &node.rules.values;
-    let is_equal = |allowed: &Value| match (allowed, value) {
-        (Value::Null, _) | (_, Value::Null) => false,
-        (Value::Number(allowed), Value::Number(value)) => numbers::is_allowed(allowed, value),
-        (allowed, value) => equality::same(None, allowed, value),
-    };
-    if values.is_empty() || values.iter().any(is_equal) {
+    if values.is_empty() || node.rules.enum_index.contain(values, value) {
         return;
     }
     out.add(|| {
