@@ -291,7 +291,10 @@ async fn objects_go_with_a_definition_that_is_still_installed(on: Backend) {
 
 async fn a_deletion_that_fails_is_tried_again(on: Backend) {
     let (_server, client) = with_foos(on).await;
-    created(&client, FOOS, &foo("a", &json!({}))).await;
+    // Without a finalizer, an object that cannot be read is deleted by its key.
+    let mut held = foo("a", &json!({}));
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    created(&client, FOOS, &held).await;
     // What is stored in the first version can no longer be read in the second: no webhook has this address.
     let mut second = foos()["spec"]["versions"][0].clone();
     second["name"] = json!("v2");
@@ -321,6 +324,13 @@ async fn a_deletion_that_fails_is_tried_again(on: Backend) {
         json!([{"op": "replace", "path": "/spec/conversion", "value": {"strategy": "None"}}]);
     let changed = client.json_patch(&path("foos"), &patch).await;
     assert_eq!(changed.code, 200, "{}", changed.text());
+    let object = format!("{FOOS}/a");
+    let is_being_deleted =
+        |answer: &Answer| answer.json()["metadata"]["deletionTimestamp"].is_string();
+    until(&client, &object, is_being_deleted).await;
+    let released = json!({"metadata": {"finalizers": null}});
+    let released = client.merge(&object, &released).await;
+    assert_eq!(released.code, 200, "{}", released.text());
     until(&client, &path("foos"), |answer| answer.code == 404).await;
 }
 

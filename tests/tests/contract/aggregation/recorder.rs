@@ -207,7 +207,10 @@ async fn answer(
         // Without aggregated discovery and without OpenAPI.
         "apis" | "v2" | "v3" if !path.starts_with("/apis/") => whole(StatusCode::NOT_FOUND, ""),
         "v1" => {
-            let list = json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "rec.example.com/v1", "resources": resources});
+            let version = path
+                .trim_start_matches("/apis/")
+                .trim_start_matches("/api/");
+            let list = json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": resources});
             whole(StatusCode::OK, list.to_string())
         }
         "redirect" => {
