@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use crate::ast::{Fold, FoldOp, OptionalMap};
 use crate::functions::lists;
-use crate::run::{LIST_COST, MAP_COST, Outcome, Run, Stop};
+use crate::run::{LIST_COST, Outcome, Run, Stop};
 use crate::schema::{Decl, Topology};
 use crate::value::{List, Made, Map, OpaqueValue, Text, Value, compare_numbers};
 
@@ -82,11 +82,6 @@ impl<'a> Run<'a> {
     pub(crate) fn fold(&mut self, fold: &'a Fold) -> Outcome<'a> {
         let range = self.value(&fold.range)?;
         let mut range = Range::of(&range)?;
-        match fold.op {
-            FoldOp::Map | FoldOp::Filter => self.charge(LIST_COST)?,
-            FoldOp::TransformMap | FoldOp::TransformMapEntry => self.charge(MAP_COST)?,
-            _ => {}
-        }
         let mut found = Found::default();
         while let Some(element) = range.next() {
             let (key, value, single) = element?;
@@ -100,6 +95,10 @@ impl<'a> Run<'a> {
                 })?
             };
             if is_done {
+                // As in kube-apiserver, the condition is looked at once more, unless this element is the last one.
+                if range.next().is_some() {
+                    self.charge(if fold.op == FoldOp::All { 2 } else { 3 })?;
+                }
                 break;
             }
         }
@@ -133,7 +132,7 @@ impl<'a> Run<'a> {
         if let Some(filter) = &fold.filter
             && !self.condition(filter)?
         {
-            self.charge(1)?;
+            self.step()?;
             return Ok(false);
         }
         match fold.op {
@@ -156,7 +155,8 @@ impl<'a> Run<'a> {
             }
             FoldOp::ExistsOne => {
                 let is_match = self.condition(&fold.body)?;
-                self.charge(if is_match { 2 } else { 1 })?;
+                self.step()?;
+                self.charge(if is_match { 2 } else { 0 })?;
                 found.matches += u64::from(is_match);
             }
             FoldOp::Map => {
@@ -166,7 +166,8 @@ impl<'a> Run<'a> {
             }
             FoldOp::Filter => {
                 let is_match = self.condition(&fold.body)?;
-                self.charge(if is_match { LIST_COST + 3 } else { 1 })?;
+                self.step()?;
+                self.charge(if is_match { LIST_COST + 3 } else { 0 })?;
                 if is_match {
                     found.items.push(single);
                 }
@@ -186,7 +187,8 @@ impl<'a> Run<'a> {
                 let Value::Map(entries) = self.value(&fold.body)? else {
                     return Err(Stop::overload());
                 };
-                self.charge(2 + entries.len())?;
+                self.charge(2)?;
+                self.work(entries.len())?;
                 for (key, value) in entries.entries()? {
                     found.made.insert(key, value)?;
                 }
@@ -197,16 +199,21 @@ impl<'a> Run<'a> {
 
     #[inline(never)]
     pub(crate) fn optional_map(&mut self, map: &'a OptionalMap) -> Outcome<'a> {
+        let before = self.cost();
         let target = self.value(&map.target)?;
-        self.charge(2)?;
+        let again = self.cost() - before;
+        self.charge(1)?;
         let Value::Optional(target) = target else {
             return Err(Stop::overload());
         };
         let Some(inner) = target else {
+            self.charge(1)?;
             return Ok(Value::Optional(None));
         };
+        // As in kube-apiserver, the optional is evaluated for its value too.
+        self.charge(again + 1)?;
         let value = self.with([(*inner).clone()], |run| run.value(&map.body))?;
-        self.charge(LIST_COST + 1)?;
+        self.charge(u64::from(!map.is_flat))?;
         match value {
             value if !map.is_flat => Ok(Value::some(value)),
             value @ Value::Optional(_) => Ok(value),

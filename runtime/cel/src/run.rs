@@ -60,7 +60,7 @@ pub(crate) fn tenth(size: u64) -> u64 {
 pub(crate) struct Run<'a> {
     cost: u64,
     limit: u64,
-    /// Steps of comparisons that are not part of the cost yet.
+    /// Steps that are not part of the cost yet.
     steps: u64,
     this: Value<'a>,
     old: Option<Value<'a>>,
@@ -105,7 +105,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Counts a step of a comparison inside of values; ten cost 1.
+    /// Counts a step that costs nothing in kube-apiserver, such as one of a comparison inside of values; ten cost 1.
     pub(crate) fn step(&mut self) -> Result<(), Stop> {
         self.steps += 1;
         if self.steps < 10 {
@@ -113,6 +113,21 @@ impl<'a> Run<'a> {
         }
         self.steps = 0;
         self.charge(1)
+    }
+
+    /// Counts several steps.
+    pub(crate) fn work(&mut self, steps: u64) -> Result<(), Stop> {
+        self.steps = self.steps.saturating_add(steps);
+        let cost = self.steps / 10;
+        self.steps %= 10;
+        self.charge(cost)
+    }
+
+    /// As in kube-apiserver, a variable or a part of one costs less as a branch or as an index.
+    fn refund(&mut self, expr: &Expr) {
+        if is_attribute(expr) {
+            self.cost = self.cost.saturating_sub(1);
+        }
     }
 
     /// The pattern of a text.
@@ -184,32 +199,43 @@ impl<'a> Run<'a> {
 
     #[inline(never)]
     fn select(&mut self, operand: &'a Expr, field: &str, is_optional: bool) -> Outcome<'a> {
+        self.charge(relative_cost(operand))?;
         let operand = self.value(operand)?;
-        self.charge(1)?;
-        select(&operand, field, is_optional)
+        let found = select(&operand, field, is_optional)?;
+        self.charge(part_cost(&found, is_optional))?;
+        Ok(found)
     }
 
     #[inline(never)]
     fn has(&mut self, operand: &'a Expr, field: &str) -> Outcome<'a> {
+        self.charge(relative_cost(operand))?;
         let operand = self.value(operand)?;
         has(&operand, field)
     }
 
     #[inline(never)]
     fn index(&mut self, operand: &'a Expr, at: &'a Expr, is_optional: bool) -> Outcome<'a> {
+        self.charge(relative_cost(operand))?;
         let operand = self.value(operand)?;
-        let at = self.value(at)?;
-        self.charge(1)?;
-        lists::index(&operand, &at, is_optional)
+        let key = self.value(at)?;
+        self.refund(at);
+        let found = lists::index(&operand, &key, is_optional)?;
+        self.charge(part_cost(&found, is_optional))?;
+        Ok(found)
     }
 
     #[inline(never)]
     fn conditional(&mut self, [condition, first, second]: &'a [Expr; 3]) -> Outcome<'a> {
-        if self.condition(condition)? {
-            self.value(first)
+        let branch = if self.condition(condition)? {
+            first
         } else {
-            self.value(second)
-        }
+            second
+        };
+        // Some branches cost nothing.
+        self.step()?;
+        let value = self.value(branch)?;
+        self.refund(branch);
+        Ok(value)
     }
 
     #[inline(never)]
@@ -228,8 +254,12 @@ impl<'a> Run<'a> {
 
     #[inline(never)]
     fn binary(&mut self, operator: Operator, [left, right]: &'a [Expr; 2]) -> Outcome<'a> {
+        let is_fixed_set = operator == Operator::In && is_set_of_literals(right);
         let left = self.value(left)?;
         let right = self.value(right)?;
+        if is_fixed_set {
+            return lists::contains_literal(self, &left, &right);
+        }
         self.operate(operator, &left, &right)
     }
 
@@ -259,6 +289,9 @@ impl<'a> Run<'a> {
     fn junction(&mut self, terms: &'a [Expr], deciding: bool) -> Outcome<'a> {
         let mut error = None;
         for term in terms {
+            if matches!(term.kind, Kind::Literal(_)) {
+                self.step()?;
+            }
             match self.condition(term) {
                 Ok(flag) if flag == deciding => return Ok(Value::Bool(deciding)),
                 Ok(_) => {}
@@ -277,6 +310,8 @@ impl<'a> Run<'a> {
     #[inline(never)]
     fn call(&mut self, call: &'a Call) -> Outcome<'a> {
         let function = call.function.ok_or_else(Stop::overload)?;
+        // Some functions cost nothing for small values.
+        self.step()?;
         let mut args = Vec::with_capacity(call.args.len() + 1);
         for part in call.target.iter().chain(&call.args) {
             args.push(self.value(part)?);
@@ -297,8 +332,9 @@ impl<'a> Run<'a> {
             }
         }
         // As in kube-apiserver, lists of literals are made before the rule runs.
-        let is_literal = |(item, _): &(Expr, bool)| matches!(item.kind, Kind::Literal(_));
-        if !items.iter().all(is_literal) || items.is_empty() {
+        if items.iter().all(|(item, _)| is_constant(item)) {
+            self.work(items.len() as u64)?;
+        } else {
             self.charge(LIST_COST)?;
         }
         Ok(Value::list(values))
@@ -316,7 +352,12 @@ impl<'a> Run<'a> {
                 _ => return Err(Stop::overload()),
             }
         }
-        self.charge(MAP_COST)?;
+        let is_fixed = |entry: &Entry| is_constant(&entry.key) && is_constant(&entry.value);
+        if entries.iter().all(is_fixed) {
+            self.work(entries.len() as u64)?;
+        } else {
+            self.charge(MAP_COST)?;
+        }
         Ok(Value::Map(Map::Made(Rc::new(made))))
     }
 
@@ -387,6 +428,46 @@ impl<'a> Run<'a> {
             }
         }
     }
+}
+
+/// Whether a value is known before the rule runs, so that its parts cost nothing.
+fn is_constant(expr: &Expr) -> bool {
+    match &expr.kind {
+        Kind::Literal(_) => true,
+        Kind::List(items) => items.iter().all(|(item, _)| is_constant(item)),
+        Kind::Map(entries) => {
+            let mut entries = entries.iter();
+            entries.all(|entry| is_constant(&entry.key) && is_constant(&entry.value))
+        }
+        _ => false,
+    }
+}
+
+/// Whether kube-apiserver makes a hash set of a list.
+fn is_set_of_literals(expr: &Expr) -> bool {
+    let is_hashed = |(item, _): &(Expr, bool)| match &item.kind {
+        Kind::Literal(literal) => !matches!(literal, Literal::Bytes(_) | Literal::Null),
+        _ => false,
+    };
+    matches!(&expr.kind, Kind::List(items) if items.iter().all(is_hashed))
+}
+
+/// Whether an expression is a variable, or names a part of a value.
+fn is_attribute(expr: &Expr) -> bool {
+    matches!(
+        expr.kind,
+        Kind::Variable(_) | Kind::Select { .. } | Kind::Index { .. }
+    )
+}
+
+/// The cost of a part of a value; one that is absent costs nothing.
+fn part_cost(found: &Value<'_>, is_optional: bool) -> u64 {
+    u64::from(!is_optional || !matches!(found, Value::Optional(None)))
+}
+
+/// The cost of the way to a value that is not a variable, nor a part of one.
+fn relative_cost(operand: &Expr) -> u64 {
+    u64::from(!is_attribute(operand) && !matches!(operand.kind, Kind::Conditional(_)))
 }
 
 /// The cost of comparing two values, of which the smaller one decides.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use serde_json::Value as Json;
 
 use super::{arg, int};
-use crate::run::{self, Outcome, Run, Stop, tenth};
+use crate::run::{self, LIST_COST, Outcome, Run, Stop, tenth};
 use crate::schema::Topology;
 use crate::value::{Key, List, Map, Value, plain};
 
@@ -37,12 +37,12 @@ pub(crate) fn traverse<'a>(run: &mut Run<'a>, value: &Value<'a>) -> Result<(), S
     }
 }
 
-/// The items of a list, each of which has a cost.
+/// The items of a list, each of which is a step.
 fn items<'a>(run: &mut Run<'a>, value: &Value<'a>) -> Result<Vec<Value<'a>>, Stop> {
     let list = run::list(value)?;
     let mut items = Vec::new();
     while let Some(item) = list.get(items.len() as u64) {
-        run.charge(1)?;
+        run.step()?;
         items.push(item?);
     }
     Ok(items)
@@ -98,6 +98,15 @@ pub(crate) fn contains<'a>(run: &mut Run<'a>, value: &Value<'a>, range: &Value<'
         }
         _ => Err(Stop::overload()),
     }
+}
+
+/// The operator `in` for a list that is written in the rule, which costs no more than its steps.
+pub(crate) fn contains_literal<'a>(
+    run: &mut Run<'a>,
+    value: &Value<'a>,
+    range: &Value<'a>,
+) -> Outcome<'a> {
+    Ok(Value::Bool(has_item(run, &run::list(range)?, value)?))
 }
 
 fn has_item<'a>(run: &mut Run<'a>, list: &List<'a>, value: &Value<'a>) -> Result<bool, Stop> {
@@ -304,6 +313,7 @@ fn item_or_none<'a>(list: &List<'a>, index: Option<u64>) -> Outcome<'a> {
 
 /// The values of a list of optionals that have one.
 pub(crate) fn unwrap<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    run.charge(1)?;
     let mut found = Vec::new();
     for item in items(run, arg(args, 0)?)? {
         match item {
@@ -335,7 +345,7 @@ pub(crate) fn slice<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
             list.len()
         )));
     }
-    run.charge(1 + (end - start))?;
+    charge_new_list(run, 1.0, end - start)?;
     let found: Result<Vec<Value<'a>>, Stop> =
         (start..end).filter_map(|index| list.get(index)).collect();
     Ok(Value::list(found?))
@@ -348,6 +358,7 @@ pub(crate) fn flatten<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> 
     }
     let mut found = Vec::new();
     let list = run::list(arg(args, 0)?)?;
+    charge_new_list(run, depth as f64, list.len())?;
     flatten_into(run, &list, depth, &mut found)?;
     Ok(Value::list(found))
 }
@@ -360,7 +371,7 @@ fn flatten_into<'a>(
 ) -> Result<(), Stop> {
     let mut index = 0;
     while let Some(item) = list.get(index) {
-        run.charge(1)?;
+        run.step()?;
         match item? {
             Value::List(inner) if depth > 0 => flatten_into(run, &inner, depth - 1, found)?,
             other => found.push(other),
@@ -372,15 +383,35 @@ fn flatten_into<'a>(
 
 pub(crate) fn reverse<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     let target = arg(args, 0)?;
-    run.charge(1 + target.size())?;
-    let mut all = items(run, target)?;
+    let list = run::list(target)?;
+    charge_new_list(run, 1.0, list.len())?;
+    let mut all = (0..list.len())
+        .filter_map(|index| list.get(index))
+        .collect::<Result<Vec<_>, Stop>>()?;
     all.reverse();
     Ok(Value::list(all))
 }
 
 pub(crate) fn sort<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    let all = items(run, arg(args, 0)?)?;
-    sort_by(run, all.clone(), all)
+    let list = run::list(arg(args, 0)?)?;
+    charge_comparisons(run, list.len(), list.get(0).transpose()?.as_ref())?;
+    let all = (0..list.len())
+        .filter_map(|index| list.get(index))
+        .collect::<Result<Vec<_>, Stop>>()?;
+    sorted(all.clone(), all)
+}
+
+/// The cost of a list that a function makes in some passes over its items.
+fn charge_new_list(run: &mut Run<'_>, passes: f64, count: u64) -> Result<(), Stop> {
+    // Casts of floats saturate.
+    run.charge(((count as f64 * passes) as u64).saturating_add(1 + LIST_COST))
+}
+
+/// The cost of comparing all items of a list, of which one is given, with each other.
+fn charge_comparisons(run: &mut Run<'_>, count: u64, item: Option<&Value<'_>>) -> Result<(), Stop> {
+    let is_text = matches!(item, Some(Value::Text(_) | Value::Bytes(_)));
+    let passes = if is_text { 2.1 } else { 2.0 };
+    charge_new_list(run, passes, count.saturating_mul(count))
 }
 
 /// Sorts items by keys, which must have an order and one type.
@@ -389,11 +420,13 @@ pub(crate) fn sort_by<'a>(
     items: Vec<Value<'a>>,
     keys: Vec<Value<'a>>,
 ) -> Outcome<'a> {
-    for key in &keys {
-        traverse(run, key)?;
-    }
-    let count = items.len() as u64;
-    run.charge(count.saturating_mul(u64::from(count.max(1).ilog2())))?;
+    // The list is a variable, which is named twice.
+    run.charge(2)?;
+    charge_comparisons(run, keys.len() as u64, keys.first())?;
+    sorted(items, keys)
+}
+
+fn sorted<'a>(items: Vec<Value<'a>>, keys: Vec<Value<'a>>) -> Outcome<'a> {
     if let Some(first) = keys.first()
         && keys
             .iter()
@@ -411,9 +444,13 @@ pub(crate) fn sort_by<'a>(
 }
 
 pub(crate) fn distinct<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let list = run::list(arg(args, 0)?)?;
+    charge_comparisons(run, list.len(), list.get(0).transpose()?.as_ref())?;
     let mut found: Vec<Value<'a>> = Vec::new();
-    for item in items(run, arg(args, 0)?)? {
-        run.charge(1)?;
+    for index in 0..list.len() {
+        let Some(item) = list.get(index).transpose()? else {
+            break;
+        };
         let mut is_known = false;
         for known in &found {
             if run.equal(known, &item)? {
@@ -430,38 +467,51 @@ pub(crate) fn distinct<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a>
 
 pub(crate) fn range<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     let end = int(arg(args, 0)?)?;
-    run.charge(1 + u64::try_from(end).unwrap_or(0))?;
+    charge_new_list(run, 1.0, u64::try_from(end).unwrap_or(0))?;
     Ok(Value::list((0..end).map(Value::Int).collect()))
 }
 
 pub(crate) fn sets_contains<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    let (list, sub) = (arg(args, 0)?, arg(args, 1)?);
-    Ok(Value::Bool(has_all(run, list, sub)?))
+    let (list, sub) = set_pair(run, args, 1)?;
+    Ok(Value::Bool(has_all(run, &list, &sub)?))
 }
 
 pub(crate) fn sets_equivalent<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    let (a, b) = (arg(args, 0)?, arg(args, 1)?);
-    Ok(Value::Bool(has_all(run, a, b)? && has_all(run, b, a)?))
+    let (a, b) = set_pair(run, args, 2)?;
+    Ok(Value::Bool(has_all(run, &a, &b)? && has_all(run, &b, &a)?))
 }
 
 pub(crate) fn sets_intersects<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    let (list, other) = (run::list(arg(args, 0)?)?, arg(args, 1)?);
-    for item in items(run, other)? {
-        run.charge(1)?;
-        if has_item(run, &list, &item)? {
+    let (list, other) = set_pair(run, args, 1)?;
+    let mut index = 0;
+    while let Some(item) = other.get(index) {
+        if has_item(run, &list, &item?)? {
             return Ok(Value::Bool(true));
         }
+        index += 1;
     }
     Ok(Value::Bool(false))
 }
 
-fn has_all<'a>(run: &mut Run<'a>, list: &Value<'a>, sub: &Value<'a>) -> Result<bool, Stop> {
-    let list = run::list(list)?;
-    for item in items(run, sub)? {
-        run.charge(1)?;
-        if !has_item(run, &list, &item)? {
+/// Two lists, each item of which may be compared with each of the other in some passes, at that cost.
+fn set_pair<'a>(
+    run: &mut Run<'a>,
+    args: &[Value<'a>],
+    passes: u64,
+) -> Result<(List<'a>, List<'a>), Stop> {
+    let (a, b) = (run::list(arg(args, 0)?)?, run::list(arg(args, 1)?)?);
+    let pairs = a.len().saturating_mul(b.len());
+    run.charge(pairs.saturating_mul(passes).saturating_add(1))?;
+    Ok((a, b))
+}
+
+fn has_all<'a>(run: &mut Run<'a>, list: &List<'a>, sub: &List<'a>) -> Result<bool, Stop> {
+    let mut index = 0;
+    while let Some(item) = sub.get(index) {
+        if !has_item(run, list, &item?)? {
             return Ok(false);
         }
+        index += 1;
     }
     Ok(true)
 }
@@ -512,8 +562,7 @@ pub(crate) fn value<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     }
 }
 
-pub(crate) fn or_value<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(1)?;
+pub(crate) fn or_value<'a>(_run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     match arg(args, 0)? {
         Value::Optional(Some(value)) => Ok((**value).clone()),
         Value::Optional(None) => Ok(arg(args, 1)?.clone()),
@@ -521,8 +570,7 @@ pub(crate) fn or_value<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a>
     }
 }
 
-pub(crate) fn or<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(1)?;
+pub(crate) fn or<'a>(_run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     match (arg(args, 0)?, arg(args, 1)?) {
         (Value::Optional(None), other @ Value::Optional(_)) => Ok(other.clone()),
         (first @ Value::Optional(_), Value::Optional(_)) => Ok(first.clone()),

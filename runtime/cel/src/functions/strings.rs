@@ -31,14 +31,14 @@ pub(crate) fn contains<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a>
 }
 
 pub(crate) fn starts_with<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(tenth(arg(args, 1)?.size()))?;
+    run.charge(tenth(arg(args, 0)?.size()))?;
     Ok(Value::Bool(
         text(arg(args, 0)?)?.starts_with(text(arg(args, 1)?)?),
     ))
 }
 
 pub(crate) fn ends_with<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(tenth(arg(args, 1)?.size()))?;
+    run.charge(tenth(arg(args, 0)?.size()))?;
     Ok(Value::Bool(
         text(arg(args, 0)?)?.ends_with(text(arg(args, 1)?)?),
     ))
@@ -93,7 +93,8 @@ pub(crate) fn find_all<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a>
 pub(crate) fn char_at<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     let target = arg(args, 0)?;
     let index = int(arg(args, 1)?)?;
-    run.charge(1 + tenth(target.size()))?;
+    run.charge(1)?;
+    run.work(tenth(target.size()))?;
     let characters = text(target)?;
     let outside = || Stop::error(format!("index out of range: {index}"));
     let start = offset(characters, index).ok_or_else(outside)?;
@@ -104,7 +105,7 @@ pub(crate) fn char_at<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> 
 /// `indexOf` and `lastIndexOf` of strings.
 pub(crate) fn position<'a>(run: &mut Run<'a>, args: &[Value<'a>], is_last: bool) -> Outcome<'a> {
     let (target, wanted) = (text(arg(args, 0)?)?, text(arg(args, 1)?)?);
-    run.charge(target.len() as u64 / 10 + 1)?;
+    run.charge(target.len() as u64 / 10)?;
     let length = target.chars().count() as i64;
     let from = match args.get(2) {
         Some(from) => int(from)?,
@@ -180,7 +181,7 @@ pub(crate) fn split<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
             whole[start..].find(separator).map(|at| start + at)
         };
         let Some(end) = end else { break };
-        run.charge(1)?;
+        run.step()?;
         parts.push(part(target, start, end));
         start = end + separator.len();
     }
@@ -225,12 +226,15 @@ pub(crate) fn join<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     let list = run::list(arg(args, 0)?)?;
     let separator = args.get(1).map_or(Ok(""), text)?;
     let mut joined = String::new();
-    let mut index = 0;
+    let (mut length, mut index) = (0, 0);
     while let Some(item) = list.get(index) {
         let item = item?;
         let piece = text(&item)?;
         let before = if index == 0 { "" } else { separator };
-        run.charge(tenth(2 * (piece.len() + before.len()) as u64))?;
+        run.step()?;
+        let paid = tenth(2 * length);
+        length += (piece.chars().count() + before.chars().count()) as u64;
+        run.charge(tenth(2 * length) - paid)?;
         joined.push_str(before);
         joined.push_str(piece);
         index += 1;

@@ -11,6 +11,7 @@ use serde_json::Value as Json;
 use crate::compile;
 use crate::program::Program;
 use crate::schema::Decl;
+use crate::value::Value;
 
 #[derive(Deserialize)]
 struct Table {
@@ -21,6 +22,7 @@ struct Table {
 #[derive(Deserialize)]
 struct Subject {
     schema: Json,
+    document: Json,
 }
 
 #[derive(Deserialize)]
@@ -28,6 +30,8 @@ struct Answer {
     on: String,
     rule: String,
     estimate: Option<u64>,
+    /// None if the evaluation fails, or if its cost depends on the order of a map's entries.
+    cost: Option<u64>,
     error: Option<String>,
 }
 
@@ -132,4 +136,57 @@ fn errors_of_types_are_those_of_kubernetes() {
         let is_same = found.as_deref() == expected;
         (!is_same).then(|| format!("{found:?}\n    {expected:?}"))
     });
+}
+
+/// Whether a rule costs more than in Kubernetes on purpose: its work has another measure there, or none.
+fn is_dear_on_purpose(rule: &str) -> bool {
+    const FUNCTIONS: [&str; 5] = ["findAll(", "validate(", ".format(", "getQuery(", "isURL("];
+    // Patterns that are compiled when the rule runs, and conversions of literals, which are done there before.
+    let has_late_pattern = rule.contains(".matches(self") || rule.contains(".find(self");
+    let is_global = rule.contains(" matches(") || rule.starts_with("matches(");
+    let has_conversion = ["duration('", "timestamp('"]
+        .iter()
+        .any(|part| rule.contains(part));
+    has_late_pattern
+        || is_global
+        || has_conversion
+        || FUNCTIONS.iter().any(|name| rule.contains(name))
+}
+
+/// Evaluations cost as much as in Kubernetes, and a tenth for each step that costs nothing there.
+#[test]
+fn evaluations_cost_as_in_kubernetes() {
+    let table = table();
+    let (mut wrong, mut failed, mut exact, mut checked) = (Vec::new(), 0, 0, 0);
+    for answer in &table.rules {
+        let Some(expected) = answer.cost else {
+            continue;
+        };
+        if is_dear_on_purpose(&answer.rule) {
+            continue;
+        }
+        let subject = &table.subjects[&answer.on];
+        let decl = Arc::new(Decl::of(&subject.schema, false).unwrap());
+        let program = Program::compile(&answer.rule, &decl, false, &mut 0).unwrap();
+        let this = Value::of(&subject.document, &decl).unwrap();
+        let (found, cost) = program.run(this.clone(), Some(this), u64::MAX);
+        // These fail here alone: values of several types that are compared, and what the machine has no data for.
+        if found.is_err() {
+            failed += 1;
+            continue;
+        }
+        if cost < expected || cost > 2 * expected + 12 {
+            wrong.push(format!("{}: {cost}, not {expected}", answer.rule));
+        }
+        checked += 1;
+        exact += usize::from(cost == expected);
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} of {checked}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    assert!(failed < 10 && checked > 1_800, "{failed}, {checked}");
+    assert!(exact * 10 > checked * 8, "{exact} of {checked}");
 }
