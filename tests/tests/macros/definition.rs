@@ -460,7 +460,7 @@ fn columns_choose_among_items_of_lists() {
         (
             "Team",
             ColumnType::String,
-            ".metadata.labels['example.com/team']",
+            r".metadata.labels['example\.com/team']",
         ),
     ];
     assert_eq!(
