@@ -1,3 +1,5 @@
+//! Patterns against those of Go, their costs, and their bounds.
+
 use std::time::{Duration, Instant};
 
 use super::*;
