@@ -1,0 +1,321 @@
+//! A case is one definition and the requests that follow it; a file of cases is YAML.
+//!
+//! Of a case, `schema` is that of the field `value` of the kind, or `definition` the whole `spec` of the definition; `schemas` are
+//! as many cases with the same values. `values` are created one after the other as the field `value` of objects `v0`, `v1`, ..;
+//! `steps` are requests `METHOD: PATH` with a body. In a path, `~` is the collection of the kind. A body that is text is sent as it
+//! is. `define` are schemas of the field `value` of further definitions, whose creation is a step each.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use apiloom_tests::Client;
+use serde_json::{Value, json};
+
+use crate::answer::Answer;
+use crate::folder;
+
+/// Timeout of a definition that becomes established.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// One definition with its requests.
+pub(crate) struct Case {
+    pub(crate) name: String,
+    /// The definition; `None` if the steps make their own.
+    pub(crate) definition: Option<Value>,
+    pub(crate) steps: Vec<Step>,
+}
+
+/// One request.
+#[derive(Clone)]
+pub(crate) struct Step {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
+    /// Whether managedFields are compared.
+    pub(crate) owners: bool,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            method, path, body, ..
+        } = self;
+        write!(f, "{method} {path} {body}")
+    }
+}
+
+/// Reads a file of cases.
+pub(crate) fn read(name: &str) -> Vec<Case> {
+    let text = std::fs::read_to_string(folder().join(format!("cases/{name}.yaml"))).unwrap();
+    let cases: Vec<Value> =
+        serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let each = cases
+        .iter()
+        .flat_map(|case| match case["schemas"].as_array() {
+            None => vec![case.clone()],
+            Some(schemas) => schemas
+                .iter()
+                .enumerate()
+                .map(|schema| with_schema(case, schema))
+                .collect(),
+        });
+    let group = |index: usize| format!("{name}{index}.oracle.example.com");
+    each.enumerate()
+        .map(|(index, case)| Case::parse(&case, &group(index)))
+        .collect()
+}
+
+fn with_schema(case: &Value, (index, schema): (usize, &Value)) -> Value {
+    let mut case = case.clone();
+    case["name"] = json!(format!(
+        "{}, schema {index}",
+        case["name"].as_str().unwrap()
+    ));
+    case["schema"] = schema.clone();
+    case
+}
+
+impl Case {
+    fn parse(case: &Value, group: &str) -> Self {
+        let name = case["name"].as_str().expect("a case has a name").to_owned();
+        let definition = match (&case["schema"], &case["definition"]) {
+            (Value::Null, Value::Null) => None,
+            (schema, Value::Null) => Some(definition(group, &with_value(schema))),
+            (_, spec) => Some(completed(group, spec)),
+        };
+        let values = case["values"].as_array().into_iter().flatten().enumerate();
+        let mut steps: Vec<Step> = values
+            .map(|(index, value)| created(group, index, value))
+            .collect();
+        let owners = case["owners"] == true;
+        let listed = case["steps"].as_array().into_iter().flatten();
+        steps.extend(listed.map(|step| Step::parse(step, group, owners)));
+        let defined = case["define"].as_array().into_iter().flatten();
+        steps.extend(defined.map(|schema| {
+            let spec = json!({"versions": [{"name": "v1", "schema": {"openAPIV3Schema": with_value(schema)}}]});
+            Step::parse(&json!({"define": spec}), group, owners)
+        }));
+        Self {
+            name,
+            definition,
+            steps,
+        }
+    }
+
+    /// The steps with their names.
+    pub(crate) fn named_steps(&self) -> impl Iterator<Item = (String, &Step)> {
+        let steps = self.steps.iter().enumerate();
+        steps.map(|(index, step)| (format!("{} #{index}", self.name), step))
+    }
+
+    /// Creates the definition; returns the answer if it is refused.
+    pub(crate) async fn define(&self, client: &Client) -> Option<Answer> {
+        let definition = self.definition.as_ref()?;
+        let answer = client.post(DEFINITIONS, definition).await;
+        if answer.code != 201 {
+            return Some(Answer::of(&answer, false));
+        }
+        established(client, definition["metadata"]["name"].as_str().unwrap()).await;
+        None
+    }
+
+    /// Sends the requests.
+    pub(crate) async fn ask(&self, client: &Client) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        for step in &self.steps {
+            answers.push(step.ask(client).await);
+        }
+        answers
+    }
+}
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+async fn established(client: &Client, name: &str) {
+    let started = Instant::now();
+    let path = format!("{DEFINITIONS}/{name}");
+    loop {
+        let found = client.get(&path).await.json();
+        let conditions = found["status"]["conditions"]
+            .as_array()
+            .into_iter()
+            .flatten();
+        let is_true = |wanted| {
+            conditions
+                .clone()
+                .any(|one| one["type"] == wanted && one["status"] == "True")
+        };
+        if is_true("Established") {
+            break;
+        }
+        assert!(
+            started.elapsed() < PATIENCE,
+            "{name} is not established: {found}"
+        );
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // Established is written before the kind is served.
+    let (plural, group) = name.split_once('.').unwrap();
+    while !client
+        .get(&format!("/apis/{group}"))
+        .await
+        .text()
+        .contains("preferredVersion")
+    {
+        assert!(
+            started.elapsed() < PATIENCE,
+            "{plural} of {group} is not served"
+        );
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+fn created(group: &str, index: usize, value: &Value) -> Step {
+    let body = json!({
+        "apiVersion": format!("{group}/v1"), "kind": "Thing", "metadata": {"name": format!("v{index}")}, "value": value,
+    });
+    let mut step = Step::new(
+        "POST",
+        &format!("{}?fieldValidation=Warn", collection(group)),
+        "application/json",
+    );
+    step.body = body.to_string();
+    step
+}
+
+fn collection(group: &str) -> String {
+    format!("/apis/{group}/v1/namespaces/default/things")
+}
+
+fn with_value(schema: &Value) -> Value {
+    json!({"type": "object", "properties": {"value": schema}})
+}
+
+/// A definition of `Thing` with this schema of its root.
+pub(crate) fn definition(group: &str, root: &Value) -> Value {
+    completed(
+        group,
+        &json!({"versions": [{"name": "v1", "schema": {"openAPIV3Schema": root}}]}),
+    )
+}
+
+/// A definition with this spec, and what it leaves out.
+fn completed(group: &str, spec: &Value) -> Value {
+    let mut spec = spec.clone();
+    let set = |target: &mut Value, key: &str, value: Value| {
+        let fields = target.as_object_mut().unwrap();
+        fields.entry(key).or_insert(value);
+    };
+    set(&mut spec, "group", json!(group));
+    set(&mut spec, "scope", json!("Namespaced"));
+    set(
+        &mut spec,
+        "names",
+        json!({"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}),
+    );
+    for (index, version) in spec["versions"]
+        .as_array_mut()
+        .into_iter()
+        .flatten()
+        .enumerate()
+    {
+        set(version, "name", json!("v1"));
+        set(version, "served", json!(true));
+        set(version, "storage", json!(index == 0));
+    }
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("things.{group}")},
+        "spec": spec,
+    })
+}
+
+impl Step {
+    pub(crate) fn new(method: &str, path: &str, content_type: &str) -> Self {
+        Self {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            headers: vec![("content-type".to_owned(), content_type.to_owned())],
+            body: String::new(),
+            owners: false,
+        }
+    }
+
+    /// A step is `{METHOD: PATH, body: .., accept: .., type: ..}`; `define` stands for the creation of a definition, whose spec is
+    /// the value.
+    fn parse(step: &Value, group: &str, owners: bool) -> Self {
+        let fields = step.as_object().unwrap();
+        if let Some(spec) = fields.get("define") {
+            let mut step = Self::new("POST", DEFINITIONS, "application/json");
+            // Definitions of the same case have groups of their own.
+            let digest = spec.to_string().bytes().fold(7_u64, |sum, byte| {
+                sum.wrapping_mul(31).wrapping_add(byte.into())
+            });
+            step.body = completed(&format!("d{digest:016x}.{group}"), spec).to_string();
+            return step;
+        }
+        let methods = ["GET", "POST", "PUT", "PATCH", "MERGE", "APPLY", "DELETE"];
+        let method = methods
+            .iter()
+            .find(|method| fields.contains_key(**method))
+            .unwrap();
+        let path = fields[*method]
+            .as_str()
+            .unwrap()
+            .replace('~', &collection(group))
+            .replace("GROUP", group);
+        let (method, content_type) = match *method {
+            "PATCH" => ("PATCH", "application/json-patch+json"),
+            "MERGE" => ("PATCH", "application/merge-patch+json"),
+            "APPLY" => ("PATCH", "application/apply-patch+yaml"),
+            method => (method, "application/json"),
+        };
+        let mut parsed = Self::new(
+            method,
+            &path,
+            fields
+                .get("type")
+                .map_or(content_type, |kind| kind.as_str().unwrap()),
+        );
+        parsed.owners = owners || step["owners"] == true;
+        parsed.body = match fields.get("body") {
+            None => String::new(),
+            Some(Value::String(text)) => text.clone(),
+            Some(body) => body.to_string(),
+        };
+        parsed.body = parsed.body.replace("GROUP", group);
+        if let Some(accept) = fields.get("accept") {
+            let accept = match accept.as_str().unwrap() {
+                "table" => "application/json;as=Table;v=v1;g=meta.k8s.io",
+                "metadata" => "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
+                other => other,
+            };
+            parsed
+                .headers
+                .push(("accept".to_owned(), accept.to_owned()));
+        }
+        parsed
+    }
+
+    async fn ask(&self, client: &Client) -> Answer {
+        let headers: Vec<_> = self
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        let started = Instant::now();
+        loop {
+            let answer = client
+                .call(&self.method, &self.path, &headers, self.body.clone())
+                .await;
+            // The cache of a new kind is being filled.
+            if answer.code != 429 {
+                return Answer::of(&answer, self.owners);
+            }
+            assert!(started.elapsed() < PATIENCE, "{self}: {}", answer.text());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The same requests to this server and to Kubernetes' own server of CustomResourceDefinitions (`tests/oracle`), which
+//! `tests/tools` builds where it can. Every answer must be the same, apart from what `differences.txt` lists with a reason.
+//!
+//! The cases are `cases/NAME.yaml`, and those of `random.rs`. `answers/NAME.jsonl` keeps what the oracle answered, for machines
+//! without it; where it is there, it is asked again, and must still give the answers that are kept. `UPDATE=1` writes them.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on panics, and says where"
+)]
+
+mod answer;
+mod case;
+mod differences;
+mod oracle;
+mod random;
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use apiloom_tests::{Server, build, repository};
+
+use crate::answer::Answer;
+use crate::case::Case;
+use crate::differences::Differences;
+use crate::oracle::Oracle;
+
+/// The files of cases.
+const FILES: &[&str] = &[
+    "applies",
+    "cel",
+    "columns",
+    "definitions",
+    "discovery",
+    "patches",
+    "patterns",
+    "pruning",
+    "values",
+    "versions",
+    "watches",
+];
+
+/// The seed of the cases whose answers are kept.
+const SEED: u64 = 36;
+/// How many definitions the random cases have, with 21 requests each.
+const RANDOM_CASES: usize = 100;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_are_those_of_the_oracle() {
+    let oracle = Oracle::start();
+    let mut sets: Vec<_> = FILES.iter().map(|name| (*name, case::read(name))).collect();
+    sets.push(("random", random::cases(SEED, RANDOM_CASES)));
+    let mut unequal = String::new();
+    for (name, cases) in &sets {
+        let theirs = expected(name, cases, oracle.as_ref()).await;
+        unequal += &compare(name, cases, &theirs, &ours(cases).await);
+    }
+    assert!(unequal.is_empty(), "{unequal}");
+}
+
+/// With `APILOOM_ORACLE_SEEDS` as many other seeds, whose answers only the oracle has.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_seeds_are_answered_alike() {
+    let count: u64 =
+        std::env::var("APILOOM_ORACLE_SEEDS").map_or(0, |count| count.parse().unwrap());
+    for seed in 1..=count {
+        let oracle = Oracle::start().expect("target/tools/oracle/oracle");
+        let cases = random::cases(seed * 1_000, RANDOM_CASES);
+        let theirs = ask(&oracle.client(), &cases).await;
+        let unequal = compare("random", &cases, &theirs, &ours(&cases).await);
+        assert!(unequal.is_empty(), "seed {seed}: {unequal}");
+    }
+}
+
+#[test]
+fn there_are_enough_steps() {
+    let named = FILES.iter().flat_map(|name| case::read(name));
+    let steps: usize = named.map(|case| case.steps.len()).sum();
+    assert!(steps >= 1_500, "{steps} steps");
+    let random = random::cases(SEED, RANDOM_CASES);
+    let steps: usize = random.iter().map(|case| case.steps.len()).sum();
+    assert!(steps >= 2_000, "{steps} random steps");
+}
+
+fn folder() -> PathBuf {
+    repository().join("tests/tests/oracle")
+}
+
+/// What the oracle answers; where there is none, what it answered.
+async fn expected(name: &str, cases: &[Case], oracle: Option<&Oracle>) -> Vec<Answer> {
+    let file = folder().join(format!("answers/{name}.jsonl"));
+    let kept = std::fs::read_to_string(&file).unwrap_or_default();
+    let Some(oracle) = oracle else {
+        return answer::of_lines(cases, &kept);
+    };
+    let theirs = ask(&oracle.client(), cases).await;
+    let lines = answer::to_lines(cases, &theirs);
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&file, &lines).unwrap();
+    } else {
+        let pairs = lines.lines().zip(kept.lines());
+        let stale: Vec<_> = pairs.filter(|(new, old)| new != old).collect();
+        assert!(
+            stale.is_empty(),
+            "{name}: the oracle answers otherwise than is kept: {stale:#?}"
+        );
+        let same = lines.lines().count() == kept.lines().count();
+        assert!(
+            same,
+            "{name}: there are other steps: UPDATE=1 writes their answers"
+        );
+    }
+    theirs
+}
+
+/// What this server answers.
+async fn ours(cases: &[Case]) -> Vec<Answer> {
+    let server = Server::start_binary(&build("apiloom-serve"), &["--storage-backend=memory"]);
+    ask(&server.client(), cases).await
+}
+
+async fn ask(client: &apiloom_tests::Client, cases: &[Case]) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    // All at first: the oracle makes the first create of a new kind wait for two seconds.
+    let mut refusals = Vec::new();
+    for case in cases {
+        refusals.push(case.define(client).await);
+    }
+    for (case, refusal) in cases.iter().zip(refusals) {
+        match refusal {
+            Some(refusal) => answers.extend(case.steps.iter().map(|_| refusal.clone())),
+            None => answers.extend(case.ask(client).await),
+        }
+    }
+    answers
+}
+
+/// Tells which answers differ that are not listed as differences, and which of these are none.
+fn compare(name: &str, cases: &[Case], theirs: &[Answer], ours: &[Answer]) -> String {
+    let mut differences = Differences::read(name);
+    let mut unequal = String::new();
+    let steps = cases.iter().flat_map(Case::named_steps);
+    for ((id, step), (theirs, ours)) in steps.zip(theirs.iter().zip(ours)) {
+        if theirs == ours {
+            continue;
+        }
+        if differences.expect(&id) {
+            continue;
+        }
+        let _ = writeln!(
+            unequal,
+            "{name}: {id}: {step}\n  oracle: {theirs}\n  ours:   {ours}"
+        );
+    }
+    for unused in differences.unused() {
+        let _ = writeln!(
+            unequal,
+            "{name}: {unused} is listed and makes no difference"
+        );
+    }
+    unequal
+}
