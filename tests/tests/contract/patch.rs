@@ -32,7 +32,7 @@ async fn c_086_a_json_patch_that_does_not_apply_is_invalid_and_a_malformed_one_i
     for patch in [
         json!([{"op": "test", "path": "/spec/reference", "value": "y"}]),
         json!([{"op": "remove", "path": "/spec/missing"}]),
-        json!([{"op": "replace", "path": "/spec/missing", "value": 1}]),
+        json!([{"op": "replace", "path": "/spec/missing/below", "value": 1}]),
         json!([{"op": "add", "path": "/missing/parent", "value": 1}]),
         json!([{"op": "replace", "path": "/metadata/finalizers/7", "value": "x"}]),
     ] {

@@ -192,22 +192,29 @@ async fn a_client_may_clear_and_edit_entries_but_not_break_them() {
         owners(&put)
     };
     let two = owned("two Update v1", json!({"f:spec": {"f:size": {}}}));
-    // Entries that are not valid, or none, keep the present ones.
+    // Entries that are not valid keep the present ones.
     let one = owned("one Update v1", json!({"f:spec": {".": {}, "f:color": {}}}));
     assert_eq!(
         put(json!([{"manager": "x", "operation": "Patch"}]), 2).await,
-        [one.clone(), two.clone()]
+        [one, two.clone()]
     );
-    assert_eq!(put(json!([]), 3).await, [one, two.clone()]);
     // Valid ones replace them.
     let mut entry = at(&created, "/metadata/managedFields/0");
     entry["manager"] = json!("renamed");
     entry["fieldsV1"] = json!({"f:spec": {"f:color": {}}});
     let renamed = owned("renamed Update v1", json!({"f:spec": {"f:color": {}}}));
     assert_eq!(put(json!([entry]), 4).await, [renamed, two]);
-    // One empty entry clears them, and later writes do not begin anew.
+    // One empty entry clears them, and so does an empty list; later writes do not begin anew.
     assert_eq!(put(json!([{}]), 5).await, []);
     assert_eq!(put(json!([]), 6).await, []);
+    let again = f.create_by("one", widget("b", json!({}))).await;
+    assert_eq!(owners(&again).len(), 1);
+    let mut sent = f.get("b").await.unwrap();
+    sent.meta_mut()
+        .insert("managedFields".to_owned(), json!([]));
+    let writes = f.widgets.writes();
+    let written = writes.update(&f.ctx, NS, "b", "", sent, &by("two")).await;
+    assert_eq!(owners(&written.unwrap().0), []);
 }
 
 /// Entries as a client sees them.
