@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apiloom_apis::core::v1::Namespace;
-use apiloom_meta::kind::{GroupDef, Resource, ResourceDef, SmolStr, SubresourceDef, Writes};
+use apiloom_meta::kind::{GroupDef, Resource, ResourceDef};
 use apiloom_meta::{Clock, GroupResource};
 use apiloom_storage::Storage;
 use apiloom_storage::cache::Budget;
@@ -135,6 +135,7 @@ impl RegistryBuilder {
             checks_lazy_types: false,
         };
         builder.own.push(own_kind(Namespace::definition()));
+        builder.status_writes_metadata::<Namespace>();
         builder.strategy::<Namespace>(NamespaceRules);
         builder.admission(|context| Box::new(NamespaceLifecycle::new(context.lister())));
         builder
@@ -367,21 +368,8 @@ impl RegistryBuilder {
 /// A kind of the server's own, without its source location: errors about users' kinds should not show files of this
 /// repository.
 pub(super) fn own_kind(def: ResourceDef) -> Arc<ResourceDef> {
-    let mut def = ResourceDef { place: None, ..def };
-    if STATUS_WITH_METADATA.contains(&(&*def.group, &*def.kind)) {
-        let mut subresources = def.subresources.iter_mut();
-        if let Some(status) = subresources.find(|sub| sub.name == SubresourceDef::STATUS) {
-            status.writes = Writes::WithMetadata(SmolStr::new_static(SubresourceDef::STATUS));
-        }
-    }
-    Arc::new(def)
+    Arc::new(ResourceDef { place: None, ..def })
 }
-
-/// The kinds, with their groups, whose status endpoint writes metadata too: so do the strategies of kube-apiserver.
-const STATUS_WITH_METADATA: [(&str, &str); 2] = [
-    ("", "Namespace"),
-    ("apiextensions.k8s.io", "CustomResourceDefinition"),
-];
 
 /// An endpoint for the namespaces that the server itself creates, without admission and cache.
 fn own_namespaces(kind: &Arc<Kind>, clock: Clock) -> Endpoint {

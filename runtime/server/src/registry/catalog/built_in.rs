@@ -1,6 +1,8 @@
 //! Registers built-in kinds with their strategies, each by one call of a builder.
 
-use apiloom_meta::kind::{Resource, ResourceDef};
+use std::sync::Arc;
+
+use apiloom_meta::kind::{Resource, ResourceDef, SmolStr, SubresourceDef, Writes};
 
 use super::builder::{RegistryBuilder, own_kind};
 use super::kinds::VersionStrategy;
@@ -40,6 +42,15 @@ impl RegistryBuilder {
             let schema = def.schema.clone().lazy();
             self.own.push(own_kind(ResourceDef { schema, ..def }));
             self.strategies.push(strategy);
+        }
+    }
+    /// Lets the status endpoint of a registered kind of the server write metadata too, as some strategies of kube-apiserver do.
+    pub(super) fn status_writes_metadata<K: Resource>(&mut self) {
+        let gvk = K::definition().gvk();
+        let own = self.own.iter_mut().filter(|own| own.gvk() == gvk);
+        let subresources = own.flat_map(|own| &mut Arc::make_mut(own).subresources);
+        for status in subresources.filter(|sub| sub.name == SubresourceDef::STATUS) {
+            status.writes = Writes::WithMetadata(SmolStr::new_static(SubresourceDef::STATUS));
         }
     }
 }
@@ -108,6 +119,7 @@ impl BuiltIn for apiloom_apis::apiextensions::v1::CustomResourceDefinition {
         use crate::registry::rules::built_in::custom_resource_definition::DefinitionStrategy;
         let strategy = Box::new(DefinitionStrategy::new());
         registry.built_in_version::<Self>(VersionStrategy::of::<Self>(strategy));
+        registry.status_writes_metadata::<Self>();
     }
 }
 
