@@ -1,13 +1,10 @@
 //! `differences.txt`: the answers that differ, with the reason. A line is a file, the name of a step, and the reason,
-//! separated by ` | `; a step that ends with `*` stands for all that begin like it.
+//! separated by ` | `.
 
 use std::collections::BTreeSet;
 
-/// The differences of one file.
-pub(crate) struct Differences {
-    listed: Vec<String>,
-    used: BTreeSet<String>,
-}
+/// The differences of one file that no answer has shown yet.
+pub(crate) struct Differences(BTreeSet<String>);
 
 impl Differences {
     pub(crate) fn read(file: &str) -> Self {
@@ -24,28 +21,16 @@ impl Differences {
             assert!(!reason.trim().is_empty(), "no reason: {line}");
             (of == file).then(|| step.to_owned())
         });
-        Self {
-            listed: listed.collect(),
-            used: BTreeSet::new(),
-        }
+        Self(listed.collect())
     }
 
-    /// Whether the answers to a step may differ.
+    /// Whether the answers to a step may differ. Each step asks once.
     pub(crate) fn expect(&mut self, step: &str) -> bool {
-        let is_meant = |listed: &&String| match listed.strip_suffix('*') {
-            Some(beginning) => step.starts_with(beginning),
-            None => listed.as_str() == step,
-        };
-        let Some(found) = self.listed.iter().find(is_meant) else {
-            return false;
-        };
-        self.used.insert(found.clone());
-        true
+        self.0.remove(step)
     }
 
     /// Those that no answer needed.
-    pub(crate) fn unused(&self) -> Vec<&String> {
-        let listed = self.listed.iter();
-        listed.filter(|one| !self.used.contains(*one)).collect()
+    pub(crate) fn unused(&self) -> impl Iterator<Item = &String> {
+        self.0.iter()
     }
 }
