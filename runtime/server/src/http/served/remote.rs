@@ -1,5 +1,5 @@
 //! The resources of a version of another server, as aggregated discovery has them. Clients of this server make paths of their
-//! names: what cannot be a name, what is there twice, and what is beyond the bounds is left out.
+//! names, so malformed names, duplicates, and all above the bounds are left out.
 
 use std::collections::{HashMap, HashSet};
 
