@@ -46,6 +46,7 @@ fn compiled_for(root: &Path, name: &str) -> u32 {
         .unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{told}");
+    assert!(!told.contains("warning"), "{told}");
     let sharing = format!(
         "building {name}-server, sharing {}/target\n",
         repository().display()

@@ -11,6 +11,7 @@ use apiloom_storage::cache::Change;
 use apiloom_storage::{Event, EventKind};
 
 use crate::registry::objects::cached_object::CachedObject;
+#[cfg(any(test, feature = "apis-apiregistration"))]
 use crate::registry::objects::key::namespace_and_name;
 
 /// Most keys that are remembered. With more, the kind counts as unreadable until it is listed again.
@@ -86,6 +87,7 @@ impl UnreadableObjects {
     }
 
     /// The names of those that are remembered.
+    #[cfg(any(test, feature = "apis-apiregistration"))]
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.keys.iter().map(|key| namespace_and_name(key).1)
     }

@@ -448,6 +448,7 @@ impl WatchEvents {
     }
 
     /// The names of objects that were left out.
+    #[cfg(feature = "apis-apiregistration")]
     pub(crate) fn unreadable_names(&self) -> impl Iterator<Item = &str> {
         self.unreadable.iter().flat_map(UnreadableObjects::names)
     }

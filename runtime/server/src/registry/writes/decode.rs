@@ -64,6 +64,7 @@ impl Writes {
     ///
     /// # Errors
     /// BadRequest with kube-apiserver's message.
+    #[cfg(feature = "apis-apiextensions")]
     pub(crate) fn decode_tree(
         &self,
         ctx: &RequestContext,

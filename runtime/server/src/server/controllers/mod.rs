@@ -13,6 +13,8 @@ mod garbage;
 mod graph;
 mod lease;
 mod namespaces;
+#[cfg(any(feature = "apis-apiextensions", feature = "apis-apiregistration"))]
+mod readable;
 mod requests;
 mod servers;
 mod uid;

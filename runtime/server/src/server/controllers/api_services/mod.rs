@@ -27,8 +27,9 @@ pub(in crate::server) use self::addresses::Resolved;
 use self::check::{Outcome, Subject};
 use self::local::{Local, is_available};
 use self::metrics::AvailabilityMetrics;
+use super::readable::{UnreadableLog, read_all};
 use super::requests::Requests;
-use super::watch::{UnreadableLog, read_all, watch_all};
+use super::watch::watch_all;
 use crate::http::aggregation::{
     Aggregation, LocalService, Priority, RemoteDocuments, RemoteServer, RemoteTarget, Service,
     UnreachableNotices,
