@@ -55,7 +55,7 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>, console: &mut Cons
         Command::Import(flags) => import::run(&flags, console),
         Command::Generate(flags) => driver::generate(&flags, console),
         Command::Run(flags) => run::run(&flags, console),
-        Command::Serve(flags) => serve::serve(&flags, console),
+        Command::Serve(flags) => serve::serve(&flags),
         Command::Model(flags) => source_model::print(&flags.target.path, console),
         Command::Store(command) => store::run(&command, console),
     };

@@ -8,7 +8,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use apiloom_tests::{Client, Kubectl, Server, build, created, revision};
@@ -397,37 +397,105 @@ async fn names_of_stored_definitions_are_not_taken() {
     assert_eq!(answer.code, 200, "{}", answer.text());
 }
 
-/// The command runs the program that is beside it, with all flags.
-#[test]
-fn the_command_runs_the_program() {
-    let root = tempfile::tempdir().unwrap();
-    for binary in ["apiloom", "apiloom-serve"] {
-        fs::copy(build(binary), root.path().join(binary)).unwrap();
+/// The command in a folder without sources, and a folder for programs on its path, with a cargo that must not run.
+struct Installed {
+    _root: tempfile::TempDir,
+    folder: PathBuf,
+    path: PathBuf,
+}
+
+impl Installed {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().canonicalize().unwrap();
+        let path = folder.join("bin");
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("cargo"), "#!/bin/sh\n: >\"$0.ran\"\n").unwrap();
+        fs::set_permissions(path.join("cargo"), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::copy(build("apiloom"), folder.join("apiloom")).unwrap();
+        Self {
+            _root: root,
+            folder,
+            path,
+        }
     }
-    let run = |arguments: &[&str]| {
-        let output = Command::new(root.path().join("apiloom"))
-            .current_dir(root.path())
+
+    fn serve(&self, command: &Path, arguments: &[&str]) -> Command {
+        let mut serve = Command::new(command);
+        serve
+            .current_dir(&self.folder)
             .arg("serve")
             .args(arguments)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
+            .env("PATH", &self.path)
+            .env("CARGO", self.path.join("cargo"));
+        serve
+    }
+
+    /// Runs to the end: the exit code, and what was said and told.
+    fn run(&self, command: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+        let mut serve = self.serve(command, arguments);
+        let output = serve.stdin(Stdio::null()).output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        (
-            output.status.code(),
-            text(output.stdout),
-            text(output.stderr),
-        )
-    };
-    let (code, help, _) = run(&["--help"]);
-    assert_eq!(code, Some(0));
-    assert!(help.contains("Usage: apiloom serve [OPTIONS]"), "{help}");
-    assert!(help.contains("--crds <PATH>..."), "{help}");
-    let expected = "error: cannot read none: No such file or directory (os error 2)\n";
-    assert_eq!(
-        run(&["--crds", "none"]),
-        (Some(1), String::new(), expected.to_owned())
+        let (said, told) = (text(output.stdout), text(output.stderr));
+        assert!(!self.path.join("cargo.ran").exists(), "{told}");
+        (output.status.code(), said, told)
+    }
+}
+
+/// The command runs the program that is beside it or on the path, with all flags, and builds nothing.
+#[tokio::test]
+async fn the_command_runs_the_program_without_sources() {
+    let installed = Installed::new();
+    let own = installed.folder.join("apiloom");
+    let (code, said, told) = installed.run(&own, &["--help"]);
+    assert_eq!((code, &*said), (Some(1), ""));
+    let expected = format!(
+        "error: the server is a program of its own, `apiloom-serve`, and is neither in {} nor on PATH\n  help: ",
+        installed.folder.display()
     );
+    assert!(told.starts_with(&expected), "{told}");
+    let help = told.trim_end().rsplit_once(": ").unwrap().1;
+    assert_eq!(help, "cargo install --path serve --debug --locked");
+
+    let check = || {
+        let (code, help, _) = installed.run(&own, &["--help"]);
+        assert_eq!(code, Some(0));
+        assert!(help.contains("Usage: apiloom serve [OPTIONS]"), "{help}");
+        assert!(help.contains("--crds <PATH>..."), "{help}");
+        let expected = "error: cannot read none: No such file or directory (os error 2)\n";
+        assert_eq!(
+            installed.run(&own, &["--crds", "none"]),
+            (Some(1), String::new(), expected.to_owned())
+        );
+    };
+    let program = "apiloom-serve";
+    fs::copy(build(program), installed.path.join(program)).unwrap();
+    check();
+    fs::rename(installed.path.join(program), installed.folder.join(program)).unwrap();
+    check();
+
+    let crds = installed.folder.join("crds");
+    fs::create_dir(&crds).unwrap();
+    write(
+        &crds.join("foos.yaml"),
+        &[definition("foos", "Foo", &json!({}))],
+    );
+    let data = installed.folder.join("data");
+    let mut serve = installed.serve(&own, &["--crds", "crds", "--data-dir"]);
+    serve.arg(&data);
+    let server = Server::start_by(serve, &data);
+    let answer = server.client().get("/apis/ex.io/v1/foos").await;
+    assert_eq!(answer.code, 200, "{}", answer.text());
+}
+
+/// In cargo's folder too: what is there may have been built with other features, and is what was asked for.
+#[test]
+fn the_command_builds_nothing_in_a_clone() {
+    let installed = Installed::new();
+    build("apiloom-serve");
+    let (code, help, told) = installed.run(&build("apiloom"), &["--help"]);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(help.contains("Usage: apiloom serve [OPTIONS]"), "{help}");
 }
 
 #[cfg(feature = "etcd")]
