@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::console::{Console, Failure};
 use crate::package::Package;
-use crate::shared;
+use crate::toml;
 use crate::toml::string as text;
 
 /// The cargo features of the package on which its generated modules depend.
@@ -23,7 +23,7 @@ pub(crate) struct ClientFeatures {
 impl ClientFeatures {
     /// Those of a manifest. It is not given to cargo, which reads no new package of a workspace before it is a member.
     fn of(manifest: &str) -> Self {
-        let features = shared::tables(manifest, "[features]");
+        let features = toml::tables(manifest, "[features]");
         let has = |name: &str| {
             features.lines().any(|line| {
                 let key = line.split_once('=').map_or("", |(key, _)| key.trim());

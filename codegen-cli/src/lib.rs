@@ -4,6 +4,7 @@
 
 mod build;
 mod cargo;
+mod cargo_config;
 mod checks;
 mod cli;
 mod client_crate;
@@ -14,6 +15,7 @@ mod driver;
 mod dump;
 mod flags;
 pub mod generate;
+mod handover;
 mod import;
 mod markdown;
 mod migrate;

@@ -11,6 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::cargo_config;
 use crate::console::{Console, Failure};
 use crate::driver;
 use crate::flags::{Generate, New, Target};
@@ -136,7 +137,7 @@ pub(crate) fn new(flags: &New, console: &mut Console<'_>) -> Result<(), Failure>
     console.say(format_args!(
         "{path}: kind {} of {}/v1alpha1, in src/v1alpha1.rs\n  \
          serve it:    apiloom run {path}\n  \
-         test it:     cargo test --manifest-path {path}/{MANIFEST}",
+         test it:     cd {path} && cargo test",
         view.kind, view.group
     ));
     Ok(())
@@ -266,12 +267,25 @@ pub(crate) fn write(
         fs::write(file, text)?;
     }
     fs::write(folder.join(".gitignore"), "/target\n")?;
-    // The versions of dependencies with which this apiloom was tested.
-    let lock = apiloom.and_then(|runtime| Some(runtime.parent()?.join("Cargo.lock")));
-    match lock.filter(|lock| lock.is_file()) {
-        Some(lock) => fs::copy(lock, folder.join("Cargo.lock")).map(drop),
+    match apiloom.and_then(Path::parent) {
+        Some(clone) => write_build_files(folder, clone),
         None => Ok(()),
     }
+}
+
+/// Writes the files by which cargo builds as in the clone.
+fn write_build_files(folder: &Path, clone: &Path) -> io::Result<()> {
+    // The versions of dependencies with which this apiloom was tested.
+    let lock = clone.join("Cargo.lock");
+    if lock.is_file() {
+        fs::copy(lock, folder.join("Cargo.lock"))?;
+    }
+    if clone.join(cargo_config::FILE).is_file() {
+        let file = folder.join(cargo_config::FILE);
+        fs::create_dir_all(file.parent().unwrap_or(folder))?;
+        fs::write(file, cargo_config::text(clone, &relative(clone, folder))?)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

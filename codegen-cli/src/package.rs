@@ -7,6 +7,7 @@ use cargo_metadata::{
     Dependency, DependencyKind, MetadataCommand, Package as CargoPackage, Target,
 };
 
+use crate::cargo::folder_of;
 use crate::console::cause;
 use crate::source::Externs;
 
@@ -125,7 +126,7 @@ impl Package {
             format!("package `{}` has no library: the annotated types live in src/lib.rs and its modules", package.name)
         })?;
         let externs = externs(package);
-        let dir = parent(&manifest);
+        let dir = folder_of(&manifest).to_path_buf();
         let server = if has_server(package)? {
             check_dependency(package, &manifest)?;
             ServerPackage::Known(server(package, &dir, &metadata)?)
@@ -171,14 +172,6 @@ impl Package {
     }
 }
 
-/// The folder of a file; the empty path becomes `.`.
-fn parent(file: &Path) -> PathBuf {
-    match file.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => dir.to_path_buf(),
-        _ => PathBuf::from("."),
-    }
-}
-
 fn manifest_of(path: &Path) -> Result<PathBuf, Complaint> {
     if !path.exists() {
         return Err(no_such_path(path));
@@ -208,7 +201,7 @@ fn manifest_of(path: &Path) -> Result<PathBuf, Complaint> {
 fn no_such_path(path: &Path) -> Complaint {
     let mut message = format!("no such path: {}", path.display());
     let written = path.file_name().unwrap_or_default().to_string_lossy();
-    let siblings = fs::read_dir(parent(path))
+    let siblings = fs::read_dir(folder_of(path))
         .into_iter()
         .flatten()
         .filter_map(Result::ok);
@@ -242,7 +235,7 @@ fn packages_inside(dir: &Path) -> Vec<String> {
 
 fn metadata(manifest: &Path) -> Result<cargo_metadata::Metadata, Complaint> {
     MetadataCommand::new()
-        .manifest_path(manifest)
+        .current_dir(folder_of(manifest))
         .no_deps()
         .exec()
         .map_err(|error| match error {
@@ -270,13 +263,13 @@ fn package_at<'a>(packages: &'a [CargoPackage], manifest: &Path) -> Option<&'a C
 
 fn not_a_package(manifest: &Path, metadata: &cargo_metadata::Metadata) -> Complaint {
     let mut message = format!("{} is a workspace, not a package", manifest.display());
-    let root = parent(manifest);
+    let root = folder_of(manifest);
     let members: Vec<String> = metadata
         .packages
         .iter()
         .filter(|package| library(package).is_some() && !externs(package).apiloom.is_empty())
-        .map(|package| relative_to(package.manifest_path.as_std_path(), &root))
-        .map(|manifest| parent(&manifest).display().to_string())
+        .map(|package| relative_to(package.manifest_path.as_std_path(), root))
+        .map(|manifest| folder_of(&manifest).display().to_string())
         .collect();
     if !members.is_empty() {
         message.push_str(&format!(

@@ -1,20 +1,23 @@
 //! Builds packages outside apiloom's workspace with the artifacts of that workspace: in its build folder, with the
-//! versions, profiles and environment of its own build.
+//! versions, profiles and environment of its own build. What is built is handed over to the package's own folder.
 
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::cargo::{self, Options};
+use crate::cargo_config;
 use crate::console::Console;
+use crate::handover::hand_over;
 use crate::package::{Package, Server, Workspace};
+use crate::toml;
 
 /// The default target folder, below the workspace root.
 const TARGET: &str = "target";
 
-/// The folder of this module's files, in the shared build folder.
+/// The folder of the command's builds, in cargo's folder: of its binaries, and in a shared one of this module's files.
 const OWN: &str = "apiloom-builds";
 
 /// A build in the folder of apiloom's workspace. It holds a lock, so that other such builds wait.
@@ -24,6 +27,8 @@ pub(crate) struct SharedBuild {
     pub(crate) dir: PathBuf,
     /// Arguments for cargo.
     pub(crate) arguments: Vec<OsString>,
+    /// The folder in which cargo builds the package itself, if it has the settings of this build there.
+    own_dir: Option<PathBuf>,
     /// Only held, never read.
     _lock: File,
 }
@@ -50,23 +55,39 @@ impl SharedBuild {
         // A folder that is not writable cannot be shared.
         let lock = lock(&dir, console).ok()?;
         take_versions(&shared, own).ok()?;
-        let mut arguments = vec!["--config".into(), build_dir_setting(&dir)];
-        // The environment of that workspace; its paths are relative to its folder.
-        let config = shared.root.join(".cargo/config.toml");
-        let profiles = profiles_file(&dir, &profiles(&shared, own)).ok()?;
-        for file in profiles
-            .into_iter()
-            .chain(config.is_file().then_some(config))
-        {
+        let settings = settings(&shared, own, &dir).ok()?;
+        let own_dir = own.build_dir.clone().filter(|_| settings.is_empty());
+        let mut arguments = folders(&own.target_dir, &dir);
+        for file in settings {
             arguments.extend(["--config".into(), file.into_os_string()]);
         }
         claim(&dir, server, options, &arguments).ok()?;
         Some(SharedBuild {
             dir,
             arguments,
+            own_dir,
             _lock: lock,
         })
     }
+
+    /// Gives what was built to the package's own builds, and returns how many crates those need not compile.
+    pub(crate) fn hand_over(&self, artifacts: &[Vec<PathBuf>]) -> usize {
+        let own = self.own_dir.as_deref();
+        own.map_or(0, |own| hand_over(artifacts, &self.dir, own))
+    }
+}
+
+/// Arguments for cargo: binaries are put into a folder of their own below cargo's, so that they replace none that was built
+/// with other features, and all else is in the folder of builds, which knows features apart.
+pub(crate) fn folders(target_dir: &Path, build_dir: &Path) -> Vec<OsString> {
+    // Strings of JSON are valid in TOML too.
+    let text = serde_json::Value::from(build_dir.to_string_lossy());
+    vec![
+        "--target-dir".into(),
+        target_dir.join(OWN).into_os_string(),
+        "--config".into(),
+        format!("build.build-dir={text}").into(),
+    ]
 }
 
 /// Whether cargo uses its default build folder for a workspace.
@@ -102,56 +123,29 @@ fn take_versions(shared: &Workspace, own: &Workspace) -> io::Result<()> {
     Ok(())
 }
 
-fn build_dir_setting(dir: &Path) -> OsString {
-    // Strings of JSON are valid in TOML too.
-    let text = serde_json::Value::from(dir.to_string_lossy());
-    format!("build.build-dir={text}").into()
-}
-
-/// The profiles of apiloom's workspace, for a workspace that has none of its own.
-fn profiles(shared: &Workspace, own: &Workspace) -> String {
-    const PROFILES: &str = "[profile";
-    let read = |workspace: &Workspace| {
-        let manifest = fs::read_to_string(workspace.root.join("Cargo.toml"));
-        tables(&manifest.unwrap_or_default(), PROFILES)
-    };
-    if read(own).is_empty() {
-        read(shared)
-    } else {
-        String::new()
+/// Files with the settings of apiloom's workspace that a workspace does not have itself.
+fn settings(shared: &Workspace, own: &Workspace, dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    // The paths in it are relative to its folder.
+    let config = shared.root.join(cargo_config::FILE);
+    if config.is_file() && !cargo_config::has_own(&own.root, cargo_config::ENVIRONMENT) {
+        files.push(config);
     }
-}
-
-/// The tables of a TOML file whose headers begin with `start`.
-pub(crate) fn tables(toml: &str, start: &str) -> String {
-    let mut wanted = false;
-    let mut found = String::new();
-    for line in toml.lines() {
-        if line.starts_with('[') {
-            wanted = line.starts_with(start);
-        }
-        if wanted {
-            found.push_str(line);
-            found.push('\n');
-        }
+    if !cargo_config::has_own(&own.root, cargo_config::PROFILES) {
+        let manifest = fs::read_to_string(shared.root.join("Cargo.toml"))?;
+        let profiles = toml::tables(&manifest, cargo_config::PROFILES);
+        let file = dir.join(OWN).join("profiles.toml");
+        fs::write(&file, profiles)?;
+        files.push(file);
     }
-    found
-}
-
-fn profiles_file(dir: &Path, profiles: &str) -> io::Result<Option<PathBuf>> {
-    if profiles.is_empty() {
-        return Ok(None);
-    }
-    let file = dir.join(OWN).join("profiles.toml");
-    fs::write(&file, profiles)?;
-    Ok(Some(file))
+    Ok(files)
 }
 
 /// Records whose members were built here last, by their names. Cargo does not distinguish members of the same name and
 /// version in different workspaces, so artifacts of another workspace under one of these names are removed.
 fn claim(dir: &Path, server: &Server, options: &Options, arguments: &[OsString]) -> io::Result<()> {
     let profile = if options.release { "release" } else { "dev" };
-    let claims = dir.join(OWN).join(profile);
+    let claims = dir.join(OWN).join("claims").join(profile);
     fs::create_dir_all(&claims)?;
     let workspace = &server.workspace;
     let owner = workspace.root.to_string_lossy();
@@ -160,10 +154,9 @@ fn claim(dir: &Path, server: &Server, options: &Options, arguments: &[OsString])
         match fs::read_to_string(&claim) {
             Ok(other) if other == owner => continue,
             Ok(_) => {
-                let mut clean = Command::new(cargo::program());
+                let mut clean = cargo::command(&server.manifest);
                 clean.args(["clean", "--quiet", "--profile", profile, "--package"]);
-                clean.arg(member).arg("--manifest-path");
-                clean.arg(&server.manifest).args(arguments);
+                clean.arg(member).args(arguments);
                 let status = clean
                     .stdin(Stdio::null())
                     .stdout(Stdio::null())
@@ -178,20 +171,4 @@ fn claim(dir: &Path, server: &Server, options: &Options, arguments: &[OsString])
         fs::write(&claim, owner.as_bytes())?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tables_end_where_others_begin() {
-        let toml = "a = 1\n[profile.dev]\ndebug = 0\n\n[profile.dev.package.\"*\"]\nx = 1\n[env]\nb = 2\n[profile.release]\nlto = true";
-        assert_eq!(
-            tables(toml, "[profile"),
-            "[profile.dev]\ndebug = 0\n\n[profile.dev.package.\"*\"]\nx = 1\n[profile.release]\nlto = true\n"
-        );
-        assert_eq!(tables(toml, "[env"), "[env]\nb = 2\n");
-        assert_eq!(tables(toml, "[none"), "");
-    }
 }

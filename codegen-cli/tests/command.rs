@@ -159,7 +159,7 @@ fn schema_documents_are_checked() {
 fn a_server_that_was_built_before_is_not_built_again() {
     let package = Package::new();
     assert!(package.apiloom("generate", &[]).status.success());
-    let built = package.path("target/debug/solo-server");
+    let built = package.path("target/apiloom-builds/debug/solo-server");
     let built = built.to_str().expect("a path in Unicode");
     let phases = "generating code of solo\ngenerating OpenAPI documents and CRDs of solo\n";
     let flags = ["--check", "--server", built];
@@ -175,6 +175,17 @@ fn a_server_that_was_built_before_is_not_built_again() {
         built.replace(&package.root.path().display().to_string(), "ROOT")
     );
     package.check("generate", &flags, 1, "", &err);
+}
+
+#[test]
+fn what_cargo_built_is_not_replaced() {
+    let package = Package::new();
+    let built = package.path("target/debug/solo-server");
+    fs::create_dir_all(built.parent().expect("a folder")).expect("a folder");
+    fs::write(&built, "with other features").expect("a binary");
+    assert!(package.apiloom("generate", &[]).status.success());
+    let text = fs::read_to_string(&built).expect("the binary");
+    assert_eq!(text, "with other features");
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn a_package_is_written() {
         String::from_utf8_lossy(&output.stdout),
         "zoo-keeper: kind ZooKeeper of zoo-keeper.example.com/v1alpha1, in src/v1alpha1.rs\n  \
          serve it:    apiloom run zoo-keeper\n  \
-         test it:     cargo test --manifest-path zoo-keeper/Cargo.toml\n"
+         test it:     cd zoo-keeper && cargo test\n"
     );
     let read = |file: &str| fs::read_to_string(root.path().join("zoo-keeper").join(file));
     let manifest = read("Cargo.toml").expect("a manifest");

@@ -99,7 +99,12 @@ fn documents_of_kinds_with_problems_are_not_written() {
     }
 
     // A server that was built all the same answers requests for these kinds with the same errors.
-    let server = Server::start_binary(&package.folder().join("target/debug/refused-server"), &[]);
+    let server = Server::start_binary(
+        &package
+            .folder()
+            .join("target/apiloom-builds/debug/refused-server"),
+        &[],
+    );
     let golden = Package::fixture("unfit_kinds", "stderr");
     let expected = fs::read_to_string(golden).expect("a golden");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");

@@ -271,7 +271,7 @@ fn the_package_of_an_import_gives_equivalent_definitions() {
     for line in ["pub struct Template {", "pub not: Option<Box<Node>>,"] {
         assert!(shared.contains(line), "{line} in\n{shared}");
     }
-    check_rules_are_evaluated(&root.join("kinds/target/debug/kinds-server"));
+    check_rules_are_evaluated(&root.join("kinds/target/apiloom-builds/debug/kinds-server"));
 }
 
 /// The lines of fields in the code of a module.

@@ -108,7 +108,10 @@ fn one_more_kind_is_at_most_15_lines_in_one_file() {
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{told}");
 
-    let server = Server::start_binary(&copy.join("target/debug/castles-server"), &[]);
+    let server = Server::start_binary(
+        &copy.join("target/apiloom-builds/debug/castles-server"),
+        &[],
+    );
     let kubectl = Kubectl::new("1.36", server.kubeconfig());
     let castle = "apiVersion: wardle.example.com/v1alpha1\nkind: Castle\nmetadata: {name: home}\nspec: {}\ntowers: 3\n";
     let output = kubectl.run(&["create", "--validate=ignore", "-f", "-"], castle);
