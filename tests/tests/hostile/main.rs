@@ -22,3 +22,4 @@ mod documents;
 mod objects;
 mod readers;
 mod selectors;
+mod stops;
