@@ -24,6 +24,7 @@ pub mod edit;
 pub mod error;
 pub mod field;
 pub mod fields;
+pub mod go_value;
 pub mod gvk;
 mod hooks;
 mod index_keys;

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 use super::shape::Shape;
+use crate::go_value;
 use crate::schema::Schema;
 use crate::schema::node::{Child, Node, Types};
 
@@ -142,7 +143,10 @@ fn wrong_type(value: &Value, node: &Node) -> Option<String> {
     } else if node.types.shares(Types::ARRAY) {
         format!("expected list, got {}", got(value))
     } else if is_numeric {
-        format!("expected numeric (int or float), got {}", go_type(value))
+        format!(
+            "expected numeric (int or float), got {}",
+            go_value::go_type(value)
+        )
     } else if node.types.shares(Types::BOOLEAN) {
         format!("expected boolean, got {}", got(value))
     } else {
@@ -153,53 +157,11 @@ fn wrong_type(value: &Value, node: &Node) -> Option<String> {
     })
 }
 
-/// The name of a value's type in Go.
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
-}
-
 /// A value as Go prints it behind a pointer.
 fn got(value: &Value) -> String {
     let mut text = "&{".to_owned();
-    append(value, &mut text);
+    go_value::append(value, &mut text);
     text + "}"
-}
-
-fn append(value: &Value, text: &mut String) {
-    match value {
-        Value::Null => text.push_str("<nil>"),
-        Value::String(string) => text.push_str(string),
-        Value::Array(items) => {
-            text.push('[');
-            for (index, item) in items.iter().enumerate() {
-                text.push_str(if index > 0 { " " } else { "" });
-                append(item, text);
-            }
-            text.push(']');
-        }
-        Value::Object(fields) => {
-            text.push_str("map[");
-            for (index, (name, value)) in fields.iter().enumerate() {
-                text.push_str(if index > 0 { " " } else { "" });
-                text.push_str(name);
-                text.push(':');
-                append(value, text);
-            }
-            text.push(']');
-        }
-        // Writing to a string cannot fail.
-        scalar => {
-            let _ = write!(text, "{scalar}");
-        }
-    }
 }
 
 fn append_typed(value: &Value, text: &mut String) {

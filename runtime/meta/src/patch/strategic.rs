@@ -4,12 +4,12 @@
 //! document except for patches that change one item many times.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
 use super::error::PatchError;
 use super::steps::Steps;
+use crate::go_value;
 use crate::schema::node::{Node, PatchStrategy, child};
 
 /// Replaces or deletes the object or list item in which it stands, or all items of the list.
@@ -504,7 +504,7 @@ fn required_key<'f>(fields: &'f Fields, key: &str) -> Result<&'f Value, PatchErr
 
 fn unknown_directive(directive: &Value, fields: &Fields) -> PatchError {
     let mut shown = String::new();
-    go_value(&mut shown, directive);
+    go_value::append(directive, &mut shown);
     let fields = go_fields(fields);
     PatchError::UnknownDirective(format!("unknown patch type: {shown} in map: {fields}"))
 }
@@ -516,12 +516,7 @@ fn bad_format(why: &str) -> PatchError {
 fn wrong_type(wanted: &str, found: &Value) -> PatchError {
     let found = match found {
         Value::Null => "%!s(<nil>)",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
+        found => go_value::go_type(found),
     };
     PatchError::BadFormat(format!("expected a {wanted}, but received a {found}"))
 }
@@ -529,49 +524,14 @@ fn wrong_type(wanted: &str, found: &Value) -> PatchError {
 /// An object as Go's `%v` prints it: `map[a:1 b:[x y]]`.
 pub(super) fn go_fields(fields: &Fields) -> String {
     let mut out = String::new();
-    write_fields(&mut out, fields);
+    go_value::append_fields(fields, &mut out);
     out
 }
 
 fn go_list(items: &[Value]) -> String {
     let mut out = String::new();
-    write_list(&mut out, items);
+    go_value::append_list(items, &mut out);
     out
-}
-
-fn write_fields(out: &mut String, fields: &Fields) {
-    out.push_str("map[");
-    for (index, (name, value)) in fields.iter().enumerate() {
-        if index > 0 {
-            out.push(' ');
-        }
-        out.push_str(name);
-        out.push(':');
-        go_value(out, value);
-    }
-    out.push(']');
-}
-
-fn write_list(out: &mut String, items: &[Value]) {
-    out.push('[');
-    for (index, item) in items.iter().enumerate() {
-        if index > 0 {
-            out.push(' ');
-        }
-        go_value(out, item);
-    }
-    out.push(']');
-}
-
-fn go_value(out: &mut String, value: &Value) {
-    match value {
-        Value::Null => out.push_str("<nil>"),
-        Value::String(text) => out.push_str(text),
-        Value::Array(items) => write_list(out, items),
-        Value::Object(fields) => write_fields(out, fields),
-        // Writing to a string cannot fail.
-        Value::Bool(_) | Value::Number(_) => drop(write!(out, "{value}")),
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,114 @@
+//! JSON values as Go has them, for the texts of Kubernetes that show a value or its type.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+/// The name of a value's type in Go.
+pub fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+/// A value as Go's `%v` prints it: `map[a:1 b:[x y]]`.
+pub fn go_text(value: &Value) -> String {
+    let mut out = String::new();
+    append(value, &mut out);
+    out
+}
+
+/// Appends the text of [`go_text`].
+pub(crate) fn append(value: &Value, out: &mut String) {
+    match value {
+        Value::Null => out.push_str("<nil>"),
+        Value::String(text) => out.push_str(text),
+        Value::Array(items) => append_list(items, out),
+        Value::Object(fields) => append_fields(fields, out),
+        Value::Number(number) => match number.as_f64().filter(|_| !number.is_i64()) {
+            Some(float) => append_float(float, out),
+            None => append_plain(number, out),
+        },
+        Value::Bool(truth) => append_plain(truth, out),
+    }
+}
+
+/// Appends a list as `%v` prints it.
+pub(crate) fn append_list(items: &[Value], out: &mut String) {
+    out.push('[');
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.push(' ');
+        }
+        append(item, out);
+    }
+    out.push(']');
+}
+
+/// Appends the fields of an object as `%v` prints them.
+pub(crate) fn append_fields(fields: &Map<String, Value>, out: &mut String) {
+    out.push_str("map[");
+    for (index, (name, value)) in fields.iter().enumerate() {
+        if index > 0 {
+            out.push(' ');
+        }
+        out.push_str(name);
+        out.push(':');
+        append(value, out);
+    }
+    out.push(']');
+}
+
+fn append_plain(value: impl std::fmt::Display, out: &mut String) {
+    // Writing to a string cannot fail.
+    let _ = write!(out, "{value}");
+}
+
+/// A float without an exponent where it has at most 21 digits, else with one of at least two digits.
+fn append_float(float: f64, out: &mut String) {
+    let text = format!("{float:e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or_default();
+    if (-4..21).contains(&exponent) {
+        return append_plain(float, out);
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    append_plain(format_args!("{digits}e{sign}{:02}", exponent.abs()), out);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_are_printed_as_go_prints_them() {
+        for (value, kind, text) in [
+            (json!(null), "<nil>", "<nil>"),
+            (json!(true), "bool", "true"),
+            (json!(-3), "int64", "-3"),
+            (json!(2.5), "float64", "2.5"),
+            (json!(2.0), "float64", "2"),
+            (json!(1e21), "float64", "1e+21"),
+            (json!(123_456_789.0), "float64", "123456789"),
+            (json!(1.5e-7), "float64", "1.5e-07"),
+            (json!(u64::MAX), "float64", "18446744073709552000"),
+            (json!("x y"), "string", "x y"),
+            (json!(["a", 1]), "[]interface {}", "[a 1]"),
+            (
+                json!({"b": {}, "a": [null]}),
+                "map[string]interface {}",
+                "map[a:[<nil>] b:map[]]",
+            ),
+        ] {
+            assert_eq!((go_type(&value), go_text(&value).as_str()), (kind, text));
+        }
+    }
+}
