@@ -9,6 +9,7 @@ mod client;
 mod client_program;
 mod cluster;
 pub mod etcd;
+pub mod https;
 mod kubectl;
 pub mod network;
 mod progress;

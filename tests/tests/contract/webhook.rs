@@ -1,25 +1,14 @@
 //! A conversion webhook over TLS in the process of the test, which answers as the test says.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use apiloom_tests::https::{Body, HttpsServer, SignedBy, text};
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Full, StreamBody};
+use http::{Request, Response};
+use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::{Frame, Incoming};
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use rustls::pki_types::PrivateKeyDer;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
-use tokio_rustls::TlsAcceptor;
-
-type Body = http_body_util::combinators::BoxBody<Bytes, Infallible>;
 
 /// What the webhook does with a call.
 #[derive(Clone)]
@@ -55,31 +44,27 @@ pub(crate) struct Webhook {
     /// The authority of its certificate, as `caBundle` has it.
     pub(crate) ca_bundle: String,
     state: Arc<State>,
-    serving: JoinHandle<()>,
-}
-
-impl Drop for Webhook {
-    fn drop(&mut self) {
-        self.serving.abort();
-    }
+    _server: HttpsServer,
 }
 
 impl Webhook {
     /// Starts a webhook whose certificate has the names of this machine and of the service `default/hook`.
     pub(crate) async fn start() -> Self {
-        let (tls, ca_bundle) = identity();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
         let state = Arc::new(State {
             reply: Mutex::new(Reply::Convert),
             calls: Mutex::default(),
         });
-        let serving = tokio::spawn(serve(listener, tls, Arc::clone(&state)));
+        let answering = Arc::clone(&state);
+        let server = HttpsServer::start(SignedBy::Authority, move |request| {
+            let state = Arc::clone(&answering);
+            async move { answer(&state, request).await }
+        });
+        let server = server.await;
         Self {
-            address,
-            ca_bundle,
+            address: server.address,
+            ca_bundle: server.ca_bundle.clone(),
             state,
-            serving,
+            _server: server,
         }
     }
 
@@ -112,57 +97,6 @@ impl Webhook {
         };
         calls.iter().map(objects).collect()
     }
-}
-
-/// A certificate and the authority that signed it.
-fn identity() -> (Arc<rustls::ServerConfig>, String) {
-    let mut authority = CertificateParams::new(Vec::new()).unwrap();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let authority_key = KeyPair::generate().unwrap();
-    let authority_pem = authority.self_signed(&authority_key).unwrap().pem();
-    let issuer = Issuer::new(authority, authority_key);
-    let names = ["127.0.0.1", "localhost", "hook.default.svc"].map(str::to_owned);
-    let key = KeyPair::generate().unwrap();
-    let certificate = CertificateParams::new(names.to_vec()).unwrap();
-    let certificate = certificate.signed_by(&key, &issuer).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-    let mut config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], key)
-        .unwrap();
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    (Arc::new(config), STANDARD.encode(authority_pem))
-}
-
-async fn serve(listener: TcpListener, tls: Arc<rustls::ServerConfig>, state: Arc<State>) {
-    let acceptor = TlsAcceptor::from(tls);
-    let mut connections = tokio::task::JoinSet::new();
-    while let Ok((tcp, _)) = listener.accept().await {
-        let (acceptor, state) = (acceptor.clone(), Arc::clone(&state));
-        connections.spawn(async move {
-            // A client that does not trust the certificate leaves here.
-            let Ok(stream) = acceptor.accept(tcp).await else {
-                return;
-            };
-            let service = service_fn(move |request| {
-                let state = Arc::clone(&state);
-                async move { Ok::<_, Infallible>(answer(&state, request).await) }
-            });
-            let builder = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
-            let _ = builder
-                .serve_connection(TokioIo::new(stream), service)
-                .await;
-        });
-    }
-}
-
-fn text(code: u16, text: impl Into<Bytes>) -> Response<Body> {
-    let mut response = Response::new(Full::new(text.into()).boxed());
-    *response.status_mut() = StatusCode::from_u16(code).unwrap();
-    response
 }
 
 async fn answer(state: &State, request: Request<Incoming>) -> Response<Body> {
