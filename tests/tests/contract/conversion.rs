@@ -10,6 +10,7 @@ use crate::*;
 
 on_each_backend![
     c_175_a_webhook_may_change_labels_and_annotations_alone,
+    labels_that_a_webhook_adds_are_those_of_the_version,
     objects_are_converted_by_a_webhook,
     another_storage_version_is_converted_by_its_readers,
     what_a_webhook_does_wrong_is_told,
@@ -107,11 +108,8 @@ async fn c_175_a_webhook_may_change_labels_and_annotations_alone(on: Backend) {
     expected.as_object_mut().unwrap().remove("annotations");
     assert_eq!(shown["metadata"], expected);
     assert_eq!(shown["apiVersion"], "ex.io/v2");
-    // By the schema of the version: an unknown field is dropped, a default added.
-    assert_eq!(
-        shown["spec"],
-        json!({"colour": "red", "size": "m", "extra": 7})
-    );
+    // Defaults are those of the stored version alone.
+    assert_eq!(shown["spec"], json!({"colour": "red", "size": "m"}));
     assert_eq!(client.get(SECOND).await.json()["items"][0], shown);
 
     // A write in the other version may not change more either.
@@ -166,14 +164,58 @@ async fn c_175_a_webhook_may_change_labels_and_annotations_alone(on: Backend) {
     );
 }
 
+async fn labels_that_a_webhook_adds_are_those_of_the_version(on: Backend) {
+    let (_server, client, webhook) = with_webhook(on).await;
+    webhook.reply(Reply::change(|review| {
+        let to = review["request"]["desiredAPIVersion"].as_str().unwrap();
+        let to = to.replace('/', "-");
+        let objects = review["response"]["convertedObjects"].as_array_mut();
+        for object in objects.unwrap() {
+            object["metadata"]["labels"]["to"] = json!(to);
+            object["metadata"]["annotations"][&to] = json!("yes");
+        }
+    }));
+    let made = created(&client, SECOND, &foo2("a", &json!({"colour": "red"}))).await;
+    let metadata = |object: &Value| {
+        let metadata = &object["metadata"];
+        (metadata["labels"].clone(), metadata["annotations"].clone())
+    };
+    let stored = client.get(&format!("{FOOS}/a")).await.json();
+    assert_eq!(
+        metadata(&stored),
+        (json!({"to": "ex.io-v1"}), json!({"ex.io-v1": "yes"}))
+    );
+    let shown = (
+        json!({"to": "ex.io-v2"}),
+        json!({"ex.io-v1": "yes", "ex.io-v2": "yes"}),
+    );
+    assert_eq!(metadata(&made), shown);
+    for (path, label, expected) in [
+        (FOOS, "ex.io-v1", &["a"][..]),
+        (FOOS, "ex.io-v2", &[]),
+        (SECOND, "ex.io-v1", &[]),
+        (SECOND, "ex.io-v2", &["a"]),
+    ] {
+        let path = format!("{path}?labelSelector=to%3D{label}");
+        let selected = client.get(&path).await.json();
+        assert_eq!(names(&selected), expected, "{path} {label}");
+    }
+    // An update, and a delete that only marks the object, are written in the other version too.
+    let held = json!({"metadata": {"finalizers": ["ex.io/hold"]}, "spec": {"colour": "blue"}});
+    let patched = client.merge(&format!("{SECOND}/a"), &held).await;
+    assert_eq!(metadata(&patched.json()), shown, "{}", patched.text());
+    let marked = client.delete(&format!("{SECOND}/a"), &json!(null)).await;
+    assert_eq!(metadata(&marked.json()), shown, "{}", marked.text());
+    let stored = client.get(&format!("{FOOS}/a")).await.json();
+    assert_eq!(stored["metadata"]["labels"], json!({"to": "ex.io-v1"}));
+    assert!(stored["metadata"]["deletionTimestamp"].is_string());
+}
+
 async fn objects_are_converted_by_a_webhook(on: Backend) {
     let (_server, client, webhook) = with_webhook(on).await;
     let made = created(&client, SECOND, &foo2("b", &json!({"colour": "red"}))).await;
     assert_eq!(made["apiVersion"], "ex.io/v2");
-    assert_eq!(
-        made["spec"],
-        json!({"colour": "red", "extra": 7, "size": "m"})
-    );
+    assert_eq!(made["spec"], json!({"colour": "red", "size": "m"}));
     created(&client, FOOS, &foo("a", &json!({"color": "tin"}))).await;
     // Writes are validated in the version of the request.
     let long = client
@@ -254,10 +296,7 @@ async fn objects_are_converted_by_a_webhook(on: Backend) {
     let two = applied(FOOS, &foo("d", &json!({"size": "l"})), "two").await;
     assert_eq!(two.code, 200, "{}", two.text());
     let one = applied(SECOND, &foo2("d", &json!({"colour": "green"})), "one").await;
-    assert_eq!(
-        one.json()["spec"],
-        json!({"colour": "green", "extra": 7, "size": "l"})
-    );
+    assert_eq!(one.json()["spec"], json!({"colour": "green", "size": "l"}));
     // Entries are sorted by their times, in seconds.
     let mut owners: Vec<(Value, Value)> = one.json()["metadata"]["managedFields"]
         .as_array()
@@ -359,8 +398,8 @@ async fn what_a_webhook_does_wrong_is_told(on: Backend) {
             "returned invalid object: must have the same UID: $UID != ",
         ),
         (
-            object(|it| *it = json!([])),
-            "returned invalid object at index 0: it is not a JSON object",
+            object(|it| it["apiVersion"] = json!(null)),
+            "returned invalid object at index 0: invalid groupVersion (expected ex.io/v2, received )",
         ),
         (
             response(|it| it["convertedObjects"] = json!([])),

@@ -42,12 +42,62 @@ impl Kind {
         let Some(converter) = self.converter().filter(|_| from != to) else {
             return self.convert(object, from, to);
         };
-        let document = Json::of(&object, self.versions[from].schema()).into_whole();
-        let mut call =
-            ConverterCall::begin(self, converter, [from, to], vec![document.into()]).await?;
-        let converted = call.next(object).await?;
-        call.accept();
-        Ok(converted)
+        let call = self.call(converter, &object, [from, to]).await?;
+        result_of(call, object).await
+    }
+
+    /// As [`Kind::object_in`]; of a kind without a hub, fields that the other version does not know are kept.
+    ///
+    /// # Errors
+    /// The error of the conversion.
+    pub(crate) async fn unpruned_in(
+        &self,
+        mut object: Object,
+        from: VersionIndex,
+        to: VersionIndex,
+    ) -> Result<Object, ApiError> {
+        match &self.conversion {
+            _ if from == to => Ok(object),
+            KindConversion::InMemory => self.convert(object, from, to),
+            KindConversion::Rename => {
+                let target = &self.versions[to];
+                object.set_type(&target.api_version, &target.def.kind);
+                Ok(object)
+            }
+            KindConversion::Asynchronous(converter) => {
+                let call = self.call(converter, &object, [from, to]).await?;
+                result_of(call.without_pruning(), object).await
+            }
+        }
+    }
+
+    /// Calls the converter for one object.
+    async fn call<'k>(
+        &'k self,
+        converter: &'k AsynchronousConversion,
+        object: &Object,
+        [from, to]: [VersionIndex; 2],
+    ) -> Result<ConverterCall<'k>, ApiError> {
+        let document = Json::of(object, self.versions[from].schema()).into_whole();
+        ConverterCall::begin(self, converter, [from, to], vec![document.into()]).await
+    }
+
+    /// Converts an object of a kind without a hub to the storage version, as it is stored: with the defaults of that version,
+    /// which every read of it would apply.
+    ///
+    /// # Errors
+    /// The error of the conversion.
+    pub(crate) async fn stored_object(
+        &self,
+        object: Object,
+        from: VersionIndex,
+    ) -> Result<Object, ApiError> {
+        let stored = self.storage_version;
+        let mut object = self.object_in(object, from, stored).await?;
+        if from != stored {
+            self.default(&mut object, stored);
+        }
+        Ok(object)
     }
 
     /// Decodes stored bytes in a version, as [`Kind::read`] does.
@@ -220,4 +270,11 @@ impl Kind {
             None => Box::pin(convert).await,
         }
     }
+}
+
+/// The result of a call for one object.
+async fn result_of(mut call: ConverterCall<'_>, object: Object) -> Result<Object, ApiError> {
+    let converted = call.next(object).await?;
+    call.accept();
+    Ok(converted)
 }

@@ -17,7 +17,7 @@ use super::listed::TypedObject;
 /// A snapshot of the objects of a kind.
 pub(crate) type State = Arc<Snapshot<CachedObject>>;
 
-/// An object in the watch cache: its served JSON in the storage version, and the values that selectors compare.
+/// An object in the watch cache: its served JSON in the version that it has there, and the values that selectors compare.
 pub(crate) struct CachedObject {
     /// The whole document, `kind` and `apiVersion` first.
     pub(crate) json: Box<[u8]>,
@@ -29,8 +29,8 @@ pub(crate) struct CachedObject {
     convertible: AtomicU32,
     /// Size of the object in lists of a format that begins them with the size of all items; 0 if it is not known yet.
     item_bytes: AtomicU32,
-    /// Index of the version of `json`: the storage version, or, for kinds that are converted asynchronously, the
-    /// version in which the object was written.
+    /// Index of the version of `json`: the storage version or, for kinds without a hub, the version in which the object was
+    /// written.
     version_index: u16,
     /// Whether the stored bytes are known to be those that a write of this object would store.
     pub(crate) is_in_stored_form: bool,

@@ -23,7 +23,10 @@ pub(crate) fn converted(
     version: VersionIndex,
 ) -> Result<Json<'static>, ApiError> {
     let stored = object(item)?;
-    let json = match convert_json(kind, &stored.json(), version) {
+    if stored.version_index() == version {
+        return Ok(stored.json().into_owned());
+    }
+    let json = match convert_json(kind, stored, version) {
         Some(json) => json,
         None => convert_document(kind, item, version)?,
     };
@@ -40,6 +43,9 @@ pub(crate) fn convert(
     item: &Arc<Item<CachedObject>>,
     version: VersionIndex,
 ) -> Result<Arc<Item<CachedObject>>, ApiError> {
+    if object(item)?.version_index() == version {
+        return Ok(Arc::clone(item));
+    }
     let json = converted(kind, item, version)?;
     let object = CachedObject::new(&json, &kind.versions[version]).map_err(ApiError::internal)?;
     Ok(Arc::new(Item {
@@ -62,12 +68,17 @@ fn convert_document(
 /// Converts from JSON to JSON, by way of the hub, if the kind's conversions have functions for it; the bytes of the
 /// metadata stay the same. `None` if they have none, if numbers could be rounded differently, or if the conversion
 /// fails; the caller then decodes the document.
-fn convert_json(kind: &Kind, stored: &Json<'_>, version: VersionIndex) -> Option<Json<'static>> {
+fn convert_json(
+    kind: &Kind,
+    stored: &CachedObject,
+    version: VersionIndex,
+) -> Option<Json<'static>> {
     let (hub, target) = (&kind.versions[kind.hub], &kind.versions[version]);
-    let source = &kind.versions[kind.storage_version];
+    let source = &kind.versions[stored.version_index()];
+    let stored = stored.json();
     match kind.conversion {
         KindConversion::InMemory => {}
-        KindConversion::Rename => return rename(kind, stored, source, target),
+        KindConversion::Rename => return rename(&stored, source, target),
         KindConversion::Asynchronous(_) => return None,
     }
     if [source, hub, target]
@@ -95,16 +106,8 @@ fn convert_json(kind: &Kind, stored: &Json<'_>, version: VersionIndex) -> Option
     }
 }
 
-/// The document with another head, if pruning and defaulting by the target schema would not change the rest.
-fn rename(
-    kind: &Kind,
-    stored: &Json<'_>,
-    source: &KindVersion,
-    target: &KindVersion,
-) -> Option<Json<'static>> {
-    if kind.has_defaults(target.index) {
-        return None;
-    }
+/// The document with another head, if pruning by the target schema would not change the rest.
+fn rename(stored: &Json<'_>, source: &KindVersion, target: &KindVersion) -> Option<Json<'static>> {
     let (start, end) = stored.metadata;
     let head = target.head.as_slice();
     // A field of a custom resource may come before the metadata.
@@ -152,11 +155,11 @@ pub(crate) fn check_convertible(
     item: &Arc<Item<CachedObject>>,
     version: VersionIndex,
 ) -> Result<(), ApiError> {
-    if version == kind.storage_version || object(item)?.is_convertible(version) {
-        object(item).map(|_| ())
-    } else {
-        converted(kind, item, version).map(|_| ())
+    let held = object(item)?;
+    if held.version_index() == version || held.is_convertible(version) {
+        return Ok(());
     }
+    converted(kind, item, version).map(|_| ())
 }
 
 impl Kind {
@@ -170,8 +173,22 @@ impl Kind {
         version: VersionIndex,
     ) -> Result<Arc<Item<CachedObject>>, ApiError> {
         match self.converted.get(version) {
-            Some(recent) => recent.get(item, || convert(self, item, version)),
-            None => convert(self, item, version),
+            Some(recent) if object(item)?.version_index() != version => {
+                recent.get(item, || convert(self, item, version))
+            }
+            _ => convert(self, item, version),
+        }
+    }
+
+    /// Whether an object has the same values of selectable fields in all versions in which the cache may hold it, so that an
+    /// index of the cache serves every version.
+    pub(crate) fn has_common_fields(&self) -> bool {
+        let stored = &self.stored_def().selectable;
+        let mut versions = self.versions.iter();
+        match self.conversion {
+            KindConversion::InMemory => true,
+            KindConversion::Rename => versions.all(|version| version.def.selectable == *stored),
+            KindConversion::Asynchronous(_) => false,
         }
     }
 

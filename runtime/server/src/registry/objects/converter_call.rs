@@ -6,7 +6,8 @@
 use std::time::Instant;
 
 use apiloom_meta::codec::{Format, decode_value};
-use apiloom_meta::field::aggregate;
+use apiloom_meta::field::{aggregate, echoed};
+use apiloom_meta::go_value::go_type;
 use apiloom_meta::kind::{ConversionReport, ConversionResult};
 use apiloom_meta::{ApiError, FieldPath, GroupVersion, Object, validation};
 use bytes::Bytes;
@@ -14,6 +15,7 @@ use serde_json::{Map, Value};
 
 use super::kind::{AsynchronousConversion, Kind};
 use super::kind_version::VersionIndex;
+use crate::registry::error::type_word;
 use crate::registry::large::{LARGE_BYTES, off_thread};
 
 /// The parts of the metadata that a converter may change.
@@ -30,12 +32,16 @@ pub(super) struct ConverterCall<'k> {
     began: Instant,
     /// Whether there is more than one object, which the texts of errors show.
     is_list: bool,
+    /// Whether fields that the target version does not know are removed.
+    prunes: bool,
     index: usize,
     results: std::vec::IntoIter<Bytes>,
 }
 
 /// What is wrong with a result.
 enum Problem {
+    /// It is no object with a kind. kube-apiserver says of a single one no more than that.
+    Document(String),
     /// It cannot be the object in the target version.
     Object(String),
     /// It is another object.
@@ -59,6 +65,7 @@ impl<'k> ConverterCall<'k> {
             target: kind.versions[to].def.group_version(),
             began: Instant::now(),
             is_list: documents.len() > 1,
+            prunes: true,
             index: 0,
             results: Vec::new().into_iter(),
         };
@@ -74,7 +81,15 @@ impl<'k> ConverterCall<'k> {
         Ok(call)
     }
 
-    /// The next result, of this object: decoded, checked, pruned and with defaults.
+    /// Keeps fields that the target version does not know.
+    pub(super) fn without_pruning(self) -> Self {
+        Self {
+            prunes: false,
+            ..self
+        }
+    }
+
+    /// The next result, of this object: decoded, checked and pruned.
     pub(super) async fn next(&mut self, original: Object) -> Result<Object, ApiError> {
         tokio::task::coop::consume_budget().await;
         let Some(document) = self.results.next() else {
@@ -82,15 +97,28 @@ impl<'k> ConverterCall<'k> {
             return Err(self.fail(ConversionResult::WrongNumber, why));
         };
         let (kind, to) = (self.kind, self.to);
+        let check = || {
+            let mut object = check(kind, original, &document, to)?;
+            if self.prunes {
+                kind.prune(&mut object, to);
+            }
+            Ok(object)
+        };
         let checked = if document.len() < LARGE_BYTES {
-            check(kind, original, &document, to)
+            check()
         } else {
             // Held for the work alone, not while a converter is waited for.
             let _room = self.conversion.results.reserve(document.len()).await;
-            off_thread(|| check(kind, original, &document, to))
+            off_thread(check)
         };
         checked
             .map_err(|problem| {
+                if let Problem::Document(why) = &problem
+                    && !self.is_list
+                {
+                    self.report(ConversionResult::InvalidObject);
+                    return ApiError::internal_text(why.as_str());
+                }
                 let why = self.text(problem);
                 self.fail(ConversionResult::InvalidObject, &why)
             })
@@ -105,13 +133,13 @@ impl<'k> ConverterCall<'k> {
     fn text(&self, problem: Problem) -> String {
         let index = self.index;
         match (problem, self.is_list) {
-            (Problem::Object(why) | Problem::Identity(why), true) => {
+            (Problem::Document(why) | Problem::Object(why) | Problem::Identity(why), true) => {
                 format!("returned invalid converted object at index {index}: {why}")
             }
             (Problem::Metadata(why), true) => {
                 format!("returned invalid metadata in object at index {index}: {why}")
             }
-            (Problem::Object(why), false) => {
+            (Problem::Document(why) | Problem::Object(why), false) => {
                 format!("returned invalid object at index {index}: {why}")
             }
             (Problem::Identity(why), false) => format!("returned invalid object: {why}"),
@@ -147,9 +175,24 @@ fn check(
     to: VersionIndex,
 ) -> Result<Object, Problem> {
     let value = decode_value(document, Format::Json);
-    let value = value.map_err(|error| Problem::Object(error.to_string()))?;
-    let mut object = Object::from_value(value)
-        .ok_or_else(|| Problem::Object("it is not a JSON object".to_owned()))?;
+    let value = value.map_err(|error| Problem::Document(error.to_string()))?;
+    let mut object = match value {
+        Value::Object(fields) => Object::new(fields),
+        // Go leaves a null out.
+        Value::Null => return Err(Problem::Document("unexpected end of JSON input".to_owned())),
+        other => {
+            let kind = type_word(&other);
+            let why = format!(
+                "json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+            );
+            return Err(Problem::Document(why));
+        }
+    };
+    if object.kind().is_empty() {
+        let json = String::from_utf8_lossy(document);
+        let why = format!("Object 'Kind' is missing in '{}'", echoed(&json));
+        return Err(Problem::Document(why));
+    }
     let target = &kind.versions[to];
     for (what, expected, received) in [
         ("groupVersion", &*target.api_version, object.api_version()),
@@ -175,7 +218,6 @@ fn check(
     }
     let metadata = merge_metadata(original, &object).map_err(Problem::Metadata)?;
     *object.meta_mut() = metadata;
-    kind.complete(&mut object, to);
     Ok(object)
 }
 
@@ -236,17 +278,4 @@ fn check_changed(field: &str, values: &Map<String, Value>) -> Result<(), String>
         return Ok(());
     }
     Err(aggregate(&errors))
-}
-
-/// The name of a value's type in Go.
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
 }

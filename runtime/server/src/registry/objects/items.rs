@@ -12,7 +12,7 @@ use std::vec;
 use apiloom_meta::ApiError;
 use apiloom_storage::cache::Item;
 
-use super::cached_object::{CachedObject, State};
+use super::cached_object::{CachedObject, State, object};
 use super::converted::converted;
 use super::document::{Document, EncodedObject};
 use super::key::namespace_and_name;
@@ -170,7 +170,7 @@ impl From<TooSlow> for ApiError {
 
 impl CachedItems {
     fn document(&self, item: &Arc<Item<CachedObject>>) -> Result<Document, ApiError> {
-        if self.version == self.kind.storage_version {
+        if object(item)?.version_index() == self.version {
             EncodedObject::new(item, None).map(Document::Encoded)
         } else {
             converted(&self.kind, item, self.version).map(Document::Converted)

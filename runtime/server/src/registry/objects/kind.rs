@@ -2,7 +2,8 @@
 //!
 //! Objects are decoded from and encoded for the store here; `prepared.rs` recognizes stored bytes that need no
 //! decoding. Invariant: stored bytes are in the storage version, without resourceVersion; every read prunes and
-//! defaults them by the current schema, however old they are.
+//! defaults them by the current schema of the version that they have, however old they are. A conversion only prunes: it
+//! applies no defaults of the version that it leads to.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -37,7 +38,7 @@ pub(crate) struct Kind {
     /// How objects are converted between versions.
     pub(crate) conversion: KindConversion,
     /// Whether the watch cache has, or had, objects of other versions than the storage version: they are converted
-    /// asynchronously by their readers.
+    /// by their readers.
     pub(crate) has_other_versions: AtomicBool,
     pub(crate) storage_version: VersionIndex,
     /// Group and resource of the hub.
@@ -263,17 +264,17 @@ impl Kind {
         converted.set_type(&target.api_version, &target.def.kind);
         match self.conversion {
             KindConversion::InMemory => {}
-            KindConversion::Rename => self.complete(&mut converted, to),
+            KindConversion::Rename => self.prune(&mut converted, to),
             // Callers that may have such a kind use `object_in`.
             KindConversion::Asynchronous(_) => return Err(fail("it is converted asynchronously")),
         }
         Ok(converted)
     }
 
-    /// Prunes and defaults an object that was converted, by the schema of its new version.
-    pub(crate) fn complete(&self, object: &mut Object, version: VersionIndex) {
+    /// Removes what the schema of a version does not know from an object that was converted to it. It gets no defaults: those
+    /// are of the version in which it was decoded.
+    pub(crate) fn prune(&self, object: &mut Object, version: VersionIndex) {
         object.prune_by(self.versions[version].schema());
-        self.default(object, version);
     }
 
     /// Applies the defaults of a version: the schema's, then the strategy's.
@@ -388,8 +389,8 @@ impl Kind {
         Ok(())
     }
 
-    /// Converts an object and applies the defaults of the target version. Reads apply those of the storage version, so
-    /// without this an unchanged object would be stored differently when a client writes it back.
+    /// Converts an object and applies, for a kind with a hub, the defaults of the target version. Reads apply those of the
+    /// storage version, so without this an unchanged object would be stored differently when a client writes it back.
     pub(crate) fn convert_with_defaults(
         &self,
         object: Object,
@@ -414,9 +415,9 @@ impl Kind {
         Ok(converted)
     }
 
-    /// Decodes stored bytes: prunes and defaults them by the current schema of their version, then converts the object
-    /// by way of the storage version. So bytes that another program stored in another version read the same here as in
-    /// the watch cache, which holds the storage version. The resourceVersion is the revision.
+    /// Decodes stored bytes: prunes and defaults them by the current schema of their version, then converts the object. That
+    /// of a kind with a hub goes by way of the storage version, so that bytes that another program stored in another version
+    /// read the same here as in the watch cache, which holds that. The resourceVersion is the revision.
     ///
     /// # Errors
     /// InternalError with the key if the bytes are not an object of this kind.
@@ -428,6 +429,9 @@ impl Kind {
         version: VersionIndex,
     ) -> Result<Object, ApiError> {
         let (object, stored) = self.decode(key, bytes, revision)?;
+        if !self.has_hub() {
+            return self.convert(object, stored, version);
+        }
         let object = self.convert(object, stored, self.storage_version)?;
         self.convert(object, self.storage_version, version)
     }
@@ -507,7 +511,8 @@ impl Kind {
         if object.name().is_empty() {
             return Err(damaged("it has no name"));
         }
-        self.complete(&mut object, stored);
+        self.prune(&mut object, stored);
+        self.default(&mut object, stored);
         pack_managed_fields(&mut object, self.versions[stored].schema());
         object.set_meta_str("resourceVersion", &revision.to_string());
         Ok((object, stored))
@@ -520,7 +525,7 @@ impl Kind {
         version: VersionIndex,
     ) -> Result<Object, ApiError> {
         let object = cached.json().object()?;
-        let mut object = self.convert(object, self.storage_version, version)?;
+        let mut object = self.convert(object, cached.version_index(), version)?;
         object.set_meta_str("resourceVersion", &cached.revision().to_string());
         Ok(object)
     }

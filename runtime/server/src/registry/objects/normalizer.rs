@@ -88,7 +88,7 @@ impl CacheNormalizer {
             object.is_in_stored_form = kind.stores_json() && known.is_stored_as_json();
             return Ok(object);
         }
-        if kind.is_asynchronous() {
+        if !kind.has_hub() {
             let decoded = kind.decode(key, stored, revision);
             let (object, held) = decoded.map_err(|error| error.message)?;
             let version = &kind.versions[held];

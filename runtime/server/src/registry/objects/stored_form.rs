@@ -19,10 +19,10 @@ impl Kind {
     ) -> Result<(PreparedObject, VersionIndex), ApiError> {
         let (object, version) = self.decode(&entry.key, &entry.value, entry.revision)?;
         let target = self.storage_version;
-        let mut object = if self.is_asynchronous() {
-            self.object_in(object, version, target).await?
-        } else {
+        let mut object = if self.has_hub() {
             self.convert_with_defaults(object, version, target)?
+        } else {
+            self.stored_object(object, version).await?
         };
         Ok((self.encode(&mut object)?, version))
     }

@@ -167,7 +167,7 @@ impl Reads {
         if self.is_left_out(item, selection) {
             return Ok(None);
         }
-        if self.is_stored() {
+        if self.is_shown_as_held(item) {
             return self.select_converted(item, None, selection);
         }
         let by_field = !selection.is_of_metadata();
@@ -213,16 +213,27 @@ impl Reads {
         self.select_converted(&item, shown, selection)
     }
 
-    /// Whether an object is excluded by its metadata alone, so that it need not be converted.
+    /// Whether an object is excluded by its metadata alone, so that it need not be converted. Of the metadata an asynchronous
+    /// converter may change the labels.
     pub(crate) fn is_left_out(
         &self,
         item: &Arc<Item<CachedObject>>,
         selection: &Selection,
     ) -> bool {
+        if self.is_shown_as_held(item) || !selection.is_of_metadata() {
+            return false;
+        }
+        if self.resource.kind.is_asynchronous() {
+            return !selection.matches_key(&item.key);
+        }
         let object = item.object.as_ref();
-        (!self.is_stored() || self.resource.kind.is_asynchronous())
-            && selection.is_of_metadata()
-            && object.is_ok_and(|object| !selection.matches_cached(&item.key, object))
+        object.is_ok_and(|object| !selection.matches_cached(&item.key, object))
+    }
+
+    /// Whether the cache holds an object in the version of these reads; not if it cannot be read.
+    fn is_shown_as_held(&self, item: &Item<CachedObject>) -> bool {
+        let object = item.object.as_ref();
+        object.is_ok_and(|object| object.version_index() == self.resource.version)
     }
 
     /// As [`Reads::select`], for a changed object: watchers share its conversion, and it shows the revision of the
@@ -239,11 +250,7 @@ impl Reads {
         if self.is_left_out(item, selection) {
             return Ok(None);
         }
-        let item = if self.is_stored() {
-            item
-        } else {
-            &self.resource.kind.converted(item, self.resource.version)?
-        };
+        let item = &self.resource.kind.converted(item, self.resource.version)?;
         self.select_converted(item, Some(shown), selection)
     }
 
@@ -269,7 +276,7 @@ impl Reads {
         item: &Arc<Item<CachedObject>>,
         selection: &Selection,
     ) -> Result<bool, ApiError> {
-        if !self.is_stored() && !selection.is_of_metadata() {
+        if !self.is_shown_as_held(item) && !selection.is_of_metadata() {
             // An object whose values are known was converted before, so it can be sent.
             return match self.field_values.get(item) {
                 Some(values) => Ok(selection.matches_fields(&item.key, object(item)?, &values)),
@@ -292,10 +299,10 @@ impl Reads {
     /// The index and the value for a watch. For a version that is not stored, the cache computes the values of changes
     /// for waiting watches.
     pub(crate) fn watched_index<'a>(&self, selection: &'a Selection) -> Option<(u16, &'a str)> {
-        // With asynchronous conversion, cached objects have different versions, so the index cannot be used.
+        // Cached objects may have different versions, and the index has the values of each in its own.
         let (number, value) = selection
             .indexed()
-            .filter(|_| !self.resource.kind.is_asynchronous())?;
+            .filter(|_| self.resource.kind.has_common_fields())?;
         let first = self.resource.kind.first_index(self.resource.version)?;
         (number < INDEX_GROUP).then_some((first + number, value))
     }

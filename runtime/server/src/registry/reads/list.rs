@@ -1,6 +1,7 @@
 //! list: the objects below a prefix at one revision, complete or in pages.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use apiloom_meta::{ApiError, StatusReason};
 use apiloom_storage::cache::{Item, WatchCache};
@@ -171,7 +172,13 @@ impl Reads {
         if let Some(damaged) = state.damaged(&plan.prefix, &plan.start).next() {
             cached_object::object(damaged)?;
         }
-        if !self.is_stored() {
+        if !self.is_stored()
+            || self
+                .resource
+                .kind
+                .has_other_versions
+                .load(Ordering::Acquire)
+        {
             let mut work = Work::default();
             for item in state.range(&plan.prefix, &plan.start) {
                 work.rest().await;

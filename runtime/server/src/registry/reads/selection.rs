@@ -94,10 +94,16 @@ impl Selection {
             .map(|((), name)| name)
     }
 
-    /// Whether only the name, the namespace and labels are selected by, which are equal in all versions of an object.
+    /// Whether only the name, the namespace and labels are selected by, which are equal in all versions of an object unless
+    /// it is converted asynchronously.
     pub(crate) fn is_of_metadata(&self) -> bool {
         let mut fields = self.fields.fields();
         fields.all(|field| matches!(field.place, Place::Name | Place::Namespace))
+    }
+
+    /// Whether the name and the namespace of a key are selected; for selections by metadata.
+    pub(crate) fn matches_key(&self, key: &str) -> bool {
+        self.matches_places(key, &[])
     }
 
     /// Whether an object of the cache is selected. It must be in the version of the selectors, unless they select by
@@ -114,17 +120,20 @@ impl Selection {
         object: &CachedObject,
         values: &[Box<str>],
     ) -> bool {
-        self.labels.matches(object)
-            && self.fields.matches(|field| {
-                let (namespace, name) = namespace_and_name(key);
-                Cow::Borrowed(match field.place {
-                    Place::Name => name,
-                    Place::Namespace => namespace,
-                    Place::Declared(number) => values
-                        .get(usize::from(number))
-                        .map_or("", |value| value.as_ref()),
-                })
+        self.labels.matches(object) && self.matches_places(key, values)
+    }
+
+    fn matches_places(&self, key: &str, values: &[Box<str>]) -> bool {
+        self.fields.matches(|field| {
+            let (namespace, name) = namespace_and_name(key);
+            Cow::Borrowed(match field.place {
+                Place::Name => name,
+                Place::Namespace => namespace,
+                Place::Declared(number) => values
+                    .get(usize::from(number))
+                    .map_or("", |value| value.as_ref()),
             })
+        })
     }
 
     /// Index and value of a selectable field that must be equal to one value, for a lookup in an index of the cache.

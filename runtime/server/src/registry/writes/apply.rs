@@ -71,13 +71,13 @@ impl Writes {
         self.write(target, &change).await
     }
 
-    /// The present object with the applied fields, decoded as the body of an update.
+    /// The present object with the applied fields, decoded as the body of an update. Also returns whether it differs.
     pub(crate) async fn applied(
         &self,
         target: Target<'_>,
         applied: &Applied<'_>,
         live: Option<&Object>,
-    ) -> Result<Object, ApiError> {
+    ) -> Result<(Object, bool), ApiError> {
         let merged = self.apply_fields(target, applied, live).await?;
         let mut object = merged.object;
         if merged.is_changed {
@@ -102,7 +102,7 @@ impl Writes {
         if let Some(entries) = merged.managed {
             self.write_owners(entries, &mut object);
         }
-        self.match_target(target, object)
+        Ok((self.match_target(target, object)?, merged.is_changed))
     }
 
     /// The object that an apply request creates.
@@ -111,7 +111,7 @@ impl Writes {
         target: Target<'_>,
         applied: &Applied<'_>,
     ) -> Result<Object, ApiError> {
-        let object = self.applied(target, applied, None).await?;
+        let (object, _) = self.applied(target, applied, None).await?;
         let uid = object.uid();
         if uid.is_empty() {
             return Ok(object);

@@ -115,6 +115,10 @@ impl Writes {
         let draft = self.prepare_and_validate(target, &mut object).await?;
         let key = kind.key(target.namespace, target.name)?;
         let mut stored = self.to_store(&object, draft).await?;
+        if stored.is_none() && self.resource.def().custom.is_some() {
+            // What was reset has the defaults that a read would apply.
+            kind.default(&mut object, self.resource.version);
+        }
         let prepared = Arc::new(kind.encode(stored.as_mut().unwrap_or(&mut object))?);
         self.check_size(&prepared, None)?;
         if target.dry_run {
@@ -214,7 +218,8 @@ impl Writes {
             is_reset |= object.fields().contains_key(field);
             object.set_field(field, None);
         }
-        if is_reset {
+        // A custom resource is validated without what was reset, as in kube-apiserver.
+        if is_reset && self.resource.def().custom.is_none() {
             self.resource.kind.default(object, self.resource.version);
         }
         self.prepare_create(target, object)

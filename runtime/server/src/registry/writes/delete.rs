@@ -166,25 +166,25 @@ impl Writes {
         Ok(strategy.grace_seconds(target.ctx, &object, requested))
     }
 
-    /// Checks preconditions and admission. Returns the object in the storage version and in that of the request.
+    /// Checks preconditions and admission. Returns the object in the version in which it is marked, and in that of the request.
     async fn check_deletion(
         &self,
         target: Target<'_>,
         options: &DeleteOptions,
         present: &PresentObject,
     ) -> Result<(Object, Object), ApiError> {
-        // The object is marked in the storage version, so that no field is lost by conversion.
-        let stored_version = self.resource.kind.storage_version;
-        let stored = self
-            .resource
-            .kind
-            .present_in(present, stored_version)
-            .await?;
-        let old = self
-            .resource
-            .kind
-            .object_in(stored.clone(), stored_version, self.resource.version)
-            .await?;
+        let (kind, version) = (&self.resource.kind, self.resource.version);
+        // The object is marked in the storage version, so that no field is lost by conversion; that of a kind without a hub in
+        // the version of the request, as every write.
+        let (stored, old) = if kind.has_hub() {
+            let stored_version = kind.storage_version;
+            let stored = kind.present_in(present, stored_version).await?;
+            let old = kind.convert(stored.clone(), stored_version, version)?;
+            (stored, old)
+        } else {
+            let old = kind.present_in(present, version).await?;
+            (old.clone(), old)
+        };
         self.check_preconditions(&options.preconditions, &old)?;
         self.admit_deletion(target, &old).await?;
         Ok((stored, old))
@@ -225,6 +225,19 @@ impl Writes {
         Ok(())
     }
 
+    /// Converts a marked object to the storage version, and returns it as a read in the version of the request shows it.
+    ///
+    /// # Errors
+    /// The error of a conversion.
+    async fn stored_and_shown(&self, marked: &mut Object) -> Result<Object, ApiError> {
+        let (kind, version) = (&self.resource.kind, self.resource.version);
+        if !kind.has_hub() {
+            *marked = kind.stored_object(std::mem::take(marked), version).await?;
+        }
+        kind.object_in(marked.clone(), kind.storage_version, version)
+            .await
+    }
+
     /// Stores an object that is marked for deletion and stays until its finalizers are removed, or until a client removes
     /// it at the end of its grace period.
     async fn mark(
@@ -236,8 +249,7 @@ impl Writes {
         revision: Revision,
     ) -> Result<Attempt<DeleteResult>, ApiError> {
         let unchanged = marked == *stored;
-        let (from, to) = (self.resource.kind.storage_version, self.resource.version);
-        let mut answer = match self.resource.kind.object_in(marked.clone(), from, to).await {
+        let mut answer = match self.stored_and_shown(&mut marked).await {
             Ok(answer) => answer,
             Err(error) => return Ok(Attempt::Decided(Err(error))),
         };
@@ -262,8 +274,7 @@ impl Writes {
         key: &str,
         revision: Revision,
     ) -> Result<Attempt<DeleteResult>, ApiError> {
-        let (from, to) = (self.resource.kind.storage_version, self.resource.version);
-        let mut answer = match self.resource.kind.object_in(marked.clone(), from, to).await {
+        let mut answer = match self.stored_and_shown(&mut marked).await {
             Ok(answer) => answer,
             Err(error) => return Ok(Attempt::Decided(Err(error))),
         };

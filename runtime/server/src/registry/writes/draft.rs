@@ -22,13 +22,13 @@ pub(crate) struct PresentVersions {
     pub(crate) object: Object,
     /// In the hub, with the hub's defaults, if the version of the request is neither the hub nor the storage version.
     hub: Option<Object>,
-    /// In the storage version, if that is not the version of the request.
+    /// In the storage version, if that is not the version of the request and the kind has a hub.
     stored: Option<Object>,
 }
 
 impl PresentVersions {
-    /// Whether the storage version is not the version of the request.
-    pub(crate) fn is_converted(&self) -> bool {
+    /// Whether a change is applied to the object in other versions than that of the request too.
+    pub(crate) fn is_merged(&self) -> bool {
         self.stored.is_some()
     }
 }
@@ -149,17 +149,16 @@ impl Writes {
         present: &PresentObject,
     ) -> Result<PresentVersions, ApiError> {
         let (kind, stored_version) = (&self.resource.kind, self.resource.kind.storage_version);
-        let stored = kind.present_in(present, stored_version).await?;
-        if self.resource.version == stored_version {
+        let version = self.resource.version;
+        if version == stored_version || !kind.has_hub() {
             return Ok(PresentVersions {
-                object: stored,
+                object: kind.present_in(present, version).await?,
                 hub: None,
                 stored: None,
             });
         }
-        let object = kind
-            .object_in(stored.clone(), stored_version, self.resource.version)
-            .await?;
+        let stored = kind.present_in(present, stored_version).await?;
+        let object = kind.convert(stored.clone(), stored_version, version)?;
         let hub = if self.is_hub() {
             None
         } else {
@@ -369,7 +368,8 @@ impl Writes {
         self.spec_differs(new, &before.object)
     }
 
-    /// The object in the storage version, if that is not the version of the request.
+    /// The object in the storage version, if that is not the version of the request. Of a kind with a hub the metadata is that of
+    /// the object; a converter may change labels and annotations.
     ///
     /// # Errors
     /// If the object cannot be converted.
@@ -389,9 +389,8 @@ impl Writes {
                 kind.convert_with_defaults(object.clone(), self.resource.version, stored_version)?
             }
             (None, None) => {
-                let object = object.clone();
-                kind.object_in(object, self.resource.version, stored_version)
-                    .await?
+                let converted = kind.stored_object(object.clone(), self.resource.version);
+                return converted.await.map(Some);
             }
         };
         put_metadata(&mut document, object);

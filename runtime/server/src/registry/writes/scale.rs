@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::Writes;
 use super::target::Target;
 use super::update::Change;
-use crate::registry::objects::scale::{number_at, scale_of, scale_with};
+use crate::registry::objects::scale::{scale_of, scale_or};
 
 /// The number in the Scale of an object without a number of replicas, by which a request that sets none is noticed.
 const NO_REPLICAS: i64 = i32::MIN as i64;
@@ -70,7 +70,7 @@ impl Writes {
         else {
             return Ok(None);
         };
-        let mut live = scale_with(paths, old, number_at(paths, old).unwrap_or(NO_REPLICAS));
+        let mut live = scale_or(paths, old, NO_REPLICAS)?;
         let owners = Owners {
             writes: self,
             paths,
@@ -90,7 +90,7 @@ impl Writes {
             Change::Patch(patch, validation) => {
                 scales.patched(target, &live, patch, *validation)?
             }
-            Change::Apply(applied) => scales.applied(target, applied, Some(&live)).await?,
+            Change::Apply(applied) => scales.applied(target, applied, Some(&live)).await?.0,
             Change::Edit(..) => {
                 let text = "a handler changes the number of replicas in the object itself";
                 return Err(ApiError::internal_text(text));

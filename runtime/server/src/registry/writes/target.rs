@@ -127,8 +127,7 @@ impl Writes {
         target: Target<'_>,
         object: &mut Object,
     ) -> Result<(), ApiError> {
-        stamp::wipe(object);
-        stamp::dedup_owner_references(target.ctx, object, false);
+        wipe_input(target, object);
         let max_bytes = self.settings.max_object_bytes;
         self.resource
             .kind
@@ -192,4 +191,10 @@ impl Writes {
         self.settings.chain.mutate(&mut request).await?;
         self.settings.chain.validate(&request).await
     }
+}
+
+/// Removes what clients do not set from the object of a request.
+pub(crate) fn wipe_input(target: Target<'_>, object: &mut Object) {
+    stamp::wipe(object);
+    stamp::dedup_owner_references(target.ctx, object, false);
 }

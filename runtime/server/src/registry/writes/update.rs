@@ -20,7 +20,7 @@ use super::field_manager::Applied;
 use super::managed;
 use super::results::WrittenObject;
 use super::stamp;
-use super::target::Target;
+use super::target::{Target, wipe_input};
 use crate::registry::error;
 use crate::registry::objects::present_object::PresentObject;
 use crate::registry::options::{FieldValidation, Preconditions, RequestContext, UpdateOptions};
@@ -252,7 +252,7 @@ impl Writes {
         let scaled = self.scaled(target, change, old, key).await?;
         let (mut new, sent, old_scale) = if let Some(scaled) = scaled {
             let (new, old_scale) = scaled.into_parts();
-            let sent = before.is_converted().then(|| new.clone());
+            let sent = before.is_merged().then(|| new.clone());
             (new, sent, Some(old_scale))
         } else {
             let (new, sent) = self.changed(target, change, &before, key).await?;
@@ -281,7 +281,8 @@ impl Writes {
             let cached = present.cached();
             cached.is_some_and(|cached| self.is_known_by_cache(cached)) && new == *old
         };
-        if !target.dry_run && !before.is_converted() && is_kept() {
+        let is_stored = self.resource.version == self.resource.kind.storage_version;
+        if !target.dry_run && is_stored && is_kept() {
             return Ok(StoreAction::Keep(new));
         }
         let stored = self.to_store(&new, draft).await?;
@@ -303,7 +304,7 @@ impl Writes {
     }
 
     /// Applies a change to the present object, up to the mutating phase of admission. Also returns the object as it was sent,
-    /// if it must be converted.
+    /// if the change is applied to other versions too.
     async fn changed(
         &self,
         target: Target<'_>,
@@ -312,13 +313,18 @@ impl Writes {
         key: &str,
     ) -> Result<(Object, Option<Object>), ApiError> {
         let old = &before.object;
+        let mut is_changed = true;
         let mut new = match change {
             Change::Replace(object) => {
                 self.check_uid(object.uid(), old.uid(), target.name, key)?;
                 object.clone()
             }
             Change::Patch(patch, validation) => self.patched(target, old, patch, *validation)?,
-            Change::Apply(applied) => self.applied(target, applied, Some(old)).await?,
+            Change::Apply(applied) => {
+                let merged;
+                (merged, is_changed) = self.applied(target, applied, Some(old)).await?;
+                merged
+            }
             Change::Edit(change, preconditions) => {
                 self.check_present(preconditions, target.namespace, old)?;
                 let mut new = old.clone();
@@ -326,13 +332,18 @@ impl Writes {
                 new
             }
         };
-        let sent = before.is_converted().then(|| new.clone());
+        let sent = before.is_merged().then(|| new.clone());
         target.ctx.pause().await;
         if let Change::Patch(..) = change {
             // Of a patch kube-apiserver looks at the result alone, and says so.
             stamp::dedup_owner_references(target.ctx, &mut new, true);
         }
-        self.default_input(target, &mut new)?;
+        if is_changed || self.resource.kind.has_hub() {
+            self.default_input(target, &mut new)?;
+        } else {
+            // An apply that changes nothing adds no defaults, of which another version than the stored one may have others.
+            wipe_input(target, &mut new);
+        }
         if !matches!(change, Change::Apply(_)) {
             self.own_changes(target, &mut new, Some(old)).await;
         }

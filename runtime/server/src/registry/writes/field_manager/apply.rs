@@ -1,5 +1,7 @@
 //! Server-side apply: merges the fields of a manager into an object and removes those that it no longer applies.
 
+use std::collections::BTreeSet;
+
 use apiloom_meta::codec;
 use apiloom_meta::managed_fields::{
     FieldChanges, FieldSet, ManagedEntry, ManagedFields, Manager, Operation,
@@ -81,6 +83,7 @@ impl Writes {
             self.record_update(&mut managed, manager, difference)
                 .await?;
         }
+        self.check_compared(&managed, present).await?;
         let result = self
             .merge_and_prune(target, applied, present, managed.clone())
             .await;
@@ -108,6 +111,22 @@ impl Writes {
             merged.is_changed = object != present;
         }
         Ok(merged)
+    }
+
+    /// Checks that the present object has a form in the version of each entry: of a kind without a hub it may have fields that
+    /// another version does not know.
+    async fn check_compared(&self, managed: &ManagedFields, live: &Object) -> Result<(), ApiError> {
+        let kind = &self.resource.kind;
+        let entries = managed.entries().iter().filter(|_| !kind.has_hub());
+        let versions = entries.filter_map(|entry| kind.version_of(&entry.manager.api_version));
+        let others: BTreeSet<_> = versions
+            .filter(|version| *version != self.resource.version)
+            .collect();
+        for version in others {
+            let compared = self.in_version(live, version).await;
+            compared.map_err(ApiError::internal_text)?;
+        }
+        Ok(())
     }
 
     /// Checks type and metadata of the document, and its fields against the schema.
@@ -216,7 +235,12 @@ impl Writes {
             return Ok(merged);
         };
         let schema = kind.versions[version].schema();
-        let merged = kind.object_in(merged, request, version).await?;
+        let merged = self.compared_in(merged, request, version).await;
+        let merged = merged.map_err(|why| {
+            not_pruned(&format!(
+                "failed to convert merged object to last applied version: {why}"
+            ))
+        })?;
         let last = last.fields().map_err(unreadable)?;
         let reconciled = schema.reconciled_fields(last);
         let owned = schema.with_named_fields(reconciled.as_ref().unwrap_or(last));
@@ -242,15 +266,21 @@ impl Writes {
             pruned = self.put_back(pruned, version, &fields).await?;
         }
         // Nothing else may go than what the manager owned.
-        let pruned = kind
-            .object_in(pruned.pruned, pruned.version, version)
-            .await?;
+        let pruned = self
+            .compared_in(pruned.pruned, pruned.version, version)
+            .await;
+        let pruned = pruned.map_err(|why| {
+            not_pruned(&format!(
+                "failed add back dangling items: failed to convert pruned object to last applied version: {why}"
+            ))
+        })?;
         let fields = |object: &Object| schema.present_named_fields(object.as_value());
         let gone = fields(&merged)
             .difference(&fields(&pruned))
             .intersection(&owned);
         let pruned = object(schema.without_fields(merged.as_value(), &gone))?;
-        kind.object_in(pruned, version, request).await
+        let pruned = self.compared_in(pruned, version, request).await;
+        pruned.map_err(|why| not_pruned(&why))
     }
 
     /// Puts the fields of a set back that were pruned, in the version of the set.
@@ -261,8 +291,16 @@ impl Writes {
         owned: &FieldSet,
     ) -> Result<Pruned, ApiError> {
         let kind = &self.resource.kind;
-        let merged = kind.object_in(from.merged, from.version, version).await?;
-        let pruned = kind.object_in(from.pruned, from.version, version).await?;
+        let failed = |which: &str, why: String| {
+            let api_version = &kind.versions[version].api_version;
+            not_pruned(&format!(
+                "failed add back owned items: failed to convert {which} object at version {api_version}: {why}"
+            ))
+        };
+        let merged = self.compared_in(from.merged, from.version, version).await;
+        let merged = merged.map_err(|why| failed("merged", why))?;
+        let pruned = self.compared_in(from.pruned, from.version, version).await;
+        let pruned = pruned.map_err(|why| failed("pruned", why))?;
         let schema = kind.versions[version].schema();
         let fields = |object: &Object| schema.present_named_fields(object.as_value());
         let kept = fields(&pruned).union(&schema.with_named_fields(owned));
@@ -304,6 +342,11 @@ struct Pruned {
     merged: Object,
     pruned: Object,
     version: VersionIndex,
+}
+
+/// The error of an apply whose pruning fails.
+fn not_pruned(why: &str) -> ApiError {
+    ApiError::internal_text(format!("failed to prune fields: {why}"))
 }
 
 fn object(value: Value) -> Result<Object, ApiError> {

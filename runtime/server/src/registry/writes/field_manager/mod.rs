@@ -16,6 +16,7 @@ use serde_json::Value;
 
 pub(crate) use self::apply::Applied;
 use super::Writes;
+use super::managed;
 use super::target::Target;
 use crate::registry::objects::kind_version::VersionIndex;
 
@@ -143,7 +144,9 @@ impl Writes {
                 overlaps.push(Overlap::Unserved);
                 continue;
             };
-            if changes.is_empty() || own.keeps_all(&entry.manager) {
+            // A conversion that fails is an error of the write, even of one that changes nothing.
+            let is_compared = !kind.has_hub() && version != self.resource.version;
+            if (changes.is_empty() && !is_compared) || own.keeps_all(&entry.manager) {
                 overlaps.push(Overlap::None);
                 continue;
             }
@@ -205,8 +208,13 @@ impl Writes {
         subresource: &str,
         difference: Difference<'_>,
     ) -> Result<FieldChanges, ApiError> {
-        let live = self.in_version(difference.live, version).await?;
-        let new = self.in_version(difference.new, version).await?;
+        let failed = |which: &str, why: String| {
+            ApiError::internal_text(format!("failed to convert {which} object: {why}"))
+        };
+        let live = self.in_version(difference.live, version).await;
+        let live = live.map_err(|why| failed("old", why))?;
+        let new = self.in_version(difference.new, version).await;
+        let new = new.map_err(|why| failed("new", why))?;
         let version = &self.resource.kind.versions[version];
         let changes = version
             .schema()
@@ -215,13 +223,40 @@ impl Writes {
     }
 
     /// An object of the request's version in another version. An object that does not exist has no fields there either.
-    async fn in_version(&self, object: &Object, version: VersionIndex) -> Result<Object, ApiError> {
+    ///
+    /// # Errors
+    /// As [`Writes::compared_in`].
+    async fn in_version(&self, object: &Object, version: VersionIndex) -> Result<Object, String> {
         if object.fields().is_empty() {
             return Ok(Object::default());
         }
-        let kind = &self.resource.kind;
-        kind.object_in(object.clone(), self.resource.version, version)
+        self.compared_in(object.clone(), self.resource.version, version)
             .await
+    }
+
+    /// An object in the version in which its fields are compared. Of a kind without a hub nothing is pruned.
+    ///
+    /// # Errors
+    /// Why it cannot be converted, or does not fit the schema of that version.
+    async fn compared_in(
+        &self,
+        mut object: Object,
+        from: VersionIndex,
+        to: VersionIndex,
+    ) -> Result<Object, String> {
+        let kind = &self.resource.kind;
+        if from == to || kind.has_hub() {
+            let converted = kind.convert(object, from, to);
+            return converted.map_err(|error| error.message);
+        }
+        // The entries themselves are no fields that are compared.
+        let entries = managed::take(&mut object);
+        let converted = kind.unpruned_in(object, from, to).await;
+        let mut converted = converted.map_err(|error| error.message)?;
+        let schema = kind.versions[to].schema();
+        schema.check_applied(converted.as_value())?;
+        managed::put(&mut converted, entries);
+        Ok(converted)
     }
 
     /// Whether the path of a request writes a field of the object's root.
