@@ -50,9 +50,17 @@ impl Answer {
     }
 }
 
-/// What messages tell of the stored object.
-static OF_OBJECT: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new("UID in object meta: [0-9a-f-]+|in record \\([^)]*\\)").unwrap());
+/// What messages tell of the stored object, and of one call of a webhook.
+static OF_OBJECT: LazyLock<Regex> = LazyLock::new(|| {
+    let texts = [
+        "UID in object meta: [0-9a-f-]+",
+        r"in record \([^)]*\)",
+        "the same UID: [0-9a-f-]+",
+        r#"response\.uid="[0-9a-f-]+""#,
+        r#"Object 'Kind' is missing in '\{"apiVersion":"webhooks.*'"#,
+    ];
+    Regex::new(&texts.join("|")).unwrap()
+});
 
 /// Removes what differs between servers, at any depth.
 fn clean(value: &mut Value, owners: bool) {

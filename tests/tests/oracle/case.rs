@@ -2,8 +2,10 @@
 //!
 //! Of a case, `schema` is that of the field `value` of the kind, or `definition` the whole `spec` of the definition; `schemas` are
 //! as many cases with the same values. `values` are created one after the other as the field `value` of objects `v0`, `v1`, ..;
-//! `steps` are requests `METHOD: PATH` with a body. In a path, `~` is the collection of the kind. A body that is text is sent as it
-//! is. `define` are schemas of the field `value` of further definitions, whose creation is a step each.
+//! `steps` are requests `METHOD: PATH` with a body. In a path, `~` is the collection of the kind, and `DEFINITION` its definition.
+//! A body that is text is sent as it is; `edit` is a merge patch of what a GET of the path answers, and the result is the body.
+//! With `until` a request is repeated until its answer has that code or that text. The conversion `webhook` of a definition is
+//! that of `webhook.rs`. `define` are schemas of the field `value` of further definitions, whose creation is a step each.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -13,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::answer::Answer;
 use crate::folder;
+use crate::webhook::Webhook;
 
 /// Timeout of a definition that becomes established.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -32,6 +35,10 @@ pub(crate) struct Step {
     pub(crate) path: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
+    /// A merge patch that makes the body of what the path has.
+    edit: Option<Value>,
+    /// What the answer has at last.
+    until: Option<Value>,
     /// Whether managedFields are compared.
     pub(crate) owners: bool,
 }
@@ -110,8 +117,10 @@ impl Case {
     }
 
     /// Creates the definition; returns the answer if it is refused.
-    pub(crate) async fn define(&self, client: &Client) -> Option<Answer> {
-        let definition = self.definition.as_ref()?;
+    pub(crate) async fn define(&self, client: &Client, webhook: &Webhook) -> Option<Answer> {
+        let mut definition = self.definition.clone()?;
+        webhook.put_into(&mut definition);
+        let definition = &definition;
         let answer = client.post(DEFINITIONS, definition).await;
         if answer.code != 201 {
             return Some(Answer::of(&answer, false));
@@ -239,11 +248,13 @@ impl Step {
             path: path.to_owned(),
             headers: vec![("content-type".to_owned(), content_type.to_owned())],
             body: String::new(),
+            edit: None,
+            until: None,
             owners: false,
         }
     }
 
-    /// A step is `{METHOD: PATH, body: .., accept: .., type: ..}`; `define` stands for the creation of a definition, whose spec is
+    /// A step is `{METHOD: PATH, body: .., edit: .., until: .., accept: .., type: ..}`; `define` stands for the creation of a definition, whose spec is
     /// the value.
     fn parse(step: &Value, group: &str, owners: bool) -> Self {
         let fields = step.as_object().unwrap();
@@ -265,6 +276,7 @@ impl Step {
             .as_str()
             .unwrap()
             .replace('~', &collection(group))
+            .replace("DEFINITION", &format!("{DEFINITIONS}/things.GROUP"))
             .replace("GROUP", group);
         let (method, content_type) = match *method {
             "PATCH" => ("PATCH", "application/json-patch+json"),
@@ -286,6 +298,8 @@ impl Step {
             Some(body) => body.to_string(),
         };
         parsed.body = parsed.body.replace("GROUP", group);
+        parsed.edit = fields.get("edit").cloned();
+        parsed.until = fields.get("until").cloned();
         if let Some(accept) = fields.get("accept") {
             let accept = match accept.as_str().unwrap() {
                 "table" => "application/json;as=Table;v=v1;g=meta.k8s.io",
@@ -305,17 +319,48 @@ impl Step {
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
+        let body = match &self.edit {
+            None => self.body.clone(),
+            Some(edit) => {
+                let mut present = client.get(&self.path).await.json();
+                merge(&mut present, edit);
+                present.to_string()
+            }
+        };
         let started = Instant::now();
         loop {
             let answer = client
-                .call(&self.method, &self.path, &headers, self.body.clone())
+                .call(&self.method, &self.path, &headers, body.clone())
                 .await;
-            // The cache of a new kind is being filled.
-            if answer.code != 429 {
+            let is_last = match &self.until {
+                // The cache of a new kind is being filled.
+                None => answer.code != 429,
+                Some(Value::String(text)) => answer.text().contains(text),
+                Some(code) => *code == answer.code,
+            };
+            if is_last {
                 return Answer::of(&answer, self.owners);
             }
             assert!(started.elapsed() < PATIENCE, "{self}: {}", answer.text());
             tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+/// Changes a value by a merge patch.
+fn merge(value: &mut Value, patch: &Value) {
+    let Some(changes) = patch.as_object() else {
+        *value = patch.clone();
+        return;
+    };
+    if !value.is_object() {
+        *value = json!({});
+    }
+    for (name, change) in changes {
+        if change.is_null() {
+            value.as_object_mut().unwrap().remove(name);
+        } else {
+            merge(&mut value[name], change);
         }
     }
 }

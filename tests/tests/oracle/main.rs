@@ -14,6 +14,7 @@ mod case;
 mod differences;
 mod oracle;
 mod random;
+mod webhook;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ use crate::answer::Answer;
 use crate::case::Case;
 use crate::differences::Differences;
 use crate::oracle::Oracle;
+use crate::webhook::Webhook;
 
 /// The files of cases.
 const FILES: &[&str] = &[
@@ -31,6 +33,7 @@ const FILES: &[&str] = &[
     "cel",
     "columns",
     "definitions",
+    "deletion",
     "discovery",
     "patches",
     "patterns",
@@ -38,6 +41,7 @@ const FILES: &[&str] = &[
     "values",
     "versions",
     "watches",
+    "webhooks",
 ];
 
 /// The seed of the cases whose answers are kept.
@@ -115,16 +119,20 @@ async fn expected(name: &str, cases: &[Case], oracle: Option<&Oracle>) -> Vec<An
 
 /// What this server answers.
 async fn ours(cases: &[Case]) -> Vec<Answer> {
-    let server = Server::start_binary(&build("apiloom-serve"), &["--storage-backend=memory"]);
+    // The oracle has no controllers either but those of definitions.
+    let controllers = "--controllers=*,-garbage-collector-controller,-namespace-controller";
+    let flags = ["--storage-backend=memory", controllers];
+    let server = Server::start_binary(&build("apiloom-serve"), &flags);
     ask(&server.client(), cases).await
 }
 
 async fn ask(client: &apiloom_tests::Client, cases: &[Case]) -> Vec<Answer> {
+    let webhook = Webhook::start().await;
     let mut answers = Vec::new();
     // All at first: the oracle makes the first create of a new kind wait for two seconds.
     let mut refusals = Vec::new();
     for case in cases {
-        refusals.push(case.define(client).await);
+        refusals.push(case.define(client, &webhook).await);
     }
     for (case, refusal) in cases.iter().zip(refusals) {
         match refusal {
