@@ -12,6 +12,7 @@ pub mod etcd;
 pub mod https;
 mod kubectl;
 pub mod network;
+pub mod oracle;
 mod progress;
 mod server;
 pub mod transcript;

@@ -11,9 +11,9 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use apiloom_tests::Client;
+use apiloom_tests::oracle::Answer;
 use serde_json::{Value, json};
 
-use crate::answer::Answer;
 use crate::folder;
 use crate::webhook::Webhook;
 

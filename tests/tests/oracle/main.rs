@@ -9,22 +9,20 @@
     reason = "a test that cannot go on panics, and says where"
 )]
 
-mod answer;
 mod case;
 mod differences;
-mod oracle;
+mod kept;
 mod random;
 mod webhook;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use apiloom_tests::oracle::{Answer, Oracle};
 use apiloom_tests::{Server, build, repository};
 
-use crate::answer::Answer;
 use crate::case::Case;
 use crate::differences::Differences;
-use crate::oracle::Oracle;
 use crate::webhook::Webhook;
 
 /// The files of cases.
@@ -95,10 +93,10 @@ async fn expected(name: &str, cases: &[Case], oracle: Option<&Oracle>) -> Vec<An
     let file = folder().join(format!("answers/{name}.jsonl"));
     let kept = std::fs::read_to_string(&file).unwrap_or_default();
     let Some(oracle) = oracle else {
-        return answer::of_lines(cases, &kept);
+        return kept::of_lines(cases, &kept);
     };
     let theirs = ask(&oracle.client(), cases).await;
-    let lines = answer::to_lines(cases, &theirs);
+    let lines = kept::to_lines(cases, &theirs);
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&file, &lines).unwrap();
     } else {

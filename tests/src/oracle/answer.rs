@@ -7,15 +7,17 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
-use crate::case::Case;
+use crate::Answer as Response;
 
 /// What is compared of a response.
 #[derive(Clone, PartialEq)]
-pub(crate) struct Answer {
-    pub(crate) code: u16,
-    warnings: Vec<String>,
-    /// Of a watch, the list of its events.
-    body: Value,
+pub struct Answer {
+    /// The status.
+    pub code: u16,
+    /// Its warnings.
+    pub warnings: Vec<String>,
+    /// Its document. Of a watch, the list of its events.
+    pub body: Value,
 }
 
 impl fmt::Display for Answer {
@@ -29,7 +31,8 @@ impl fmt::Display for Answer {
 }
 
 impl Answer {
-    pub(crate) fn of(answer: &apiloom_tests::Answer, owners: bool) -> Self {
+    /// What is compared of a response, with managedFields if `owners` are.
+    pub fn of(answer: &Response, owners: bool) -> Self {
         let text = answer.text();
         let mut documents: Vec<Value> = serde_json::Deserializer::from_str(&text)
             .into_iter()
@@ -179,37 +182,4 @@ fn clean_table(fields: &mut Map<String, Value>) {
             }
         }
     }
-}
-
-/// The answers to all steps, a line each.
-pub(crate) fn to_lines(cases: &[Case], answers: &[Answer]) -> String {
-    let names = cases.iter().flat_map(Case::named_steps);
-    let lines = names.zip(answers).map(|((name, _), answer)| {
-        let Answer {
-            code,
-            warnings,
-            body,
-        } = answer;
-        format!("{}\n", json!([name, code, warnings, body]))
-    });
-    lines.collect()
-}
-
-/// Reads them; panics if they are of other steps.
-pub(crate) fn of_lines(cases: &[Case], text: &str) -> Vec<Answer> {
-    let mut lines = text.lines();
-    let mut answers = Vec::new();
-    for (name, _) in cases.iter().flat_map(Case::named_steps) {
-        let line = lines.next().unwrap_or_default();
-        let kept: (String, u16, Vec<String>, Value) = serde_json::from_str(line)
-            .unwrap_or_else(|error| panic!("no answer is kept to {name}: {error}"));
-        assert_eq!(kept.0, name, "the answers kept are those to other steps");
-        let (_, code, warnings, body) = kept;
-        answers.push(Answer {
-            code,
-            warnings,
-            body,
-        });
-    }
-    answers
 }

@@ -1,19 +1,23 @@
 //! The oracle as a process over an etcd of its own; both end with the test.
 
+mod answer;
+
 use std::fs::File;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use apiloom_tests::etcd::Etcd;
-use apiloom_tests::{Client, repository};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+
+pub use self::answer::Answer;
+use crate::etcd::Etcd;
+use crate::{Client, repository};
 
 /// Timeout of its start.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running oracle.
-pub(crate) struct Oracle {
+pub struct Oracle {
     process: Child,
     folder: tempfile::TempDir,
     _etcd: Etcd,
@@ -21,7 +25,7 @@ pub(crate) struct Oracle {
 
 impl Oracle {
     /// Starts it; `None` on a machine where it could not be built.
-    pub(crate) fn start() -> Option<Self> {
+    pub fn start() -> Option<Self> {
         let program = repository().join("target/tools/oracle/oracle");
         if !program.exists() {
             return None;
@@ -72,7 +76,7 @@ impl Oracle {
     }
 
     /// A client of it, which needs no credentials. HTTP/1.1: each test has a runtime of its own, and a connection of one.
-    pub(crate) fn client(&self) -> Client {
+    pub fn client(&self) -> Client {
         Client::of_http1(&self.folder.path().join("kubeconfig"))
     }
 }
