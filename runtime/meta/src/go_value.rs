@@ -70,12 +70,13 @@ fn append_plain(value: impl std::fmt::Display, out: &mut String) {
     let _ = write!(out, "{value}");
 }
 
-/// A float without an exponent where it has at most 21 digits, else with one of at least two digits.
-fn append_float(float: f64, out: &mut String) {
+/// Appends a float as `%v` prints it: without an exponent where it has at most six digits before the point, else with one of at
+/// least two digits.
+pub(crate) fn append_float(float: f64, out: &mut String) {
     let text = format!("{float:e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
-    if (-4..21).contains(&exponent) {
+    if (-4..6).contains(&exponent) {
         return append_plain(float, out);
     }
     let sign = if exponent < 0 { '-' } else { '+' };
@@ -97,9 +98,13 @@ mod tests {
             (json!(2.5), "float64", "2.5"),
             (json!(2.0), "float64", "2"),
             (json!(1e21), "float64", "1e+21"),
-            (json!(123_456_789.0), "float64", "123456789"),
+            (json!(123_456.5), "float64", "123456.5"),
+            (json!(123_456_789.0), "float64", "1.23456789e+08"),
+            (json!(1e6), "float64", "1e+06"),
+            (json!(1e-4), "float64", "0.0001"),
+            (json!(0.0), "float64", "0"),
             (json!(1.5e-7), "float64", "1.5e-07"),
-            (json!(u64::MAX), "float64", "18446744073709552000"),
+            (json!(u64::MAX), "float64", "1.8446744073709552e+19"),
             (json!("x y"), "string", "x y"),
             (json!(["a", 1]), "[]interface {}", "[a 1]"),
             (

@@ -36,6 +36,7 @@ const FILES: &[&str] = &[
     "patches",
     "patterns",
     "pruning",
+    "published",
     "values",
     "versions",
     "watches",

@@ -4,6 +4,7 @@
 //! it. Like Go's decoder it does not stop at a value of the wrong type, since a later syntax error takes precedence.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
@@ -219,9 +220,19 @@ fn yaml<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<V
     })
 }
 
+/// Where Kubernetes tells of a strict error of a custom resource: it finds duplicates as it reads, then unknown fields of the
+/// metadata, of the schema, and of the metadata of embedded resources. Other objects' are told in the order of the document.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Found {
+    Reading,
+    Metadata,
+    Pruning,
+    Embedded,
+}
+
 /// State of a walk, and its results besides the document.
 struct Walk<'a> {
-    strict: Vec<String>,
+    strict: Vec<(Found, String)>,
     /// Number of repeated strict errors.
     repeated: usize,
     /// The first type error.
@@ -230,6 +241,8 @@ struct Walk<'a> {
     owner: &'a str,
     is_yaml: bool,
     has_schema: bool,
+    /// Whether the document is a custom resource.
+    is_custom: bool,
     /// Whether JSON is parsed, so that a part of it can be taken as it is.
     is_parsed_json: bool,
     /// For YAML, the approximate size of the document as JSON so far, in bytes, never more than the real size.
@@ -251,6 +264,7 @@ impl<'a> Walk<'a> {
             owner: owner.unwrap_or_default(),
             is_yaml: format != Format::Json,
             has_schema,
+            is_custom: node.is_some_and(|node| node.is_custom),
             is_parsed_json: false,
             expanded: 0,
         }
@@ -269,23 +283,33 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn finish(self, value: Value) -> Result<DecodedDocument, DecodeError> {
-        match self.type_error {
-            Some(text) => Err(DecodeError::Type(text)),
-            None => Ok(DecodedDocument {
-                value,
-                strict: self.strict,
-            }),
+    fn finish(mut self, value: Value) -> Result<DecodedDocument, DecodeError> {
+        if let Some(text) = self.type_error {
+            return Err(DecodeError::Type(text));
         }
+        if self.is_custom {
+            // The sort is stable, so duplicates stay in the order of the document.
+            self.strict.sort_by(|(found, text), (other, other_text)| {
+                // Without the quote at their ends, which would come after some characters.
+                let [path, other_path] = [text, other_text].map(|text| text.trim_end_matches('"'));
+                let texts = match found {
+                    Found::Reading => Ordering::Equal,
+                    _ => path.cmp(other_path),
+                };
+                found.cmp(other).then(texts)
+            });
+        }
+        let strict = self.strict.into_iter().map(|(_, text)| text).collect();
+        Ok(DecodedDocument { value, strict })
     }
 
-    fn strict(&mut self, problem: impl FnOnce() -> String) {
+    fn strict(&mut self, found: Found, problem: impl FnOnce() -> String) {
         if self.strict.len() < MAX_STRICT && self.repeated < MAX_REPEATED {
             let problem = problem();
-            if self.strict.contains(&problem) {
+            if self.strict.iter().any(|(_, known)| *known == problem) {
                 self.repeated += 1;
             } else {
-                self.strict.push(problem);
+                self.strict.push((found, problem));
             }
         }
     }
@@ -295,7 +319,8 @@ impl<'a> Walk<'a> {
     fn known_keywords(&mut self, node: &Node, mut value: Value, path: &Path<'_>) -> Value {
         if node.is_json_schema {
             structural::drop_unknown(&mut value, path, &mut |at| {
-                self.strict(|| format!("unknown field {}", go_quote(&at.strict())));
+                let problem = || format!("unknown field {}", go_quote(&at.strict()));
+                self.strict(Found::Pruning, problem);
             });
         }
         value
@@ -416,6 +441,21 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
                 Value::Null
             }
         }
+    }
+
+    /// Notes a field at a path that the schema does not have.
+    fn unknown(walk: &mut Walk<'_>, parent: Option<&Node>, at: &Path<'_>) {
+        // Of a custom resource, only metadata has types.
+        let is_metadata = parent.is_some_and(|node| !node.is_custom);
+        let place = at.strict();
+        let found = if !is_metadata {
+            Found::Pruning
+        } else if place.starts_with("metadata.") {
+            Found::Metadata
+        } else {
+            Found::Embedded
+        };
+        walk.strict(found, || format!("unknown field {}", go_quote(&place)));
     }
 
     /// Keeps an object as the text of its JSON.
@@ -620,7 +660,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
             if !matches!(child, Child::Unknown)
                 && (fields.contains_key(&key) || absent.contains(&key))
             {
-                self.walk.strict(|| match line {
+                self.walk.strict(Found::Reading, || match line {
                     Some(line) => {
                         let key = go_quote(&shortened(&key, MAX_PATH_BYTES));
                         format!("line {line}: key {key} already set in map")
@@ -630,8 +670,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
             }
             let (node, value) = match child {
                 Child::Unknown => {
-                    self.walk
-                        .strict(|| format!("unknown field {}", go_quote(&at.strict())));
+                    Self::unknown(self.walk, self.node, &at);
                     access.next_value_seed(Skip {
                         depth: self.depth + 1,
                     })?;

@@ -1,11 +1,12 @@
 //! How the fields of a value are owned, by its schema and its JSON type: as one value, by field, or by item.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::path_element::PathElement;
-use crate::schema::node::{Child, ListType, Node};
+use crate::schema::node::{Child, ListType, Node, Types};
 
 /// How the fields of a value are owned.
 #[derive(Clone, Copy)]
@@ -25,6 +26,8 @@ pub(super) struct ItemKeys<'a> {
     keys: Option<&'a [String]>,
     /// The schema of the items.
     pub(super) node: Option<&'a Node>,
+    /// Whether it is a list of ObjectMeta.
+    is_of_metadata: bool,
 }
 
 impl<'a> Shape<'a> {
@@ -49,6 +52,7 @@ impl<'a> ItemKeys<'a> {
         Self {
             keys,
             node: list.and_then(|node| node.items.as_deref()),
+            is_of_metadata: list.is_some_and(|node| node.twins_allowed),
         }
     }
 
@@ -103,9 +107,15 @@ impl<'a> ItemKeys<'a> {
         self.keys.is_none()
     }
 
-    /// The value that the schema gives to a key that an item does not have.
+    /// The value that the schema gives to a key that an item does not have. A key of a type that every item has, which an
+    /// apply may leave out, has the zero value of Go: the errors of validation tell that it is missing.
     pub(super) fn default(&self, key: &str) -> Option<&'a Value> {
-        self.node?.property(key)?.node.default.as_ref()
+        let property = self.node?.property(key)?;
+        let node = &property.node;
+        let is_field = !node.is_custom && (property.required || self.is_of_metadata);
+        node.default
+            .as_ref()
+            .or_else(|| is_field.then(|| zero(node))?)
     }
 
     /// The items by their elements, in the order of the elements. Items without one are left out: a stored list may have
@@ -118,6 +128,17 @@ impl<'a> ItemKeys<'a> {
             }
         }
         groups
+    }
+}
+
+/// The zero value of Go for a key of this type.
+fn zero(node: &Node) -> Option<&'static Value> {
+    static TEXT: LazyLock<Value> = LazyLock::new(|| json!(""));
+    static NUMBER: LazyLock<Value> = LazyLock::new(|| json!(0));
+    match node.types {
+        Types::STRING => Some(&TEXT),
+        Types::INTEGER => Some(&NUMBER),
+        _ => None,
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Number, Value};
 use super::super::node::{Node, Types};
 use super::outcome::{Outcome, invalid_name};
 use crate::field::{FieldError, FieldPath};
-use crate::number;
+use crate::{go_value, number};
 
 /// The largest integer that a float has without neighbors of the same value.
 const MAX_EXACT: f64 = 9_007_199_254_740_991.0;
@@ -151,16 +151,7 @@ pub(super) fn whole_part(limit: &Number) -> Number {
 
 /// A limit as Go prints it: limits are floats.
 fn go_float(limit: &Number) -> String {
-    let float = number::float(limit);
-    if float == 0.0 {
-        return "0".to_owned();
-    }
-    let text = format!("{float:e}");
-    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or_default();
-    if (-4..6).contains(&exponent) {
-        return format!("{float}");
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{digits}e{sign}{:02}", exponent.abs())
+    let mut text = String::new();
+    go_value::append_float(number::float(limit), &mut text);
+    text
 }

@@ -34,6 +34,10 @@ pub(crate) trait ErasedStrategy: Send + Sync {
         old: &Object,
     ) -> Result<Vec<FieldError>, String>;
     fn warnings(&self, ctx: &RequestContext, object: &Object) -> Vec<String>;
+    /// Warnings about an update, which are those about the new object unless a strategy compares it with the old one.
+    fn update_warnings(&self, ctx: &RequestContext, new: &Object, _old: &Object) -> Vec<String> {
+        self.warnings(ctx, new)
+    }
     /// See [`Strategy::grace_seconds`](crate::registry::Strategy::grace_seconds). Returns `requested` if the document
     /// cannot be decoded as the type.
     fn grace_seconds(

@@ -129,8 +129,11 @@ impl Writes {
         if !errors.is_empty() {
             return Err(self.invalid(new, &errors));
         }
-        if let Some(StrategyInput { strategy, new, .. }) = input {
-            let warnings = strategy.warnings(ctx, new);
+        if let Some(StrategyInput { strategy, new, old }) = input {
+            let warnings = match old {
+                Some(old) => strategy.update_warnings(ctx, new, old),
+                None => strategy.warnings(ctx, new),
+            };
             warnings.into_iter().for_each(|text| ctx.warn(text));
         }
         Ok(draft)

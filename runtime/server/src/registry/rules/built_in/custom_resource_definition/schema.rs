@@ -130,16 +130,21 @@ pub(super) fn selectable_errors(
     errors
 }
 
-/// Warnings of the formats in schemas that mean nothing to the server, one for each.
-pub(super) fn format_warnings<'s>(schemas: impl Iterator<Item = &'s Value>) -> Vec<String> {
+/// The formats in schemas that mean nothing to the server, each once.
+pub(super) fn unknown_formats<'s>(schemas: impl Iterator<Item = &'s Value>) -> Vec<String> {
     let mut unknown: Vec<String> = Vec::new();
     for schema in schemas {
         let found = structural::unknown_formats(schema).into_iter();
         let new: Vec<String> = found.filter(|format| !unknown.contains(format)).collect();
         unknown.extend(new);
     }
-    let unknown = unknown.into_iter();
     unknown
+}
+
+/// A warning of each format.
+pub(super) fn format_warnings(formats: &[String]) -> Vec<String> {
+    let formats = formats.iter();
+    formats
         .map(|format| format!("unrecognized format {format:?}"))
         .collect()
 }

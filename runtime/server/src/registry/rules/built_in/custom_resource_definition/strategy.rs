@@ -11,7 +11,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use super::DefinitionRules;
-use super::schema::format_warnings;
+use super::schema::{format_warnings, unknown_formats};
 use crate::registry::objects::hooks::ErasedStrategy;
 use crate::registry::options::RequestContext;
 use crate::registry::rules::strategy::TypedStrategy;
@@ -76,14 +76,16 @@ impl ErasedStrategy for DefinitionStrategy {
         self.0.validate_update(ctx, new, old)
     }
     fn warnings(&self, _ctx: &RequestContext, object: &Object) -> Vec<String> {
-        let versions = object
-            .fields()
-            .get("spec")
-            .and_then(|spec| spec.get("versions"));
-        let versions = versions.and_then(Value::as_array);
-        let schemas = versions.into_iter().flatten();
-        let schemas = schemas.filter_map(|version| version.get(SCHEMA)?.get("openAPIV3Schema"));
-        format_warnings(schemas)
+        format_warnings(&unknown_formats(schemas(object)))
+    }
+    /// As in kube-apiserver, what was warned about before is no news.
+    fn update_warnings(&self, _ctx: &RequestContext, new: &Object, old: &Object) -> Vec<String> {
+        let mut formats = unknown_formats(schemas(new));
+        if !formats.is_empty() {
+            let known = unknown_formats(schemas(old));
+            formats.retain(|format| !known.contains(format));
+        }
+        format_warnings(&formats)
     }
     fn grace_seconds(
         &self,
@@ -93,6 +95,14 @@ impl ErasedStrategy for DefinitionStrategy {
     ) -> Option<i64> {
         self.0.grace_seconds(ctx, object, requested)
     }
+}
+
+/// The schemas of a definition's versions.
+fn schemas(object: &Object) -> impl Iterator<Item = &Value> {
+    let spec = object.fields().get("spec");
+    let versions = spec.and_then(|spec| spec.get("versions"));
+    let versions = versions.and_then(Value::as_array).into_iter().flatten();
+    versions.filter_map(|version| version.get(SCHEMA)?.get("openAPIV3Schema"))
 }
 
 /// The versions of a definition, as far as it has the form of one.

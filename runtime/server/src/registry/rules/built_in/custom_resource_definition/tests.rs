@@ -365,6 +365,16 @@ fn unknown_formats_are_warned_about() {
     let object = Object::from_value(json!(object)).unwrap();
     let warnings = DefinitionStrategy::new().warnings(&RequestContext::default(), &object);
     assert_eq!(warnings, ["unrecognized format \"hue\""]);
+    // An update warns of those that it brings.
+    let mut new = object.clone();
+    let context = RequestContext::default();
+    let again = DefinitionStrategy::new().update_warnings(&context, &new, &object);
+    assert_eq!(again, [""; 0]);
+    let schema = json!({"type": "string", "format": "tint"});
+    let version = &mut new.fields_mut()["spec"]["versions"][0];
+    version["schema"]["openAPIV3Schema"]["properties"]["tint"] = schema;
+    let further = DefinitionStrategy::new().update_warnings(&context, &new, &object);
+    assert_eq!(further, ["unrecognized format \"tint\""]);
 }
 
 #[test]
