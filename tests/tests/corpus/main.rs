@@ -9,6 +9,7 @@
 mod encoded;
 mod minimal;
 mod objects;
+mod outcomes;
 mod refused;
 mod served;
 
@@ -51,7 +52,12 @@ static DEFINITIONS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
     let fetched = fs::read_to_string(root.join("packages.txt")).unwrap_or_default();
     let listed = fs::read_to_string(repository().join("tests/corpus/packages.txt")).unwrap();
     assert_eq!(fetched, listed, "{}: run tests/tools", root.display());
-    let mut files: Vec<_> = folder(&root).filter(|path| path.is_dir()).collect();
+    read_definitions(&root)
+});
+
+/// The definitions of a folder of projects, in the order of their files.
+fn read_definitions(root: &Path) -> Vec<Definition> {
+    let mut files: Vec<_> = folder(root).filter(|path| path.is_dir()).collect();
     files = files.iter().flat_map(|path| folder(path)).collect();
     files.sort();
     let read = |path: &Path| {
@@ -59,7 +65,7 @@ static DEFINITIONS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
         // One has a key twice. The last one counts, as it does for kubectl.
         let document = codec::decode_value(&bytes, Format::Yaml)
             .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let file = path.strip_prefix(&root).unwrap().with_extension("");
+        let file = path.strip_prefix(root).unwrap().with_extension("");
         Definition {
             file: file.to_str().unwrap().to_owned(),
             sum: sum_of(&bytes),
@@ -67,7 +73,7 @@ static DEFINITIONS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
         }
     };
     files.iter().map(|path| read(path)).collect()
-});
+}
 
 /// The beginning of the SHA-256 of bytes.
 fn sum_of(bytes: &[u8]) -> String {
@@ -162,7 +168,7 @@ fn the_fetched_definitions_are_those_of_the_table() {
 }
 
 #[test]
-fn there_are_150_names_of_20_projects() {
+fn there_are_300_definitions_of_20_projects() {
     let projects = DEFINITIONS.iter().map(|definition| {
         let folder = definition.file.split_once('/').unwrap().0;
         folder
@@ -171,7 +177,8 @@ fn there_are_150_names_of_20_projects() {
     });
     let projects: BTreeSet<_> = projects.collect();
     assert!(projects.len() >= 20, "{projects:?}");
-    // Some are the same definition in other releases of its project.
+    assert!(DEFINITIONS.len() >= 300, "{}", DEFINITIONS.len());
+    // Half of them are the same definition in other releases of its project.
     let names = DEFINITIONS.iter().map(Definition::name);
     let names = BTreeSet::from_iter(names);
     assert!(names.len() >= 150, "{}", names.len());

@@ -95,7 +95,7 @@ fn add_required(schema: &Value, part: &Value, fields: &mut Map<String, Value>) {
 fn text(schema: &Value) -> Value {
     let pattern = schema["pattern"]
         .as_str()
-        .map(|pattern| Regex::new(pattern).unwrap());
+        .and_then(|pattern| Regex::new(pattern).ok());
     let least = schema["minLength"].as_u64().unwrap_or(0) as usize;
     let of_format = match schema["format"].as_str() {
         Some("date-time") => Some("2006-01-02T15:04:05Z"),
@@ -112,7 +112,7 @@ fn text(schema: &Value) -> Value {
                 .as_ref()
                 .is_none_or(|pattern| pattern.is_match(text))
     };
-    let candidates = of_format.into_iter().chain(TEXTS);
-    let found = candidates.clone().find(fits);
-    json!(found.unwrap_or_else(|| panic!("no text fits {schema}")))
+    let found = of_format.into_iter().chain(TEXTS).find(fits);
+    // Where no text fits, both servers refuse the object alike.
+    json!(found.unwrap_or("a"))
 }

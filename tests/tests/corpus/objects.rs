@@ -35,7 +35,9 @@ pub(crate) fn minimal(definition: &Definition, version: &Value) -> Value {
     object["metadata"] = json!({"name": if is_only_one { "default" } else { "a" }});
     for (field, value) in asked_by_rules(spec["names"]["kind"].as_str().unwrap()) {
         let (parent, name) = field.rsplit_once('/').unwrap();
-        object.pointer_mut(parent).unwrap()[name] = value;
+        if let Some(parent) = object.pointer_mut(parent) {
+            parent[name] = value;
+        }
     }
     object
 }

@@ -1,128 +1,52 @@
-//! The definitions over a server: it refuses those of `tests/corpus/refused.txt`, with these causes; of each other one an
-//! object is created, listed as a table, explained by kubectl and deleted.
+//! The definitions over a server: it answers as Kubernetes' own server does (`outcomes.rs`), refuses those of
+//! `tests/corpus/refused.txt` with these causes, and kubectl explains each other one.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::time::Duration;
+use std::path::Path;
 
-use apiloom_tests::{Answer, Client, Kubectl, Server, repository};
+use apiloom_tests::oracle::Oracle;
+use apiloom_tests::{Kubectl, Server, build, repository};
 use serde_json::Value;
 
+use crate::outcomes::{self, Outcomes, Pass};
 use crate::refused::TABLE;
-use crate::{DEFINITIONS, Definition, objects};
-
-const DEFINITIONS_PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-
-/// Time for what a server does after it has answered.
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::{DEFINITIONS, Definition, read_definitions};
 
 /// As many kubectl run at a time.
 const THREADS: usize = 4;
 
-fn path(definition: &Definition) -> String {
-    format!("{DEFINITIONS_PATH}/{}", definition.name())
+/// Objects of the kinds, as the projects publish them: the files beside the folders of definitions.
+fn examples(root: &Path) -> Vec<Value> {
+    let entries = fs::read_dir(root).unwrap();
+    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "yaml")
+    });
+    files.sort();
+    let documents = files.iter().flat_map(|path| {
+        let text = fs::read_to_string(path).unwrap();
+        let documents: Result<Vec<Value>, _> = serde_saphyr::from_multiple(&text);
+        documents.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    });
+    documents.collect()
 }
 
-/// Creates a definition, or replaces that of another release.
-async fn apply(client: &Client, definition: &Definition) -> Answer {
-    let present = client.get(&path(definition)).await;
-    if present.code == 404 {
-        return client.post(DEFINITIONS_PATH, &definition.document).await;
-    }
-    let mut document = definition.document.clone();
-    document["metadata"]["resourceVersion"] = present.json()["metadata"]["resourceVersion"].clone();
-    client.put(&path(definition), &document).await
+fn root() -> std::path::PathBuf {
+    repository().join("target/tools/crds")
 }
 
 /// The causes of a refusal, one a line.
-fn causes(definition: &Definition, answer: &Answer) -> String {
-    let Definition { file, .. } = definition;
-    assert_eq!(answer.code, 422, "{file}: {}", answer.text());
-    let status = answer.json();
+fn causes(file: &str, outcomes: &Outcomes) -> String {
+    let answer = &outcomes[&format!("{file} definition")];
+    assert_eq!(answer.code, 422, "{file}: {answer}");
     let mut lines = format!("{file}\n");
-    for cause in status["details"]["causes"].as_array().unwrap() {
+    for cause in answer.body["details"]["causes"].as_array().unwrap() {
         let field = cause["field"].as_str().unwrap();
         writeln!(lines, "    {field}: {}", cause["message"].as_str().unwrap()).unwrap();
     }
     lines
-}
-
-/// Asks until an answer fits.
-async fn wait(client: &Client, path: &str, fits: impl Fn(&Answer) -> bool) -> Answer {
-    wait_for(path, async || client.get(path).await, fits).await
-}
-
-async fn wait_for(
-    path: &str,
-    ask: impl AsyncFn() -> Answer,
-    fits: impl Fn(&Answer) -> bool,
-) -> Answer {
-    let started = std::time::Instant::now();
-    loop {
-        let answer = ask().await;
-        if fits(&answer) {
-            return answer;
-        }
-        assert!(started.elapsed() < PATIENCE, "{path}: {}", answer.text());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
-fn is_established(answer: &Answer) -> bool {
-    let document = answer.json();
-    let conditions = document["status"]["conditions"].as_array();
-    let mut conditions = conditions.into_iter().flatten();
-    conditions.any(|condition| condition["type"] == "Established" && condition["status"] == "True")
-}
-
-/// Creates the minimal object in the version that is stored, which all of them serve, lists it and deletes it.
-async fn one_object(client: &Client, definition: &Definition) {
-    let file = &definition.file;
-    let versions = definition.versions().iter();
-    let mut stored = versions.filter(|version| version["storage"] == true);
-    let version = stored.next().unwrap();
-    assert_eq!(version["served"], true, "{file}: no object was created");
-    let spec = &definition.document["spec"];
-    let object = objects::minimal(definition, version);
-    let namespace = if spec["scope"] == "Namespaced" {
-        "namespaces/default/"
-    } else {
-        ""
-    };
-    let name = object["metadata"]["name"].as_str().unwrap();
-    let api_version = object["apiVersion"].as_str().unwrap();
-    let plural = spec["names"]["plural"].as_str().unwrap();
-    let resource = format!("/apis/{api_version}/{namespace}{plural}");
-    // The definition before it, of another release, may be served for a moment.
-    let create = async || client.post(&resource, &object).await;
-    wait_for(&resource, create, |answer| answer.code == 201).await;
-
-    let names = |columns: &Value, name: &str| -> Vec<Value> {
-        let columns = columns.as_array().into_iter().flatten();
-        columns.map(|column| column[name].clone()).collect()
-    };
-    let mut expected = names(&version["additionalPrinterColumns"], "name");
-    expected.retain(|column| column != "Name");
-    if expected.is_empty() {
-        expected.push("Age".into());
-    }
-    let accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
-    let list = async || {
-        let headers = &[("accept", accept)];
-        client.call("GET", &resource, headers, "").await
-    };
-    let table = wait_for(&resource, list, |answer| {
-        let shown = names(&answer.json()["columnDefinitions"], "name");
-        shown.get(1..) == Some(&expected)
-    });
-    let rows = table.await.json()["rows"].as_array().map(Vec::len);
-    assert_eq!(rows, Some(1), "{file}");
-
-    let deleted = client
-        .delete(&format!("{resource}/{name}"), &Value::Null)
-        .await;
-    assert_eq!(deleted.code, 200, "{file}: {}", deleted.text());
 }
 
 /// Explains all kinds, several at a time.
@@ -136,53 +60,84 @@ fn explain(server: &Server, definitions: &[&Definition]) {
                     let Definition { file, document, .. } = definition;
                     assert_eq!(output.code, 0, "{file}: {}", output.stderr);
                     let kind = document["spec"]["names"]["kind"].as_str().unwrap();
-                    assert!(
-                        output.stdout.contains(&format!("KIND:       {kind}\n")),
-                        "{file}"
-                    );
-                    assert!(
-                        output.stdout.contains("FIELDS:\n"),
-                        "{file}: {}",
-                        output.stdout
-                    );
+                    let head = format!("KIND:       {kind}\n");
+                    assert!(output.stdout.contains(&head), "{file}");
+                    let said = &output.stdout;
+                    assert!(said.contains("FIELDS:\n"), "{file}: {said}");
                 }
             });
         }
     });
 }
 
+fn start() -> Server {
+    Server::start_binary(&build("apiloom-serve"), &["--storage-backend=memory"])
+}
+
+/// The definitions of a pass that were accepted, of whose kinds the minimal object was created and applied.
+fn accepted<'d>(pass: &Pass<'d>, outcomes: &Outcomes) -> Vec<&'d Definition> {
+    let definitions = pass.definitions.iter().copied();
+    let accepted = definitions.filter(|definition| {
+        let file = &definition.file;
+        if outcomes[&format!("{file} definition")].code != 201 {
+            return false;
+        }
+        for (request, code) in [("created", 201), ("applied", 200)] {
+            let answer = &outcomes[&format!("{file} minimal {request}")];
+            assert_eq!(answer.code, code, "{file}: {answer}");
+        }
+        let rows = outcomes[&format!("{file} table")].body["rows"].as_array();
+        assert!(rows.is_some_and(|rows| !rows.is_empty()), "{file}");
+        true
+    });
+    accepted.collect()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_accepts_them_or_refuses_them_as_listed() {
-    let server = Server::start(&[]);
-    let client = server.client();
-    let mut refused = String::new();
-    let mut accepted = BTreeMap::new();
-    let is_another_release = |definition: &&Definition| definition.file.contains('@');
-    let (others, first): (Vec<_>, Vec<_>) = DEFINITIONS.iter().partition(is_another_release);
-    for release in [first, others] {
-        let mut served = Vec::new();
-        for definition in release {
-            let answer = apply(&client, definition).await;
-            if matches!(answer.code, 200 | 201) {
-                accepted.insert(definition.name().to_owned(), definition);
-                served.push(definition);
-            } else {
-                refused.push_str(&causes(definition, &answer));
-            }
-        }
-        for definition in &served {
-            wait(&client, &path(definition), is_established).await;
-            one_object(&client, definition).await;
-        }
-        tokio::task::block_in_place(|| explain(&server, &served));
+async fn answers_are_those_of_the_oracle() {
+    let examples = examples(&root());
+    let passes = outcomes::passes(&DEFINITIONS);
+    let mut ours = Vec::new();
+    let mut refused = Vec::new();
+    for pass in &passes {
+        let server = start();
+        let outcomes = pass.ask(&server.client(), &examples).await;
+        let accepted = accepted(pass, &outcomes);
+        let files = pass.definitions.iter().map(|definition| &definition.file);
+        let kept = |file: &&String| accepted.iter().any(|definition| definition.file == **file);
+        refused.extend(
+            files
+                .filter(|file| !kept(file))
+                .map(|file| causes(file, &outcomes)),
+        );
+        // Those of the next pass have replaced some of them.
+        tokio::task::block_in_place(|| explain(&server, &accepted));
+        ours.push(outcomes);
     }
-    for definition in accepted.values() {
-        let deleted = client.delete(&path(definition), &Value::Null).await;
-        assert_eq!(deleted.code, 200, "{}: {}", definition.file, deleted.text());
-    }
-    for definition in accepted.values() {
-        wait(&client, &path(definition), |answer| answer.code == 404).await;
-    }
+    refused.sort();
     let listed = fs::read_to_string(repository().join(TABLE)).unwrap();
+    let refused = refused.concat();
     assert!(refused == listed, "{TABLE} is not\n{refused}");
+    outcomes::compare(&passes, &ours, &examples).await;
+}
+
+/// With a folder of definitions of the same form in `APILOOM_CORPUS`, those are compared with what the oracle answers now.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_definitions_are_answered_alike() {
+    let Some(root) = std::env::var_os("APILOOM_CORPUS") else {
+        return;
+    };
+    let root = Path::new(&root);
+    let examples = examples(root);
+    let definitions = read_definitions(root);
+    let mut shown = String::new();
+    for pass in outcomes::passes(&definitions) {
+        let oracle = Oracle::start().expect("target/tools/oracle/oracle");
+        let theirs = pass.ask(&oracle.client(), &examples).await;
+        let ours = pass.ask(&start().client(), &examples).await;
+        for text in outcomes::differences(&theirs, &ours).values() {
+            writeln!(shown, "{text}").unwrap();
+        }
+    }
+    assert!(shown.is_empty(), "{shown}");
 }
