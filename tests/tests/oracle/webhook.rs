@@ -74,7 +74,7 @@ async fn answer(request: Request<Incoming>) -> Response<Body> {
         "no response" => *response = json!(null),
         "another kind" => review["kind"] = json!("Review"),
         "another version of the review" => {
-            review["apiVersion"] = json!("apiextensions.k8s.io/v1beta1")
+            review["apiVersion"] = json!("apiextensions.k8s.io/v1beta1");
         }
         _ => {}
     }
