@@ -53,11 +53,13 @@ impl Answer {
     }
 }
 
-/// What messages tell of the stored object, and of one call of a webhook.
+/// What messages tell of the stored object, of versions, and of one call of a webhook.
 static OF_OBJECT: LazyLock<Regex> = LazyLock::new(|| {
     let texts = [
         "UID in object meta: [0-9a-f-]+",
         r"in record \([^)]*\)",
+        r"in the precondition \([0-9]{2,}\)",
+        "resource version: [0-9]{6,}, current: [0-9]+",
         "the same UID: [0-9a-f-]+",
         r#"response\.uid="[0-9a-f-]+""#,
         r#"Object 'Kind' is missing in '\{"apiVersion":"webhooks.*'"#,

@@ -616,12 +616,14 @@ async fn c_101_the_options_of_a_list_select_what_is_deleted(on: Backend) {
     let other = json!({"preconditions": {"uid": "another"}});
     let refused = client.delete(&format!("{FLUNDERS}?limit=1"), &other).await;
     assert_eq!(refused.code, 409, "{}", refused.text());
+    // In the query a resourceVersion is a precondition as well, and a uid is one.
+    for query in ["resourceVersion=0", "uid=another"] {
+        let path = format!("{FLUNDERS}?limit=1&{query}");
+        let refused = client.delete(&path, &json!(null)).await;
+        assert_eq!(refused.code, 409, "{query}: {}", refused.text());
+    }
     // A delete watches nothing.
-    delete(
-        "fieldSelector=metadata.name%3Da&watch=1&resourceVersion=0",
-        json!(null),
-    )
-    .await;
+    delete("fieldSelector=metadata.name%3Da&watch=1", json!(null)).await;
     assert_eq!(listed("").await.0, names[1..]);
     // The second page.
     let (first, token) = listed("limit=2").await;

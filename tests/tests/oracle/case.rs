@@ -6,16 +6,25 @@
 //! A body that is text is sent as it is; `edit` is a merge patch of what a GET of the path answers, and the result is the body.
 //! With `until` a request is repeated until its answer has that code or that text. The conversion `webhook` of a definition is
 //! that of `webhook.rs`. `define` are schemas of the field `value` of further definitions, whose creation is a step each.
+//!
+//! `products` are requests that change nothing, `METHOD: PATH` with `query`, a list of values for each parameter: all combinations
+//! are a step each, and are sent side by side. The value null leaves a parameter out; `OLDEST`, `NEWEST` and `FUTURE` stand for
+//! resourceVersions, and `TOKEN` for the continue token of the last page (`seen.rs`).
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use apiloom_tests::Client;
 use apiloom_tests::oracle::Answer;
+use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use crate::folder;
+use crate::seen::Seen;
 use crate::webhook::Webhook;
+
+/// How many steps of products are asked at the same time.
+const SIDE_BY_SIDE: usize = 16;
 
 /// Timeout of a definition that becomes established.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -26,6 +35,8 @@ pub(crate) struct Case {
     /// The definition; `None` if the steps make their own.
     pub(crate) definition: Option<Value>,
     pub(crate) steps: Vec<Step>,
+    /// The steps after these, which change nothing.
+    products: Vec<Step>,
 }
 
 /// One request.
@@ -103,16 +114,30 @@ impl Case {
             let spec = json!({"versions": [{"name": "v1", "schema": {"openAPIV3Schema": with_value(schema)}}]});
             Step::parse(&json!({"define": spec}), group, owners)
         }));
+        let products = case["products"].as_array().into_iter().flatten();
+        Self {
+            products: products.flat_map(|of| product(of, group)).collect(),
+            ..Self::new(name, definition, steps)
+        }
+    }
+
+    pub(crate) fn new(name: String, definition: Option<Value>, steps: Vec<Step>) -> Self {
         Self {
             name,
             definition,
             steps,
+            products: Vec::new(),
         }
+    }
+
+    /// All steps, in the order of their answers.
+    pub(crate) fn all_steps(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().chain(&self.products)
     }
 
     /// The steps with their names.
     pub(crate) fn named_steps(&self) -> impl Iterator<Item = (String, &Step)> {
-        let steps = self.steps.iter().enumerate();
+        let steps = self.all_steps().enumerate();
         steps.map(|(index, step)| (format!("{} #{index}", self.name), step))
     }
 
@@ -132,9 +157,19 @@ impl Case {
     /// Sends the requests.
     pub(crate) async fn ask(&self, client: &Client) -> Vec<Answer> {
         let mut answers = Vec::new();
+        let mut seen = Seen::default();
         for step in &self.steps {
-            answers.push(step.ask(client).await);
+            let answer = step.ask(client, &seen).await;
+            seen.note(&answer);
+            answers.push(Answer::of(&answer, step.owners));
         }
+        let products = self.products.iter();
+        let products = products.map(async |step| {
+            let answer = step.ask(client, &seen).await;
+            Answer::of(&answer, step.owners)
+        });
+        let products = stream::iter(products).buffered(SIDE_BY_SIDE);
+        answers.extend(products.collect::<Vec<_>>().await);
         answers
     }
 }
@@ -191,6 +226,34 @@ fn created(group: &str, index: usize, value: &Value) -> Step {
     );
     step.body = body.to_string();
     step
+}
+
+/// The steps of a product: the first parameter changes most slowly.
+fn product(product: &Value, group: &str) -> Vec<Step> {
+    let mut step = product.clone();
+    let query = step.as_object_mut().unwrap().remove("query").unwrap();
+    let step = Step::parse(&step, group, false);
+    let mut paths = vec![step.path.clone()];
+    for (name, values) in query.as_object().unwrap() {
+        let with = |path: &String, value: &Value| match value {
+            Value::Null => path.clone(),
+            value => {
+                let separator = if path.contains('?') { '&' } else { '?' };
+                let value = value.as_str().expect("the value of a parameter is a text");
+                format!("{path}{separator}{name}={value}")
+            }
+        };
+        let values = values.as_array().unwrap();
+        let all = paths
+            .iter()
+            .flat_map(|path| values.iter().map(move |value| with(path, value)));
+        paths = all.collect();
+    }
+    let steps = paths.into_iter().map(|path| Step {
+        path,
+        ..step.clone()
+    });
+    steps.collect()
 }
 
 fn collection(group: &str) -> String {
@@ -313,16 +376,17 @@ impl Step {
         parsed
     }
 
-    async fn ask(&self, client: &Client) -> Answer {
+    async fn ask(&self, client: &Client, seen: &Seen) -> apiloom_tests::Answer {
         let headers: Vec<_> = self
             .headers
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
+        let path = seen.complete(&self.path);
         let body = match &self.edit {
             None => self.body.clone(),
             Some(edit) => {
-                let mut present = client.get(&self.path).await.json();
+                let mut present = client.get(&path).await.json();
                 merge(&mut present, edit);
                 present.to_string()
             }
@@ -330,7 +394,7 @@ impl Step {
         let started = Instant::now();
         loop {
             let answer = client
-                .call(&self.method, &self.path, &headers, body.clone())
+                .call(&self.method, &path, &headers, body.clone())
                 .await;
             let is_last = match &self.until {
                 // The cache of a new kind is being filled.
@@ -339,7 +403,7 @@ impl Step {
                 Some(code) => *code == answer.code,
             };
             if is_last {
-                return Answer::of(&answer, self.owners);
+                return answer;
             }
             assert!(started.elapsed() < PATIENCE, "{self}: {}", answer.text());
             tokio::time::sleep(Duration::from_millis(50)).await;

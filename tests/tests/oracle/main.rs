@@ -13,6 +13,7 @@ mod case;
 mod differences;
 mod kept;
 mod random;
+mod seen;
 mod webhook;
 
 use std::fmt::Write as _;
@@ -33,6 +34,7 @@ const FILES: &[&str] = &[
     "definitions",
     "deletion",
     "discovery",
+    "lists",
     "patches",
     "patterns",
     "pruning",
@@ -78,10 +80,10 @@ async fn other_seeds_are_answered_alike() {
 #[test]
 fn there_are_enough_steps() {
     let named = FILES.iter().flat_map(|name| case::read(name));
-    let steps: usize = named.map(|case| case.steps.len()).sum();
+    let steps: usize = named.map(|case| case.all_steps().count()).sum();
     assert!(steps >= 1_500, "{steps} steps");
     let random = random::cases(SEED, RANDOM_CASES);
-    let steps: usize = random.iter().map(|case| case.steps.len()).sum();
+    let steps: usize = random.iter().map(|case| case.all_steps().count()).sum();
     assert!(steps >= 2_000, "{steps} random steps");
 }
 
@@ -135,7 +137,7 @@ async fn ask(client: &apiloom_tests::Client, cases: &[Case]) -> Vec<Answer> {
     }
     for (case, refusal) in cases.iter().zip(refusals) {
         match refusal {
-            Some(refusal) => answers.extend(case.steps.iter().map(|_| refusal.clone())),
+            Some(refusal) => answers.extend(case.all_steps().map(|_| refusal.clone())),
             None => answers.extend(case.ask(client).await),
         }
     }

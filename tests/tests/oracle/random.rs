@@ -105,11 +105,8 @@ fn case(random: &mut Random, seed: u64, index: usize) -> Case {
     );
     owned.owners = true;
     steps.push(owned);
-    Case {
-        name: format!("seed {seed}, definition {index}"),
-        definition: Some(definition(&group, &root)),
-        steps,
-    }
+    let name = format!("seed {seed}, definition {index}");
+    Case::new(name, Some(definition(&group, &root)), steps)
 }
 
 fn step(method: &str, path: &str, content_type: &str, body: &Value) -> Step {

@@ -24,6 +24,7 @@ struct RawDeleteOptions {
 /// # Errors
 /// BadRequest for malformed values, Invalid for values that contradict each other.
 pub(in crate::http) fn delete_options_of_query(query: &Query) -> Result<DeleteOptions, ApiError> {
+    let given = |name: &str| Some(query.text(name).to_owned()).filter(|text| !text.is_empty());
     let raw = RawDeleteOptions {
         dry_run: query.all("dryRun").map(str::to_owned).collect(),
         grace_period_seconds: query
@@ -31,7 +32,11 @@ pub(in crate::http) fn delete_options_of_query(query: &Query) -> Result<DeleteOp
             .map_err(ApiError::bad_request)?,
         orphan_dependents: query.boolean("orphanDependents"),
         propagation_policy: query.first("propagationPolicy").map(str::to_owned),
-        preconditions: Preconditions::default(),
+        // Of a deletecollection, each object must meet them.
+        preconditions: Preconditions {
+            uid: given("uid"),
+            resource_version: given("resourceVersion"),
+        },
     };
     raw.validate()
 }

@@ -200,6 +200,14 @@ fn delete_options_of_the_query() {
         (got.grace_period_seconds, got.orphan_dependents, got.dry_run),
         (Some(5), Some(false), true)
     );
+    assert_eq!(got.preconditions, Preconditions::default());
+    let query = Query::parse("uid=a&resourceVersion=7&resourceVersion=8");
+    let got = delete_options_of_query(&query).expect("fine");
+    let expected = Preconditions {
+        uid: Some("a".to_owned()),
+        resource_version: Some("7".to_owned()),
+    };
+    assert_eq!(got.preconditions, expected);
     let check = |query: &str, expected: &str| {
         let got = refused(delete_options_of_query(&Query::parse(query)));
         let expected = format!("DeleteOptions.meta.k8s.io \"\" is invalid: {expected}");

@@ -1,11 +1,13 @@
 //! deletecollection: deletes all selected objects, each by a delete of its own.
 
+use std::borrow::Cow;
+
 use apiloom_meta::ApiError;
 use apiloom_meta::kind::Scope;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::Endpoint;
-use crate::registry::options::{DeleteOptions, ListOptions, RequestContext};
+use crate::registry::options::{DeleteOptions, ListOptions, RequestContext, VersionMatch};
 use crate::registry::reads::list::ListResult;
 
 impl Endpoint {
@@ -20,7 +22,7 @@ impl Endpoint {
         list: &ListOptions,
         options: &DeleteOptions,
     ) -> Result<ListResult, ApiError> {
-        let listed = self.reads.list(ctx, namespace, list).await?;
+        let listed = self.reads.list(ctx, namespace, &of_state(list)).await?;
         stream::iter(listed.items.names()?)
             .map(|(namespace, name)| async move {
                 let namespace =
@@ -37,4 +39,16 @@ impl Endpoint {
             .await?;
         Ok(listed)
     }
+}
+
+/// The options of the list: kube-apiserver reads it in pages, and a page of a resourceVersion shows exactly that state.
+fn of_state(list: &ListOptions) -> Cow<'_, ListOptions> {
+    let is_of_state = !matches!(&*list.resource_version, "" | "0") && list.version_match.is_none();
+    if !is_of_state || !list.continue_token.is_empty() {
+        return Cow::Borrowed(list);
+    }
+    Cow::Owned(ListOptions {
+        version_match: Some(VersionMatch::Exact),
+        ..list.clone()
+    })
 }

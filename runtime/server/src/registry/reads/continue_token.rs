@@ -2,7 +2,8 @@
 
 use apiloom_meta::ApiError;
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::alphabet::URL_SAFE;
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
 use serde::{Deserialize, Serialize};
 
 /// The version of the token format; there is only one.
@@ -10,6 +11,10 @@ const VERSION: &str = "meta.k8s.io/v1";
 
 /// Revision of a token that continues at the present state (an inconsistent list).
 const LATEST: i64 = -1;
+
+/// Base64 as Go reads it: the bits behind the last byte may have any value.
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 
 /// Content of a token. The order of the fields is that of the JSON.
 #[derive(Serialize, Deserialize)]
@@ -54,8 +59,7 @@ fn token(rv: i64, start: String) -> String {
         rv,
         start,
     };
-    URL_SAFE_NO_PAD
-        .encode(serde_json::to_vec(&token).expect("a struct of strings and a number is JSON"))
+    BASE64.encode(serde_json::to_vec(&token).expect("a struct of strings and a number is JSON"))
 }
 
 /// Decodes a token.
@@ -68,7 +72,7 @@ pub(crate) fn decode(token: &str, prefix: &str) -> Result<Continue, ApiError> {
 }
 
 fn decode_token(token: &str, prefix: &str) -> Result<Continue, String> {
-    let json = URL_SAFE_NO_PAD
+    let json = BASE64
         .decode(token)
         .map_err(|e| format!("continue key is not valid: {}", base64_text(&e, token)))?;
     let token: Token =
@@ -122,14 +126,14 @@ mod tests {
     const PREFIX: &str = "/registry/g/things/";
 
     fn raw(json: &str) -> String {
-        URL_SAFE_NO_PAD.encode(json)
+        BASE64.encode(json)
     }
 
     #[test]
     fn a_token_is_the_json_that_upstream_writes() {
         let token = encode(PREFIX, "/registry/g/things/ns/a", 592);
         assert_eq!(
-            URL_SAFE_NO_PAD.decode(&token).unwrap(),
+            BASE64.decode(&token).unwrap(),
             br#"{"v":"meta.k8s.io/v1","rv":592,"start":"ns/a\u0000"}"#
         );
         let expected = Continue {
@@ -169,6 +173,9 @@ mod tests {
     fn broken_tokens_are_named() {
         check("a!b", "illegal base64 data at input byte 1");
         check("x", "illegal base64 data at input byte 0");
+        // Bits that are left over are no error of the encoding.
+        check("e30", "server does not recognize this encoded version ");
+        check("e31", "server does not recognize this encoded version ");
         check("abcde", "illegal base64 data at input byte 4");
         check(&raw("{"), "EOF while parsing an object at line 1 column 1");
         check(

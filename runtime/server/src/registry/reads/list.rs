@@ -51,6 +51,28 @@ struct Plan {
     continued: Option<String>,
 }
 
+impl Plan {
+    /// The read that goes on where the client's continue token says.
+    fn continued(self, options: &ListOptions) -> Result<Self, ApiError> {
+        let token = continue_token::decode(&options.continue_token, &self.prefix)?;
+        let is_any = options.resource_version == "0";
+        if !options.resource_version.is_empty() && !is_any {
+            return Err(ApiError::bad_request(
+                "specifying resource version is not allowed when using continue",
+            ));
+        }
+        Ok(Self {
+            continued: Some(token.start.clone()),
+            start: token.start,
+            at: token.at.map(Revision),
+            any: is_any,
+            // With resourceVersion "0" the limit is ignored, as in kube-apiserver.
+            limit: if is_any { 0 } else { self.limit },
+            ..self
+        })
+    }
+}
+
 /// A list of objects, complete or one page.
 #[derive(Clone, Debug, Default)]
 pub struct ListResult {
@@ -322,9 +344,6 @@ impl Reads {
     /// Decides what to read, from resourceVersion, resourceVersionMatch, limit and continue.
     fn plan(&self, namespace: Option<&str>, options: &ListOptions) -> Result<Plan, ApiError> {
         let prefix = self.resource.kind.prefix(namespace);
-        let version = error::version_option(&options.resource_version).map_err(|error| {
-            ApiError::bad_request(format!("invalid resource version: {}", error.message))
-        })?;
         let limit = usize::try_from(options.limit).unwrap_or(usize::MAX);
         let plan = Plan {
             prefix,
@@ -335,28 +354,13 @@ impl Reads {
             limit,
             continued: None,
         };
+        // The token is judged before the resourceVersion is read, as in kube-apiserver.
         if !options.continue_token.is_empty() {
-            let token = continue_token::decode(&options.continue_token, &plan.prefix)?;
-            if version != 0 {
-                return Err(ApiError::bad_request(
-                    "specifying resource version is not allowed when using continue",
-                ));
-            }
-            // With resourceVersion "0" the limit is ignored, as in kube-apiserver.
-            let limit = if options.resource_version == "0" {
-                0
-            } else {
-                limit
-            };
-            return Ok(Plan {
-                continued: Some(token.start.clone()),
-                start: token.start,
-                at: token.at.map(Revision),
-                any: options.resource_version == "0",
-                limit,
-                ..plan
-            });
+            return plan.continued(options);
         }
+        let version = error::version_option(&options.resource_version).map_err(|error| {
+            ApiError::bad_request(format!("invalid resource version: {}", error.message))
+        })?;
         Ok(match (options.version_match, version) {
             (_, 0) if options.resource_version.is_empty() => plan,
             (_, 0) => Plan {
