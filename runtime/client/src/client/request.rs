@@ -274,13 +274,15 @@ impl RawRequest {
     ) -> Result<(Response<Body>, Bytes), Error> {
         let settings = self.client.settings();
         let request = self.to_http()?;
+        let asks_for_switch = request.headers().contains_key(header::UPGRADE);
         let response = self.client.transport().call(request).await?;
         *code = Some(response.status());
         for warning in failure::warnings(response.headers()) {
             (settings.warnings)(&warning);
         }
         let code = response.status();
-        if !code.is_success() && code != StatusCode::SWITCHING_PROTOCOLS {
+        let is_switch = code == StatusCode::SWITCHING_PROTOCOLS && asks_for_switch;
+        if !code.is_success() && !is_switch {
             let (parts, body) = response.into_parts();
             // A failure whose text breaks off, or is too long, is still this failure.
             let text = body.collect(MAX_FAILURE_BYTES).await.unwrap_or_default();

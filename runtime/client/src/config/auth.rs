@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::error::ConfigError;
 use super::exec::{self, ExecStatus, Running};
+use super::file::read_file;
 use super::kubeconfig::Exec;
 use super::source::{Credentials, Pem};
 use crate::transport::{Body, HttpTransport, TlsOptions, Transport, TransportError};
@@ -151,7 +152,8 @@ impl Auth {
         let mut tls = present.tls.clone();
         let mut authorization = present.authorization.clone();
         if let Some(path) = &self.credentials.token_file {
-            match std::fs::read_to_string(path) {
+            let token = read_file(path).map(|token| String::from_utf8_lossy(&token).into_owned());
+            match token {
                 Ok(token) if !token.trim().is_empty() => {
                     let bearer = bearer(token.trim()).map_err(TransportError::unsent)?;
                     authorization = Some(bearer);

@@ -1,11 +1,13 @@
 //! Kubeconfig files: their form, and how several become one.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
 use super::error::ConfigError;
+use super::file::read_file_or_pipe;
 use crate::transport::without_userinfo;
 
 /// The content of one or several kubeconfig files.
@@ -167,6 +169,10 @@ fn unless_empty<'de, D: serde::Deserializer<'de>, T: From<String>>(
     Ok(text.filter(|text| !text.is_empty()).map(T::from))
 }
 
+fn text_of(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is no text in UTF-8"))
+}
+
 impl Kubeconfig {
     /// Reads files and merges them: of clusters, users and contexts with one name the first one counts, and the first current
     /// context. Files that do not exist are left out, as kubectl does. Paths in a file are relative to its folder.
@@ -176,9 +182,9 @@ impl Kubeconfig {
     pub fn read(files: &[PathBuf]) -> Result<Self, ConfigError> {
         let mut all: Option<Self> = None;
         for file in files {
-            let text = match std::fs::read_to_string(file) {
+            let text = match read_file_or_pipe(file).and_then(text_of) {
                 Ok(text) => text,
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => {
                     let path = file.clone();
                     return Err(ConfigError::File { path, error });

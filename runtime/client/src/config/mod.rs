@@ -4,6 +4,7 @@ mod auth;
 mod context;
 mod error;
 mod exec;
+mod file;
 mod kubeconfig;
 mod source;
 
@@ -15,6 +16,7 @@ use crate::transport::{HttpTransport, TlsOptions, without_userinfo};
 
 use auth::{Auth, Authenticated};
 pub use error::ConfigError;
+pub use file::read_file;
 pub use kubeconfig::Kubeconfig;
 use source::{Credentials, Pem};
 
@@ -115,8 +117,8 @@ impl Config {
         } else {
             host.to_owned()
         };
-        let namespace = std::fs::read_to_string(folder.join("namespace"));
-        let namespace = namespace.map(|text| text.trim().to_owned());
+        let namespace = read_file(&folder.join("namespace"));
+        let namespace = namespace.map(|text| String::from_utf8_lossy(&text).trim().to_owned());
         Ok(Self {
             url: format!("https://{host}:{port}"),
             namespace: namespace.unwrap_or_else(|_| "default".to_owned()),

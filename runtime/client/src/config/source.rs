@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::error::ConfigError;
+use super::file::read_file;
 use super::kubeconfig::{Exec, User};
 use crate::transport::TlsOptions;
 
@@ -21,7 +22,7 @@ impl Pem {
     pub(super) fn read(&self) -> Result<Vec<u8>, ConfigError> {
         match self {
             Self::Text(text) => Ok(text.clone()),
-            Self::File(path) => std::fs::read(path).map_err(|error| ConfigError::File {
+            Self::File(path) => read_file(path).map_err(|error| ConfigError::File {
                 path: path.clone(),
                 error,
             }),

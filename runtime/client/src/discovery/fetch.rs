@@ -1,7 +1,7 @@
 //! Reads discovery documents: the aggregated ones in two requests, else one for each group and version.
 
 use apiloom_meta::gvk::GroupVersion;
-use futures_util::future::join_all;
+use futures_util::{StreamExt as _, stream};
 use http::Method;
 use serde::{Deserialize, Deserializer};
 
@@ -11,6 +11,10 @@ use crate::error::Error;
 
 const AGGREGATED: &str =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+
+/// How many documents are asked for at the same time, and at most: a server has some dozens.
+const SIDE_BY_SIDE: usize = 16;
+const MAX_DOCUMENTS: usize = 2_000;
 
 /// What `/api` and `/apis` answer.
 #[derive(Deserialize)]
@@ -199,8 +203,16 @@ impl Discovery {
         }
     }
 
-    async fn add_legacy(&mut self, client: &Client, versions: Vec<GroupVersion>) {
-        let documents = versions.iter().map(|version| async move {
+    async fn add_legacy(&mut self, client: &Client, mut versions: Vec<GroupVersion>) {
+        if versions.len() > MAX_DOCUMENTS {
+            let left_out = versions.split_off(MAX_DOCUMENTS);
+            tracing::warn!(
+                "the resources of {} versions are not asked for: the server has more than {MAX_DOCUMENTS}",
+                left_out.len()
+            );
+            self.incomplete.extend(left_out);
+        }
+        let documents = versions.iter().map(async |version| {
             let prefix = if version.group.is_empty() {
                 "/api"
             } else {
@@ -209,7 +221,8 @@ impl Discovery {
             let request = client.request(Method::GET, format!("{prefix}/{version}"));
             request.json::<LegacyResources>().await
         });
-        let documents = join_all(documents).await;
+        let documents = stream::iter(documents).buffered(SIDE_BY_SIDE);
+        let documents: Vec<_> = documents.collect().await;
         for (version, document) in versions.into_iter().zip(documents) {
             match document {
                 Ok(document) => self.add_legacy_version(&version, document),

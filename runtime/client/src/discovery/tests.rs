@@ -1,5 +1,7 @@
 //! Discovery in both forms, and the mapper.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use apiloom_meta::gvk::GroupVersion;
@@ -165,4 +167,53 @@ async fn an_unknown_name_is_asked_for_again_at_most_every_ten_seconds() {
     assert_eq!(script.lines().len(), 4);
     let error = mapper.kind("ex.io", Some("v9"), "Pot").await.unwrap_err();
     assert!(error.to_string().contains("Pot.v9.ex.io"), "{error}");
+}
+
+/// A server with any number of versions, each of which it answers when all that were asked for so far are being asked for.
+#[derive(Clone, Default)]
+struct ManyVersions {
+    asked: Arc<AtomicUsize>,
+    open: Arc<AtomicUsize>,
+    most_open: Arc<AtomicUsize>,
+}
+
+impl Transport for ManyVersions {
+    fn call(
+        &self,
+        request: http::Request<Body>,
+    ) -> BoxFuture<'static, Result<http::Response<Body>, TransportError>> {
+        let server = self.clone();
+        Box::pin(async move {
+            let text = match request.uri().path() {
+                "/api" => r#"{"kind":"APIVersions","versions":[]}"#.to_owned(),
+                "/apis" => {
+                    let versions: Vec<_> = (0..5_000)
+                        .map(|number| format!(r#"{{"version":"v{number}"}}"#))
+                        .collect();
+                    let versions = versions.join(",");
+                    format!(
+                        r#"{{"kind":"APIGroupList","groups":[{{"name":"g","versions":[{versions}]}}]}}"#
+                    )
+                }
+                _ => {
+                    server.asked.fetch_add(1, Ordering::SeqCst);
+                    let open = server.open.fetch_add(1, Ordering::SeqCst) + 1;
+                    server.most_open.fetch_max(open, Ordering::SeqCst);
+                    tokio::task::yield_now().await;
+                    server.open.fetch_sub(1, Ordering::SeqCst);
+                    r#"{"resources":[]}"#.to_owned()
+                }
+            };
+            Ok(http::Response::new(Body::from(bytes::Bytes::from(text))))
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_server_with_many_versions_is_not_asked_for_all_at_once() {
+    let server = ManyVersions::default();
+    let discovery = Discovery::read(&Client::new(server.clone())).await.unwrap();
+    let seen = |count: &AtomicUsize| count.load(Ordering::SeqCst);
+    assert_eq!((seen(&server.asked), seen(&server.most_open)), (2_000, 16));
+    assert_eq!(discovery.incomplete.len(), 3_000);
 }

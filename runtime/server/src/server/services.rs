@@ -8,6 +8,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use apiloom_client::config::read_file;
 use apiloom_meta::codec::{Format, decode_value};
 use async_trait::async_trait;
 
@@ -209,7 +210,9 @@ impl ServiceMap {
             path: path.to_owned(),
             reason: format!("cannot read the addresses of services: {reason}"),
         };
-        let text = std::fs::read_to_string(path).map_err(|problem| error(problem.to_string()))?;
+        let text = read_file(path).map_err(|problem| error(problem.to_string()))?;
+        let text =
+            String::from_utf8(text).map_err(|_| error("it is no text in UTF-8".to_owned()))?;
         Self::parse(&text).map_err(|problems| error(problems.join("; ")))
     }
 }

@@ -344,4 +344,6 @@ impl fmt::Debug for HttpTransportBuilder {
 }
 
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use apiloom_client::config::read_file;
 use apiloom_client::transport::{Body, HttpTransport, TlsOptions, Transport as _, TransportError};
 use async_trait::async_trait;
 use http::header::HeaderName;
@@ -179,7 +180,7 @@ impl ProxyIdentity {
 
     fn read_now(&self, certificate: &Path, key: &Path) -> Result<(), (PathBuf, String)> {
         let read = |path: &Path| {
-            std::fs::read(path).map_err(|error| {
+            read_file(path).map_err(|error| {
                 let reason =
                     format!("cannot read the client certificate for other servers: {error}");
                 (path.to_owned(), reason)
