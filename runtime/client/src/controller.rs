@@ -27,7 +27,7 @@ pub use guard::{CacheVersion, WriteRecorder};
 pub use owner::{OwnerError, controller_key, controller_of, is_controlled_by, set_controller};
 pub use queue::{Backoff, Priority, QueueMetrics, WorkItem, WorkQueue, WorkQueueConfig};
 pub use reconcile::{
-    Action, Context, Controller, ControllerMetrics, Enqueue, NotIdle, ReconcileError, Request,
-    RunningController,
+    Action, Context, Controller, ControllerMetrics, Enqueue, NotIdle, Owner, ReconcileError,
+    Request, RunningController,
 };
 pub use source::{EventHandler, EventSource, EventSubscription};

@@ -9,6 +9,7 @@ mod worker;
 
 pub use action::{Action, Context, ReconcileError, Request};
 pub use controller::{Controller, Enqueue};
+pub use informers::Owner;
 pub use metrics::ControllerMetrics;
 pub use running::{NotIdle, RunningController};
 

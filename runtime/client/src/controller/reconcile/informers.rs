@@ -19,11 +19,34 @@ impl<O> Controller<ObjectKey, O> {
     }
 }
 
-impl<O: Resource> Controller<ObjectKey, O> {
+/// The kind of the objects that [`Controller::watch_self`] was given: every [`Resource`] is one.
+#[diagnostic::on_unimplemented(
+    message = "`owns` needs the kind of the owners, which `watch_self` names",
+    label = "this controller watches no objects of its own yet",
+    note = "call `.watch_self(&informer)` before `.owns(..)`, with an informer of the owners"
+)]
+pub trait Owner: Resource {}
+
+#[diagnostic::do_not_recommend]
+impl<K: Resource> Owner for K {}
+
+impl<O> Controller<ObjectKey, O> {
     /// Reconciles the objects that control the objects of an informer, when these change; they are of the kind that
     /// [`Controller::watch_self`] was given before. Its cache is that of their resource ([`Controller::cache`]).
+    ///
+    /// Without owners it does not compile:
+    /// ```compile_fail,E0277
+    /// # use apiloom_apis::core::v1::{ConfigMap, Secret};
+    /// # use apiloom_client::{cache::Informer, controller::Controller};
+    /// fn controller(maps: &Informer<ConfigMap>, secrets: &Informer<Secret>) {
+    ///     let _ = Controller::new("example").owns(secrets).watch_self(maps);
+    /// }
+    /// ```
     #[must_use]
-    pub fn owns<K: Resource>(self, informer: &Informer<K>) -> Self {
+    pub fn owns<K: Resource>(self, informer: &Informer<K>) -> Self
+    where
+        O: Owner,
+    {
         let scope = O::definition().scope;
         let resource = K::api_resource().group_resource();
         self.watch(informer, move |object| {
