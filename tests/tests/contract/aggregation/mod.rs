@@ -4,6 +4,7 @@ mod attacks;
 mod conditions;
 mod delegation;
 mod documents;
+mod malformed;
 mod pair;
 mod recorder;
 

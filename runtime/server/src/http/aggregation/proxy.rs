@@ -11,10 +11,11 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use http::header::{
     ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderName, LOCATION, RETRY_AFTER,
-    SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE, VIA, X_CONTENT_TYPE_OPTIONS,
+    SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, TRANSFER_ENCODING, UPGRADE, VIA,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::{Body as _, Frame};
 use http_body_util::{BodyExt as _, StreamBody};
 use tokio::sync::OwnedSemaphorePermit;
@@ -99,7 +100,7 @@ impl Aggregation {
             sent = sent => sent,
             () = stopping.clone().wait() => return Err(unavailable()),
         };
-        let response = sent.map_err(|error| {
+        let mut response = sent.map_err(|error| {
             self.report_unreachable(&service.name);
             let text = format!("error trying to reach service: {error}");
             failure(StatusCode::SERVICE_UNAVAILABLE, &text)
@@ -120,6 +121,7 @@ impl Aggregation {
             let text = "the backend attempted to redirect this request, which is not permitted";
             return Err(failure(StatusCode::BAD_GATEWAY, text));
         }
+        remove_unread_length(&call.request.method, &mut response);
         if let Some(problem) = malformed_length(response.headers()) {
             return Err(failure(StatusCode::BAD_GATEWAY, &problem));
         }
@@ -230,6 +232,21 @@ impl http_body::Body for Streamed {
     }
     fn is_end_stream(&self) -> bool {
         self.0.is_end_stream()
+    }
+}
+
+/// Removes a length that is not that of the body: beside chunks, which count instead, and of a response that has none. A client
+/// would wait for the rest, or break off.
+fn remove_unread_length(method: &Method, response: &mut Response<ClientBody>) {
+    let has_no_body = matches!(
+        response.status(),
+        StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
+    );
+    let headers = response.headers_mut();
+    let is_number = malformed_length(headers).is_none();
+    if headers.contains_key(TRANSFER_ENCODING) || has_no_body && is_number && method != Method::HEAD
+    {
+        headers.remove(CONTENT_LENGTH);
     }
 }
 
