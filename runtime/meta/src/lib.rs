@@ -15,6 +15,8 @@
 )]
 
 mod api_type;
+#[cfg(feature = "schema")]
+mod budget;
 pub mod bytes;
 pub mod codec;
 #[doc(hidden)]

@@ -13,13 +13,13 @@ mod tree;
 
 use std::collections::HashMap;
 use std::ops::{Deref, Range};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 
 use self::parse::parse;
 pub use self::program::MAX_KEPT_CACHES;
 use self::program::Program;
 pub use self::tree::MAX_COST;
+use crate::budget::{Budget, Share};
 
 /// Why a text is no pattern, in the words of Go's package `regexp`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,33 +53,27 @@ struct Shared {
 /// slower, but right.
 pub const MAX_KEPT_PROGRAMS: usize = 128 * 1024 * 1024;
 
-/// Memory of the programs that are kept, in bytes.
-static KEPT_PROGRAMS: AtomicUsize = AtomicUsize::new(0);
+/// The bound of the programs that are kept.
+static KEPT_PROGRAMS: Budget = Budget::new(MAX_KEPT_PROGRAMS);
 
-/// A program that is counted in [`KEPT_PROGRAMS`] as long as it is kept.
+/// A program with its share of [`KEPT_PROGRAMS`].
 #[derive(Debug)]
 struct KeptProgram {
     program: Program,
-    bytes: usize,
+    _share: Share,
 }
 
 impl KeptProgram {
     /// Keeps a program; gives it back if there is no room for it.
     fn new(program: Program, bytes: usize) -> Result<Self, Program> {
-        let take = |kept: usize| {
-            let sum = kept.checked_add(bytes)?;
-            (sum <= MAX_KEPT_PROGRAMS).then_some(sum)
-        };
-        match KEPT_PROGRAMS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
-            Ok(_) => Ok(Self { program, bytes }),
-            Err(_) => Err(program),
+        let mut share = KEPT_PROGRAMS.share();
+        if !share.grow_to(bytes) {
+            return Err(program);
         }
-    }
-}
-
-impl Drop for KeptProgram {
-    fn drop(&mut self) {
-        KEPT_PROGRAMS.fetch_sub(self.bytes, Ordering::Relaxed);
+        Ok(Self {
+            program,
+            _share: share,
+        })
     }
 }
 

@@ -1,7 +1,6 @@
 //! The program of a pattern: an automaton over the bytes of UTF-8, from the syntax tree.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use regex_automata::Input;
@@ -11,6 +10,7 @@ use regex_automata::util::iter::Searcher;
 use regex_syntax::hir::{Class, Hir, Repetition};
 
 use super::tree::{Node, Part, Repeat};
+use crate::budget::{Budget, Share};
 
 /// Maximum memory of what all patterns of the process keep from one search for the next, in bytes.
 pub const MAX_KEPT_CACHES: usize = 32 * 1024 * 1024;
@@ -30,8 +30,8 @@ const STACK: usize = 64 * 1024 * 1024;
 /// Maximum cost of a pattern that gets prefilters.
 const MAX_ACCELERATED: usize = 256 * 1024;
 
-/// Memory of the caches that are kept, in bytes.
-static KEPT: AtomicUsize = AtomicUsize::new(0);
+/// The bound of the caches that are kept.
+static KEPT: Budget = Budget::new(MAX_KEPT_CACHES);
 
 /// A compiled pattern.
 #[derive(Debug)]
@@ -40,17 +40,11 @@ pub(super) struct Program {
     kept: Mutex<Option<KeptCache>>,
 }
 
-/// A cache that is counted in [`KEPT`] as long as it is kept.
+/// A cache with its share of [`KEPT`].
 #[derive(Debug)]
 struct KeptCache {
     cache: Box<Cache>,
-    bytes: usize,
-}
-
-impl Drop for KeptCache {
-    fn drop(&mut self) {
-        KEPT.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
+    share: Share,
 }
 
 impl Program {
@@ -79,7 +73,7 @@ impl Program {
 
     #[cfg(test)]
     pub(super) fn kept_bytes(&self) -> usize {
-        self.slot().as_ref().map_or(0, |kept| kept.bytes)
+        self.slot().as_ref().map_or(0, |kept| kept.share.bytes())
     }
 
     pub(super) fn is_match(&self, text: &str) -> bool {
@@ -104,7 +98,7 @@ impl Program {
         let kept = self.slot().take();
         let mut kept = kept.unwrap_or_else(|| KeptCache {
             cache: Box::new(self.regex.create_cache()),
-            bytes: 0,
+            share: KEPT.share(),
         });
         let found = search(&mut kept.cache);
         if kept.is_worth_keeping() {
@@ -120,20 +114,10 @@ impl Program {
 }
 
 impl KeptCache {
-    /// Counts the memory of the cache. Returns whether it is within the limits.
+    /// Counts the memory of the cache; one that was cleared counts as before. Returns whether it is within the limits.
     fn is_worth_keeping(&mut self) -> bool {
         let bytes = self.cache.memory_usage();
-        if bytes > MAX_KEPT_CACHE {
-            return false;
-        }
-        if bytes > self.bytes {
-            let more = bytes - self.bytes;
-            let others = KEPT.fetch_add(more, Ordering::Relaxed);
-            self.bytes = bytes;
-            return others + more <= MAX_KEPT_CACHES;
-        }
-        // A cache that was cleared counts as before.
-        true
+        bytes <= MAX_KEPT_CACHE && self.share.grow_to(bytes)
     }
 }
 

@@ -76,7 +76,7 @@ fn a_program_without_room_is_not_kept_and_still_right() {
     assert!(loan.is_match("room1") && !loan.is_match("room"));
     assert!(KeptProgram::new(program(), usize::MAX).is_err());
     // What was refused took no room.
-    assert!(KEPT_PROGRAMS.load(Ordering::Relaxed) < MAX_KEPT_PROGRAMS);
+    assert!(KEPT_PROGRAMS.used() < MAX_KEPT_PROGRAMS);
 }
 
 /// Patterns whose programs have accelerations, or parts whose memory is not obvious from the text.
