@@ -260,10 +260,13 @@ pub fn aggregate(errors: &[FieldError]) -> String {
     }
 }
 
+/// Maximum length of the text of an error, in bytes.
+const MAX_BODY_BYTES: usize = 2 * MAX_SHOWN_BYTES;
+
 impl FieldError {
     fn new(kind: FieldErrorKind, path: &FieldPath, body: String) -> Self {
         // The value is truncated already; this is for details with texts of the client.
-        let body = match shortened(&body, 2 * MAX_SHOWN_BYTES) {
+        let body = match shortened(&body, MAX_BODY_BYTES) {
             Cow::Borrowed(_) => body,
             Cow::Owned(cut) => cut,
         };
@@ -299,17 +302,22 @@ impl FieldError {
         )
     }
     /// The value is not one of the supported values.
-    pub fn not_supported<S: AsRef<str>>(
+    pub fn not_supported(
         path: &FieldPath,
         value: impl Serialize,
-        supported: &[S],
+        supported: impl IntoIterator<Item: AsRef<str>>,
     ) -> Self {
-        let list: Vec<String> = supported.iter().map(|s| go_quote(s.as_ref())).collect();
-        let body = format!(
-            "Unsupported value: {}: supported values: {}",
-            shown(value),
-            list.join(", ")
-        );
+        let mut list = String::new();
+        for supported in supported {
+            let separator = if list.is_empty() { "" } else { ", " };
+            list = list + separator + &go_quote(supported.as_ref());
+            // What follows would be cut off. A document may have an error for each of its values.
+            if list.len() > MAX_BODY_BYTES {
+                break;
+            }
+        }
+        let shown = shown(value);
+        let body = format!("Unsupported value: {shown}: supported values: {list}");
         Self::new(FieldErrorKind::NotSupported, path, body)
     }
     /// The value occurs twice.

@@ -4,12 +4,36 @@ use std::cmp::Ordering;
 
 use serde_json::Number;
 
+/// The floats below it fit into an `i128`: 2 to the power of 127.
+const MAX_INTEGRAL: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
+
 /// Compares two numbers; integers exactly, floats as floats. NaN does not occur in JSON and counts as equal.
 pub(crate) fn compare(a: &Number, b: &Number) -> Ordering {
     match (whole(a), whole(b)) {
         (Some(a), Some(b)) => a.cmp(&b),
         _ => float(a).partial_cmp(&float(b)).unwrap_or(Ordering::Equal),
     }
+}
+
+/// Whether two numbers have the same value, exactly: a float is not equal to the integers that it is only close to.
+pub(crate) fn is_equal(a: &Number, b: &Number) -> bool {
+    match (integral(a), integral(b)) {
+        (Some(a), Some(b)) => a == b,
+        _ => float(a) == float(b),
+    }
+}
+
+/// The number as an integer, if its value is one, with or without the syntax of one.
+pub(crate) fn integral(number: &Number) -> Option<i128> {
+    whole(number).or_else(|| {
+        let float = float(number);
+        let is_integral = float.fract() == 0.0 && float.abs() < MAX_INTEGRAL;
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "it is an integer of 127 bits"
+        )]
+        is_integral.then_some(float as i128)
+    })
 }
 
 /// Whether `number` is a multiple of `step`, which is not zero.
@@ -79,6 +103,22 @@ mod tests {
             Ordering::Greater
         );
         assert_eq!(compare(&n("1.5"), &n("2")), Ordering::Less);
+    }
+
+    #[test]
+    fn equal_numbers_have_the_same_value() {
+        for (a, b, expected) in [
+            ("1", "1.0", true),
+            ("0", "-0.0", true),
+            ("18446744073709551615", "18446744073709551615", true),
+            ("18446744073709551615", "18446744073709551614", false),
+            ("18446744073709551615", "18446744073709551616.0", false),
+            ("18446744073709551616", "18446744073709551616.0", true),
+            ("1e300", "1e300", true),
+            ("1.5", "1", false),
+        ] {
+            assert_eq!(is_equal(&n(a), &n(b)), expected, "{a} {b}");
+        }
     }
 
     #[test]

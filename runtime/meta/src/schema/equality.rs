@@ -50,7 +50,7 @@ pub(crate) fn identity<'a>(list: &'a Node, list_type: &ListType, item: &'a Value
 /// Whether two values of a schema are equal.
 pub(crate) fn same(node: Option<&Node>, a: &Value, b: &Value) -> bool {
     match (a, b) {
-        (Value::Number(a), Value::Number(b)) => number::compare(a, b).is_eq(),
+        (Value::Number(a), Value::Number(b)) => number::is_equal(a, b),
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && same_items(node, a, b),
         (Value::Object(a), Value::Object(b)) => a.len() == b.len() && same_fields(node, a, b),
         _ => a == b,
@@ -99,14 +99,17 @@ impl PartialEq for ComparedValue<'_> {
 
 impl Eq for ComparedValue<'_> {}
 
-/// Numbers are hashed as floats, which are equal for equal numbers. Unordered items are hashed as a sum.
+/// Numbers are hashed by their value, which is equal for equal numbers alone. Unordered items are hashed as a sum.
 impl Hash for ComparedValue<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self.value {
             Value::Null => {}
             Value::Bool(flag) => flag.hash(state),
-            // Adding zero converts -0 to 0.
-            Value::Number(number) => (number::float(number) + 0.0).to_bits().hash(state),
+            // Not as floats, which many large integers have in common.
+            Value::Number(number) => match number::integral(number) {
+                Some(integer) => integer.hash(state),
+                None => number::float(number).to_bits().hash(state),
+            },
             Value::String(text) => text.hash(state),
             Value::Array(items) => {
                 let of_items = self.node.and_then(|node| node.items.as_deref());

@@ -2,7 +2,7 @@
 //!
 //! Descriptions, titles and examples are not kept: what is published is made of the document.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Number, Value};
@@ -228,18 +228,21 @@ impl Builder {
 
     fn structure(&mut self, node: &mut Node, keywords: &Map<String, Value>, path: &str) {
         let required = self.strings(keywords, "required", path);
+        let names: HashSet<&str> = required.iter().map(String::as_str).collect();
         for (name, schema) in self.members(keywords, "properties", path) {
             let below = self.shared(schema, &join(path, name));
             node.properties.push(Property {
                 name: name.clone(),
-                required: required.contains(name),
+                required: names.contains(name.as_str()),
                 node: below,
             });
         }
         node.properties.sort_by(|a, b| a.name.cmp(&b.name));
+        let described = keywords.get("properties").and_then(Value::as_object);
+        let is_described = |name: &str| described.is_some_and(|fields| fields.contains_key(name));
         let undescribed: Vec<String> = required
             .into_iter()
-            .filter(|name| node.property(name).is_none())
+            .filter(|name| !is_described(name))
             .collect();
         if !undescribed.is_empty() {
             node.custom.get_or_insert_default().required = undescribed;

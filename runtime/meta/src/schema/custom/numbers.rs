@@ -29,12 +29,13 @@ pub(super) fn has_integer_syntax(value: &Number) -> bool {
 }
 
 /// Whether a number is one of an enum. Where the enum has an integer, the fraction of the number does not count, as in
-/// kube-openapi, which converts the number to the type of the enum's.
+/// kube-openapi, which converts the number to the type of the enum's. Numbers that Go does not decode as integers are floats.
 pub(super) fn is_allowed(allowed: &Number, value: &Number) -> bool {
-    if has_integer_syntax(allowed) && !has_integer_syntax(value) {
-        return whole_part(value) == whole_part(allowed);
+    match (has_integer_syntax(allowed), has_integer_syntax(value)) {
+        (true, true) => allowed == value,
+        (true, false) => whole_part(value) == whole_part(allowed),
+        (false, _) => number::float(allowed) == number::float(value),
     }
-    number::compare(allowed, value).is_eq()
 }
 
 /// Checks a number.

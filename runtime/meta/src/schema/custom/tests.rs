@@ -1,6 +1,7 @@
 //! Tests of schemas of custom resources.
 
 mod documents;
+mod growth;
 mod memory;
 mod properties;
 mod publication;

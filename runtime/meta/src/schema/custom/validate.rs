@@ -1,6 +1,8 @@
 //! Validates a custom resource as kube-openapi does, with its texts, and tolerates errors of values that an update does
 //! not change.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::super::node::{ListType, Node, Types};
@@ -253,15 +255,11 @@ fn allowed(node: &Node, value: &Value, path: &Path<'_>, out: &mut Outcome) {
         return;
     }
     out.add(|| {
-        let values: Vec<String> = values
-            .iter()
-            .map(|value| {
-                value
-                    .as_str()
-                    .map_or_else(|| value.to_string(), str::to_owned)
-            })
-            .collect();
-        FieldError::not_supported(&path.field(), value, &values)
+        let texts = values.iter().map(|value| {
+            let text = value.as_str().map(Cow::Borrowed);
+            text.unwrap_or_else(|| Cow::Owned(value.to_string()))
+        });
+        FieldError::not_supported(&path.field(), value, texts)
     });
 }
 
