@@ -21,7 +21,8 @@ use self::problems::Problems;
 use self::proxy_client::ProxyClientFlags;
 use crate::http::timeout::parse_duration;
 use crate::registry::{
-    DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_MAX_OBJECT_BYTES, EmulationVersion, StorageMediaType,
+    DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_MAX_DEFINITION_BYTES, DEFAULT_MAX_OBJECT_BYTES,
+    EmulationVersion, StorageMediaType,
 };
 use crate::server::{
     Backend, Config, ControllerConfig, ControllerNames, Endpoints, EtcdOptions, EtcdOverride,
@@ -68,6 +69,10 @@ struct GenericFlags {
     /// Maximum size of an object in bytes of JSON; larger writes are rejected with 413. 0 for no limit.
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_OBJECT_BYTES)]
     max_object_bytes: usize,
+    /// Maximum memory that all CustomResourceDefinitions together may make the server keep, in bytes, estimated from their
+    /// schemas; further ones are rejected with 403.
+    #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_DEFINITION_BYTES)]
+    max_definition_bytes: usize,
     /// Number of objects that a deletecollection request deletes at the same time.
     #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_DELETE_COLLECTION_WORKERS)]
     delete_collection_workers: NonZeroUsize,
@@ -439,6 +444,7 @@ impl Options {
             max_requests_inflight: self.generic.max_requests_inflight,
             max_mutating_requests_inflight: self.generic.max_mutating_requests_inflight,
             max_object_bytes: self.generic.max_object_bytes,
+            max_definition_bytes: self.generic.max_definition_bytes,
             delete_collection_workers: self.generic.delete_collection_workers,
             event_ttl: self.generic.event_ttl,
             system_namespaces: self.generic.system_namespaces.map(|names| names.0),

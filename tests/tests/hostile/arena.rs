@@ -21,6 +21,11 @@ use crate::wire::Target;
 /// Attacks are measured one at a time, except for one that waits nearly all of its time.
 static TURN: Mutex<()> = Mutex::new(());
 
+/// Waits until no other attack is measured.
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Allowed growth of the other user's p99.
 const FACTOR: u32 = 4;
 
@@ -56,8 +61,7 @@ pub(crate) struct Arena {
 impl Arena {
     /// Starts both servers with further arguments, over memory unless these name a store.
     pub(crate) fn start(args: &[&str]) -> Self {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        Self::with(args, Some(turn), true, Server::start)
+        Self::with(args, Some(turn()), true, Server::start)
     }
 
     /// The same with this limit of open files for each server, and another user who does not reconnect. The attack must leave the

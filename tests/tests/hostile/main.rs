@@ -18,6 +18,7 @@ mod wire;
 
 mod bodies;
 mod connections;
+mod definitions;
 mod documents;
 mod objects;
 mod readers;

@@ -18,7 +18,8 @@ mod writes;
 pub use apiloom_apis::core::v1::{Namespace, NamespaceCondition, NamespaceSpec, NamespaceStatus};
 pub use catalog::builder::RegistryBuilder;
 pub(crate) use catalog::builder::{
-    DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_EVENT_TTL, DEFAULT_MAX_OBJECT_BYTES,
+    DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_EVENT_TTL, DEFAULT_MAX_DEFINITION_BYTES,
+    DEFAULT_MAX_OBJECT_BYTES,
 };
 pub use catalog::built_in::BuiltIn;
 pub use catalog::change::CatalogChange;
@@ -58,6 +59,8 @@ pub use rules::admission::{
 pub(crate) use rules::built_in::api_service as api_service_rules;
 #[cfg(feature = "apis-apiextensions")]
 pub(crate) use rules::built_in::custom_resource_definition as definition_rules;
+#[cfg(feature = "apis-apiextensions")]
+pub(crate) use rules::definition_room::NoRoom;
 pub use rules::handler::Handler;
 pub use rules::strategy::Strategy;
 pub use writes::Writes;

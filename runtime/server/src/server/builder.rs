@@ -346,6 +346,7 @@ impl Builder {
         }
         registry.storage_media_type(config.storage_media_type);
         registry.max_object_bytes(config.max_object_bytes);
+        registry.max_definition_bytes(config.max_definition_bytes);
         registry.delete_collection_workers(config.delete_collection_workers);
         registry.disable_admission(&config.disabled_admission);
         registry.runtime_config(&config.runtime_config);

@@ -14,8 +14,8 @@ use super::controllers::config::ControllerConfig;
 use crate::http::Endpoints;
 use crate::http::timeout::REQUEST_TIMEOUT;
 use crate::registry::{
-    DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_EVENT_TTL, DEFAULT_MAX_OBJECT_BYTES,
-    EmulationVersion, StorageMediaType,
+    DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_EVENT_TTL, DEFAULT_MAX_DEFINITION_BYTES,
+    DEFAULT_MAX_OBJECT_BYTES, EmulationVersion, StorageMediaType,
 };
 
 /// Storage backend.
@@ -240,6 +240,9 @@ pub struct Config {
     pub max_mutating_requests_inflight: usize,
     /// Maximum size of an object in bytes of JSON; larger writes are rejected with 413. 0 for no limit. Default 3 MiB.
     pub max_object_bytes: usize,
+    /// Maximum memory that all CustomResourceDefinitions together may make the server keep, in bytes, estimated from their schemas:
+    /// what does not fit is refused. Default 512 MiB.
+    pub max_definition_bytes: usize,
     /// How many objects a deletecollection deletes at the same time. Default 16.
     pub delete_collection_workers: NonZeroUsize,
     /// How long events are kept after their last write (`--event-ttl`); one hour by default, zero for ever.
@@ -303,6 +306,7 @@ impl Config {
             max_requests_inflight: 400,
             max_mutating_requests_inflight: 200,
             max_object_bytes: DEFAULT_MAX_OBJECT_BYTES,
+            max_definition_bytes: DEFAULT_MAX_DEFINITION_BYTES,
             delete_collection_workers: DEFAULT_DELETE_COLLECTION_WORKERS,
             event_ttl: DEFAULT_EVENT_TTL,
             system_namespaces: None,

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use super::definitions::definitions;
 use crate::kind::{Converter, ResourceDef};
 use crate::schema::StoredSchema;
+use crate::schema::structural::Footprint;
 
 /// A CustomResourceDefinition as it is stored. Its schemas are parts of its bytes, and are not read.
 ///
@@ -88,6 +89,14 @@ impl StoredDefinition {
         converter: Option<Arc<dyn Converter>>,
     ) -> Result<Vec<ResourceDef>, Vec<String>> {
         definitions(&self.document, Some(&self.schemas), converter)
+    }
+
+    /// The memory that the schemas take at most when they are made.
+    pub fn footprint(&self) -> usize {
+        let mut footprint = Footprint::default();
+        let schemas = self.schemas.iter().flatten();
+        schemas.for_each(|schema| footprint.count_json(&schema.json()));
+        footprint.bytes()
     }
 
     /// What is wrong with the schemas, one line each.

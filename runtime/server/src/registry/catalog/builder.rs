@@ -26,6 +26,7 @@ use crate::registry::objects::stored_value::StorageMediaType;
 use crate::registry::problems::kind_problem;
 use crate::registry::reads::lister::{Lister, Listers};
 use crate::registry::rules::admission::{Admission, AdmissionContext, Chain};
+use crate::registry::rules::definition_room::DefinitionRoom;
 use crate::registry::rules::handler::Handler;
 use crate::registry::rules::namespace::{NamespaceLifecycle, NamespaceRules};
 use crate::registry::rules::strategy::Strategy;
@@ -33,6 +34,9 @@ use crate::registry::writes::{WriteSettings, stamp};
 
 /// Default limit for a stored object, in bytes; equal to the limit for request bodies.
 pub(crate) const DEFAULT_MAX_OBJECT_BYTES: usize = 3 * 1024 * 1024;
+
+/// Default memory of all definitions together, in bytes: some thousand definitions of a usual size.
+pub(crate) const DEFAULT_MAX_DEFINITION_BYTES: usize = 512 * 1024 * 1024;
 
 /// Default number of concurrent deletes of a deletecollection: enough to share a disk sync, not enough to delay other requests.
 /// kube-apiserver's is 1.
@@ -75,6 +79,7 @@ pub struct RegistryBuilder {
     cache_sizes: Vec<(GroupResource, usize)>,
     /// Limit for a stored object, in bytes.
     max_object_bytes: usize,
+    pub(super) definition_room: Arc<DefinitionRoom>,
     delete_collection_workers: NonZeroUsize,
     /// How long events are kept; `None` for ever.
     pub(super) event_ttl: Option<Duration>,
@@ -129,6 +134,7 @@ impl RegistryBuilder {
             history_bytes: Some(Budget::DEFAULT_BYTES),
             cache_sizes: Vec::new(),
             max_object_bytes: DEFAULT_MAX_OBJECT_BYTES,
+            definition_room: Arc::new(DefinitionRoom::new(DEFAULT_MAX_DEFINITION_BYTES)),
             delete_collection_workers: DEFAULT_DELETE_COLLECTION_WORKERS,
             event_ttl: Some(DEFAULT_EVENT_TTL),
             system_namespaces: None,
@@ -242,6 +248,11 @@ impl RegistryBuilder {
     pub fn max_object_bytes(&mut self, bytes: usize) {
         self.max_object_bytes = if bytes == 0 { usize::MAX } else { bytes };
     }
+    /// Sets the memory that all CustomResourceDefinitions together may make the server keep, in bytes; 512 MiB by default. One that
+    /// does not fit is refused, and not served if it is stored already.
+    pub fn max_definition_bytes(&mut self, bytes: usize) {
+        self.definition_room.set_most(bytes);
+    }
     /// Sets how many objects a deletecollection deletes at the same time; 16 by default.
     pub fn delete_collection_workers(&mut self, workers: NonZeroUsize) {
         self.delete_collection_workers = workers;
@@ -342,6 +353,7 @@ impl RegistryBuilder {
             cache_sizes: self.cache_sizes,
             runtime_config,
             emulation,
+            definition_room: self.definition_room,
             shared,
         };
         let namespaces = kinds

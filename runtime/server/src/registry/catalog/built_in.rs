@@ -116,7 +116,17 @@ mod core {
 #[cfg(feature = "apis-apiextensions")]
 impl BuiltIn for apiloom_apis::apiextensions::v1::CustomResourceDefinition {
     fn register(registry: &mut RegistryBuilder) {
-        use crate::registry::rules::built_in::custom_resource_definition::DefinitionStrategy;
+        use crate::registry::rules::built_in::custom_resource_definition::{
+            DefinitionQuota, DefinitionStrategy,
+        };
+        if registry
+            .own
+            .iter()
+            .all(|own| own.gvk() != Self::definition().gvk())
+        {
+            let room = Arc::clone(&registry.definition_room);
+            registry.admission(|_| Box::new(DefinitionQuota(room)));
+        }
         let strategy = Box::new(DefinitionStrategy::new());
         registry.built_in_version::<Self>(VersionStrategy::of::<Self>(strategy));
         registry.status_writes_metadata::<Self>();

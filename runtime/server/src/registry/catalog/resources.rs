@@ -14,6 +14,8 @@ use super::snapshot::{Catalog, Settings};
 use super::system_namespaces::SystemNamespaces;
 use crate::registry::endpoint::Endpoint;
 use crate::registry::reads::lister::ListerCore;
+#[cfg(feature = "apis-apiextensions")]
+use crate::registry::rules::definition_room::DefinitionRoom;
 
 /// Maximum time that the start waits for caches: enough to fill them from a store of 100,000 objects.
 const FILL_PATIENCE: Duration = Duration::from_secs(2);
@@ -71,6 +73,12 @@ impl Registry {
     /// The generation of the current catalog; see [`Catalog::generation`].
     pub fn generation(&self) -> u64 {
         self.catalog.load().generation()
+    }
+
+    /// The room of the definitions that are served.
+    #[cfg(feature = "apis-apiextensions")]
+    pub(crate) fn definition_room(&self) -> &DefinitionRoom {
+        &self.settings.definition_room
     }
 
     /// Changes when another catalog is published.

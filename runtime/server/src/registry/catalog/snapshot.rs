@@ -20,6 +20,7 @@ use crate::registry::objects::kind::Kind;
 use crate::registry::objects::kind_cache::KindCache;
 use crate::registry::objects::normalizer::CacheNormalizer;
 use crate::registry::objects::stored_value::StorageMediaType;
+use crate::registry::rules::definition_room::DefinitionRoom;
 
 /// Everything that is served, derived from kinds, groups and settings. Immutable: for a change, the registry publishes
 /// a new one.
@@ -76,6 +77,11 @@ pub(crate) struct Settings {
     pub(super) cache_sizes: Vec<(GroupResource, usize)>,
     pub(super) runtime_config: RuntimeConfig,
     pub(super) emulation: Emulation,
+    #[cfg_attr(
+        not(feature = "apis-apiextensions"),
+        allow(dead_code, reason = "there are no definitions")
+    )]
+    pub(super) definition_room: Arc<DefinitionRoom>,
     pub(in crate::registry) shared: EndpointContext,
 }
 

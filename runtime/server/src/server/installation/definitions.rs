@@ -85,6 +85,7 @@ impl Definitions {
         builder.all_built_in();
         builder.watch_cache(None);
         builder.max_object_bytes(config.max_object_bytes);
+        builder.max_definition_bytes(config.max_definition_bytes);
         let registry = builder.build().map_err(ServerError::Invalid)?;
         let found = self.each(&endpoint(&registry)?, Step::Check).await;
         let mut names = NameCheck::new(registry.catalog());

@@ -3,6 +3,7 @@
 pub(crate) mod accepted;
 mod conversion;
 mod names;
+mod quota;
 mod schema;
 mod strategy;
 mod versions;
@@ -17,6 +18,7 @@ use serde_json::Value;
 
 use self::conversion::authorities_error;
 use self::names::{name_errors, names_errors};
+pub(in crate::registry) use self::quota::DefinitionQuota;
 pub(in crate::registry) use self::strategy::DefinitionStrategy;
 pub(crate) use self::strategy::take_schemas;
 use self::versions::version_errors;

@@ -40,7 +40,7 @@ pub(super) struct Known {
     pub(super) name: String,
     pub(super) uid: String,
     /// When it was created, in seconds.
-    created: i64,
+    pub(super) created: i64,
     pub(super) version: u64,
     generation: i64,
     pub(super) group: String,

@@ -70,13 +70,16 @@ pub(in crate::server) async fn publish_stored(
     let (documents, problem) = read_all(&endpoint).await?;
     UnreadableLog::default().note(CustomResourceDefinition::KIND, problem.as_deref());
     let mut publisher = Publisher::new(Arc::clone(registry), webhooks.clone());
-    for document in documents {
-        // One that cannot be read does not keep the others from being served.
-        let definition = definition_of(&endpoint, &document).inspect_err(warn_unreadable);
-        let Ok(definition) = definition else {
-            continue;
-        };
-        let known = Known::of_object(&known::object_of(&definition));
+    // One that cannot be read does not keep the others from being served.
+    let read = documents.iter().filter_map(|document| {
+        let definition = definition_of(&endpoint, document).inspect_err(warn_unreadable);
+        let definition = definition.ok()?;
+        Some((Known::of_object(&known::object_of(&definition)), definition))
+    });
+    let mut stored: Vec<_> = read.collect();
+    // If there is not enough room for all, the older ones have it.
+    stored.sort_by_key(|(known, _)| known.created);
+    for (known, definition) in stored {
         let schemas = if known.is_refused {
             Schemas::Checked
         } else {
@@ -192,6 +195,10 @@ impl Controller<'_> {
             if listed.is_none() {
                 self.publish().await;
                 self.look_at_due().await;
+                // The watch begins again, and shows those that wait for room.
+                if self.publisher.has_room_again() {
+                    return Ok(());
+                }
             }
         }
     }

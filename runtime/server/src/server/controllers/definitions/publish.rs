@@ -8,7 +8,7 @@ use apiloom_meta::kind::{Converter, CustomKind, ResourceDef, SmolStr, StoredDefi
 
 use super::known::Known;
 use crate::registry::definition_rules::accepted::JudgedSchema;
-use crate::registry::{CatalogChange, Registry};
+use crate::registry::{CatalogChange, NoRoom, Registry};
 use crate::server::webhooks::{ConversionWebhook, Webhooks};
 
 /// What is known of the schemas of a definition.
@@ -30,7 +30,18 @@ pub(super) struct Publisher {
     /// Kinds whose definitions are being deleted.
     terminating: BTreeSet<GroupResource>,
     /// Why the kinds of definitions cannot be served, by the names of these.
-    problems: HashMap<String, String>,
+    problems: HashMap<String, Problem>,
+    /// Whether room was given back while definitions wait for some.
+    has_room_again: bool,
+}
+
+/// Why the kind of a definition cannot be served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Problem {
+    /// The schemas have problems.
+    Schemas(String),
+    /// All definitions together would take too much memory.
+    NoRoom(String),
 }
 
 impl Publisher {
@@ -42,6 +53,7 @@ impl Publisher {
             removed: BTreeSet::new(),
             terminating: BTreeSet::new(),
             problems: HashMap::new(),
+            has_room_again: false,
         }
     }
 
@@ -66,6 +78,7 @@ impl Publisher {
         let is_served = known.is_served() || known.is_deleting && is_of_it();
         if !is_served {
             // It may have lost a name to another definition.
+            self.give_room(&known.name);
             self.pending.remove(&resource);
             self.removed.insert(resource);
             return;
@@ -83,6 +96,13 @@ impl Publisher {
                 }
             }
             return;
+        }
+        // The objects of one that is being deleted are deleted by its kind.
+        if !known.is_deleting
+            && let Err(full) = self.take_room(known, definition)
+        {
+            let problem = Problem::NoRoom(full.message());
+            return self.refuse_for(&known.name, problem);
         }
         let are_accepted = || {
             let mut schemas = definition.schemas();
@@ -119,20 +139,43 @@ impl Publisher {
     pub(super) fn withdraw(&mut self, known: &Known) {
         if !known.is_served() {
             let resource = known.resource();
+            self.give_room(&known.name);
             self.pending.remove(&resource);
             self.removed.insert(resource);
         }
     }
 
     fn refuse(&mut self, name: &str, lines: &[String]) {
-        let problem = lines.join("; ");
-        tracing::warn!(definition = name, %problem, "cannot serve the kind of a CustomResourceDefinition");
+        self.refuse_for(name, Problem::Schemas(lines.join("; ")));
+    }
+
+    fn refuse_for(&mut self, name: &str, problem: Problem) {
+        let (Problem::Schemas(why) | Problem::NoRoom(why)) = &problem;
+        tracing::warn!(definition = name, problem = %why, "cannot serve the kind of a CustomResourceDefinition");
         self.problems.insert(name.to_owned(), problem);
     }
 
+    fn take_room(&self, known: &Known, definition: &StoredDefinition) -> Result<(), NoRoom> {
+        let room = self.registry.definition_room();
+        room.take(&known.name, definition.footprint())
+    }
+
+    /// Gives back the room of a definition that is not served any more.
+    fn give_room(&mut self, name: &str) {
+        let is_waited_for = |problem: &Problem| matches!(problem, Problem::NoRoom(_));
+        if self.registry.definition_room().give(name) && self.problems.values().any(is_waited_for) {
+            self.has_room_again = true;
+        }
+    }
+
+    /// Whether room was given back since the last call while definitions waited for some.
+    pub(super) fn has_room_again(&mut self) -> bool {
+        std::mem::take(&mut self.has_room_again)
+    }
+
     /// Why the kind of a definition cannot be served.
-    pub(super) fn problem(&self, name: &str) -> Option<&str> {
-        self.problems.get(name).map(String::as_str)
+    pub(super) fn problem(&self, name: &str) -> Option<&Problem> {
+        self.problems.get(name)
     }
 
     /// Whether the kind of a definition is served in its present state, or a Rust type has its resource.
@@ -145,6 +188,7 @@ impl Publisher {
     pub(super) fn remove(&mut self, known: &Known) {
         let resource = known.resource();
         self.problems.remove(&known.name);
+        self.give_room(&known.name);
         self.pending.remove(&resource);
         self.terminating.remove(&resource);
         self.removed.insert(resource);

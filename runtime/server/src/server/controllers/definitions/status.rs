@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::Duration;
 
 use super::known::path;
+use super::publish::Problem;
 use crate::registry::definition_rules::{
     APPROVAL, Approval, has_condition, has_invalid_authorities, is_protected, set_condition,
 };
@@ -22,27 +23,27 @@ pub(super) const AGAIN: Duration = Duration::from_millis(100);
 /// the others serve the kind too.
 const INSTALLATION: Duration = Duration::from_secs(5);
 
+/// The condition of a definition whose schemas have problems.
+const REFUSED: &str = "NonStructuralSchema";
+
+/// The condition of a definition that is not served, since all definitions together would take too much memory. Kubernetes has no such
+/// bound.
+const EXCEEDS_QUOTA: &str = "ExceedsQuota";
+
 /// Sets the conditions about the schemas, which have a problem or none, and the approval.
-pub(super) fn judge(object: &mut CustomResourceDefinition, problem: Option<&str>) {
+pub(super) fn judge(object: &mut CustomResourceDefinition, problem: Option<&Problem>) {
     let conditions = &mut object.status.conditions;
-    let was_refused = conditions
-        .iter()
-        .flatten()
-        .any(|one| one.condition_type == "NonStructuralSchema");
-    match problem {
-        Some(problem) => {
-            set_condition(
-                conditions,
-                ("NonStructuralSchema", true),
-                "Violations",
-                problem,
-            );
-        }
-        None if was_refused => {
-            let conditions = conditions.get_or_insert_default();
-            conditions.retain(|one| one.condition_type != "NonStructuralSchema");
-        }
-        None => {}
+    let found = problem.map(|problem| match problem {
+        Problem::Schemas(why) => (REFUSED, "Violations", why),
+        Problem::NoRoom(why) => (EXCEEDS_QUOTA, "DefinitionMemory", why),
+    });
+    let present = found.map(|(condition, ..)| condition);
+    if let Some(conditions) = conditions {
+        let is_past = |of: &str| [REFUSED, EXCEEDS_QUOTA].contains(&of) && Some(of) != present;
+        conditions.retain(|one| !is_past(&one.condition_type));
+    }
+    if let Some((condition, reason, why)) = found {
+        set_condition(conditions, (condition, true), reason, why);
     }
     if !is_protected(&object.spec.group) {
         return;
