@@ -1,6 +1,7 @@
 //! Checks of the sources that no compiler makes: cycles between files, the length of files, words in comments,
 //! and numbers that tests must have.
 
+mod bounds;
 mod client_lines;
 mod cycles;
 mod failed_tests;

@@ -63,8 +63,25 @@ pub(crate) struct RemoteDocuments {
     pub(crate) openapi_v3: Option<String>,
     /// The part of the OpenAPI v2 document that is about the version.
     pub(crate) openapi_v2: Option<Arc<serde_json::Value>>,
+    /// The bytes of that part.
+    pub(crate) v2_bytes: usize,
     /// The ETag of that document.
     pub(crate) v2_etag: Option<String>,
+}
+
+impl RemoteDocuments {
+    /// Without the part of OpenAPI v2, if that has more bytes than there is room for.
+    pub(crate) fn within(self, room: usize) -> Self {
+        if self.v2_bytes <= room {
+            return self;
+        }
+        Self {
+            openapi_v2: None,
+            v2_bytes: 0,
+            v2_etag: None,
+            ..self
+        }
+    }
 }
 
 impl Table {
@@ -130,6 +147,24 @@ fn key_of(path: &str) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn openapi_is_kept_within_the_room_for_it() {
+        let documents = RemoteDocuments {
+            openapi_v2: Some(Arc::default()),
+            v2_bytes: 100,
+            v2_etag: Some("a".to_owned()),
+            openapi_v3: Some("/openapi/v3".to_owned()),
+            ..RemoteDocuments::default()
+        };
+        assert_eq!(documents.clone().within(100), documents);
+        let kept = documents.within(99);
+        assert_eq!(
+            (&kept.openapi_v2, &kept.v2_etag, kept.v2_bytes),
+            (&None, &None, 0)
+        );
+        assert!(kept.openapi_v3.is_some());
+    }
 
     #[test]
     fn a_path_has_one_group_and_version() {

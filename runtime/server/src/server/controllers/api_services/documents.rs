@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use http::{HeaderValue, StatusCode};
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 use super::ask::request;
 use crate::http::aggregation::{
@@ -22,6 +23,12 @@ const MAX_BYTES: usize = 32 * 1024 * 1024;
 
 /// Largest part of an OpenAPI v2 document about one version, in bytes: it becomes a part of this server's own.
 const MAX_PART: usize = 4 * 1024 * 1024;
+
+/// Largest parts of the OpenAPI v2 documents of all versions together, in bytes. A version for which there is no room has none.
+pub(super) const MAX_PARTS: usize = 16 * MAX_PART;
+
+/// How many versions' documents are read at the same time: each may take [`MAX_BYTES`], and several times that while it is parsed.
+static READING: Semaphore = Semaphore::const_new(8);
 
 /// Longest URL of a document, which has a hash.
 const MAX_URL: usize = 1024;
@@ -45,6 +52,8 @@ pub(super) async fn read(
     (group, version): (&str, &str),
     before: &RemoteDocuments,
 ) -> (RemoteDocuments, bool) {
+    // It is never closed.
+    let _turn = READING.acquire().await;
     let mut documents = before.clone();
     let mut are_all = true;
     match read_resources(connections, (group, version), &mut documents).await {
@@ -164,7 +173,7 @@ async fn read_v2(
         return Ok(());
     }
     if answer.code == StatusCode::NOT_FOUND {
-        (documents.openapi_v2, documents.v2_etag) = (None, None);
+        (documents.openapi_v2, documents.v2_bytes, documents.v2_etag) = (None, 0, None);
         return Ok(());
     }
     if !answer.code.is_success() {
@@ -185,7 +194,7 @@ async fn read_v2(
             "the OpenAPI v2 of the version has {bytes} bytes, more than {MAX_PART}"
         ));
     }
-    documents.v2_etag = etag;
+    (documents.v2_bytes, documents.v2_etag) = (bytes, etag);
     if documents.openapi_v2.as_deref() != Some(&part) {
         documents.openapi_v2 = Some(Arc::new(part));
     }

@@ -144,6 +144,13 @@ struct Controller {
 }
 
 impl Entries {
+    /// The room for the OpenAPI of an APIService beside that of all others.
+    fn room_for_documents(&self, name: &str) -> usize {
+        let others = self.0.iter().filter(|(other, _)| other.as_str() != name);
+        let taken: usize = others.map(|(_, entry)| entry.documents.v2_bytes).sum();
+        documents::MAX_PARTS.saturating_sub(taken)
+    }
+
     /// Notes the present state of an APIService.
     fn set(&mut self, object: APIService, aggregation: &Aggregation) {
         let Some(name) = object.metadata.name.clone() else {
@@ -362,6 +369,7 @@ impl Controller {
         if let Some(reason) = outcome.failed {
             self.metrics.failed(&outcome.name, reason);
         }
+        let room = self.entries.room_for_documents(&outcome.name);
         let Some(entry) = self.entries.0.get_mut(&outcome.name) else {
             return;
         };
@@ -375,7 +383,7 @@ impl Controller {
         }
         let now = Instant::now();
         if let Some(documents) = outcome.documents {
-            entry.documents = documents;
+            entry.documents = documents.within(room);
             entry.read_at = outcome.has_documents.then_some(now);
         }
         // It was changed since the look began.
