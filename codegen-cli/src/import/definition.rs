@@ -301,7 +301,7 @@ impl Scale {
 
 /// Columns with paths that are spelled alike.
 fn columns(columns: &[Column]) -> Vec<Column> {
-    let spelled = |path: &str| match JsonQuery::parse(path) {
+    let spelled = |path: &str| match JsonQuery::parse(&with_whole_keys(path)) {
         Ok(query) => query.to_string(),
         Err(_) => path.replace(' ', "").replace('\'', "\""),
     };
@@ -310,6 +310,23 @@ fn columns(columns: &[Column]) -> Vec<Column> {
         ..column.clone()
     };
     columns.iter().map(alike).collect()
+}
+
+/// A path whose keys in brackets have a backslash before each dot, as their authors mean them: Kubernetes takes a dot without one
+/// for the end of a name.
+fn with_whole_keys(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    let mut is_key = false;
+    for (at, character) in path.char_indices() {
+        let before = &path[..at];
+        match character {
+            '\'' => is_key = !is_key && before.ends_with('['),
+            '.' if is_key && !before.ends_with('\\') => out.push('\\'),
+            _ => {}
+        }
+        out.push(character);
+    }
+    out
 }
 
 /// Refuses a name for the first reason that a check gives.

@@ -164,7 +164,7 @@ fn query_of(found: &Query) -> Option<JsonQuery> {
         out = out.then(match step {
             QueryStep::Field(name) => query::QueryStep::Field(name.clone()),
             QueryStep::Item(number) => query::QueryStep::Item(*number),
-            QueryStep::Every => query::QueryStep::Every,
+            QueryStep::Every => query::QueryStep::Items,
             QueryStep::Where { path, test } => {
                 let path = JsonPath::new(path.iter().map(String::as_str));
                 query::QueryStep::Where(match test {

@@ -394,7 +394,7 @@ fn expand_query(query: &Query) -> TokenStream {
     let steps = query.steps.iter().map(|step| match step {
         QueryStep::Field(name) => quote!(Field(::std::string::String::from(#name))),
         QueryStep::Item(number) => quote!(Item(#number)),
-        QueryStep::Every => quote!(Every),
+        QueryStep::Every => quote!(Items),
         QueryStep::Where { path: names, test } => {
             let path = path(names);
             let filter = match test {

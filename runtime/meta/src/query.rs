@@ -1,19 +1,24 @@
-//! Paths from the root of an object to values in its lists, for printer columns.
+//! The JSONPath of printer columns: what client-go's package `jsonpath` reads in braces, and the values that it finds.
 
+mod evaluate;
+mod node;
 mod parse;
 
-use std::cmp::Ordering;
+use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::Value;
 
-use crate::number;
+pub(crate) use self::node::Node;
+use self::node::{Filter, Operator, Slice};
+pub use self::parse::QueryError;
 use crate::path::JsonPath;
 
-pub use self::parse::QueryError;
+/// How many values of a document a query looks at unless told otherwise.
+const MAX_VALUES: usize = 1 << 20;
 
 /// The JSONPath of a printer column, such as `.status.conditions[?(@.type=="Ready")].status`: field names, then steps
-/// that may select list items.
+/// that may select among the values found so far.
 ///
 /// ```
 /// use apiloom_meta::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
@@ -24,13 +29,16 @@ pub use self::parse::QueryError;
 ///     .then(QueryStep::Where(is_ready))
 ///     .then(QueryStep::Field("status".to_owned()));
 /// assert_eq!(query.to_string(), r#".conditions[?(@.type=="Ready")].status"#);
-/// let conditions = json!([{"type": "Synced", "status": "True"}, {"type": "Ready", "status": "False"}]);
-/// assert_eq!(query.first_below(&conditions), Some(&json!("False")));
+/// let conditions = json!({"conditions": [{"type": "Synced", "status": "True"}, {"type": "Ready", "status": "False"}]});
+/// assert_eq!(query.first(&conditions).unwrap().as_value(), Some(&json!("False")));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonQuery {
     start: JsonPath,
-    steps: Vec<QueryStep>,
+    steps: Vec<Node>,
+    /// What follows in further braces, `.a}{.b`: none of its values is shown, but an error in it leaves nothing to show.
+    /// A query with any starts at the object.
+    further: Vec<Vec<Node>>,
 }
 
 /// A step of a [`JsonQuery`] after its field names.
@@ -40,7 +48,9 @@ pub enum QueryStep {
     Field(String),
     /// `[0]`: an item of a list; a negative index counts from the end.
     Item(i64),
-    /// `[*]`: all items of a list or values of an object.
+    /// `[*]`: all items of a list.
+    Items,
+    /// `.*`: all items of a list or values of an object.
     Every,
     /// `[?(..)]`: the items of a list that match a filter.
     Where(QueryFilter),
@@ -65,19 +75,31 @@ pub enum Comparison {
     GreaterOrEqual,
 }
 
+/// A value that a query found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum QueryValue<'a> {
+    /// A value of the document, or a text, fraction or boolean in the query itself.
+    Value(&'a Value),
+    /// An integer in the query itself; only columns of text show it.
+    Integer(i64),
+    /// A byte of a text, which `.*` takes apart; only columns of text show it.
+    Byte(u8),
+}
+
 impl JsonQuery {
     /// A query that begins with these fields.
     pub fn new(start: JsonPath) -> Self {
         Self {
             start,
             steps: Vec::new(),
+            further: Vec::new(),
         }
     }
 
     /// Appends a step.
     #[must_use]
     pub fn then(mut self, step: QueryStep) -> Self {
-        self.steps.push(step);
+        self.steps.push(step.into());
         self
     }
 
@@ -86,49 +108,62 @@ impl JsonQuery {
         &self.start
     }
 
+    /// Whether it is no more than the field names at the beginning.
+    pub fn is_path(&self) -> bool {
+        self.steps.is_empty() && !self.start.names().is_empty()
+    }
+
     /// The steps after the field names.
-    pub fn steps(&self) -> &[QueryStep] {
+    pub(crate) fn steps(&self) -> &[Node] {
         &self.steps
     }
 
     /// The first result for a whole object.
-    pub fn first<'a>(&self, object: &'a Value) -> Option<&'a Value> {
-        self.first_below(self.start.get(object)?)
+    pub fn first<'a>(&'a self, object: &'a Value) -> Option<QueryValue<'a>> {
+        self.first_below(self.start.get(object), MAX_VALUES)
     }
 
-    /// The first result of the steps for the value at the start. A printer column shows one value.
-    pub fn first_below<'a>(&self, value: &'a Value) -> Option<&'a Value> {
-        first(value, &self.steps)
+    /// The first result of the steps for the value at the start, if there is one. A printer column shows one value. It shows none
+    /// if more values than these have to be looked at for it, or if a step does not fit a value before it, as in client-go.
+    pub fn first_below<'a>(
+        &'a self,
+        value: Option<&'a Value>,
+        max_values: usize,
+    ) -> Option<QueryValue<'a>> {
+        let actions = std::iter::once(&self.steps).chain(&self.further);
+        evaluate::first(value, actions, max_values)
     }
 }
 
-fn first<'a>(value: &'a Value, steps: &[QueryStep]) -> Option<&'a Value> {
-    let Some((step, rest)) = steps.split_first() else {
-        return Some(value);
-    };
-    let items = || value.as_array().into_iter().flatten();
-    match step {
-        QueryStep::Field(name) => first(value.get(name)?, rest),
-        QueryStep::Item(number) => {
-            let items = value.as_array()?;
-            let from_end = usize::try_from(number.unsigned_abs()).ok()?;
-            let at = if *number < 0 {
-                items.len().checked_sub(from_end)?
-            } else {
-                from_end
-            };
-            first(items.get(at)?, rest)
+impl From<QueryStep> for Node {
+    fn from(step: QueryStep) -> Self {
+        match step {
+            QueryStep::Field(name) => Self::Field(name),
+            QueryStep::Item(number) => Self::Item(number),
+            QueryStep::Items => Self::Slice(Slice::default()),
+            QueryStep::Every => Self::Every,
+            QueryStep::Where(filter) => Self::Where(filter.into()),
         }
-        QueryStep::Every => {
-            let values = value
-                .as_object()
-                .into_iter()
-                .flat_map(|fields| fields.values());
-            items().chain(values).find_map(|value| first(value, rest))
+    }
+}
+
+impl From<QueryFilter> for Filter {
+    fn from(filter: QueryFilter) -> Self {
+        let names = filter.path.names().iter();
+        Self {
+            left: names.map(|name| Node::Field(name.clone())).collect(),
+            test: filter
+                .test
+                .map(|(comparison, other)| (Operator::Known(comparison), vec![literal(other)])),
         }
-        QueryStep::Where(filter) => items()
-            .filter(|item| filter.passes(item))
-            .find_map(|item| first(item, rest)),
+    }
+}
+
+/// A value as a part of a query.
+fn literal(value: Value) -> Node {
+    match value.as_i64() {
+        Some(integer) => Node::Integer(integer),
+        None => Node::Literal(value),
     }
 }
 
@@ -145,206 +180,41 @@ impl QueryFilter {
             test: Some((comparison, other.into())),
         }
     }
-
-    /// The path, relative to the item.
-    pub fn path(&self) -> &JsonPath {
-        &self.path
-    }
-
-    /// Whether an item matches; without a value at the path it does not, as in Kubernetes.
-    fn passes(&self, item: &Value) -> bool {
-        match (self.path.get(item), &self.test) {
-            (None, _) => false,
-            (Some(_), None) => true,
-            (Some(value), Some((comparison, other))) => comparison.holds(value, other),
-        }
-    }
 }
 
-impl Comparison {
-    /// Whether the comparison is true; for values of different types it is not.
-    fn holds(self, value: &Value, other: &Value) -> bool {
-        let order = match (value, other) {
-            (Value::Number(value), Value::Number(other)) => number::compare(value, other),
-            (Value::String(value), Value::String(other)) => value.cmp(other),
-            (Value::Bool(value), Value::Bool(other)) => value.cmp(other),
-            _ => return false,
-        };
+impl<'a> QueryValue<'a> {
+    /// The value; `None` for what only columns of text show.
+    pub fn as_value(self) -> Option<&'a Value> {
         match self {
-            Self::Equal => order == Ordering::Equal,
-            Self::NotEqual => order != Ordering::Equal,
-            Self::Less => order == Ordering::Less,
-            Self::LessOrEqual => order != Ordering::Greater,
-            Self::Greater => order == Ordering::Greater,
-            Self::GreaterOrEqual => order != Ordering::Less,
+            Self::Value(value) => Some(value),
+            Self::Integer(_) | Self::Byte(_) => None,
         }
     }
 
-    fn as_str(self) -> &'static str {
+    /// The value as client-go prints it.
+    pub fn text(self) -> Cow<'a, str> {
         match self {
-            Self::Equal => "==",
-            Self::NotEqual => "!=",
-            Self::Less => "<",
-            Self::LessOrEqual => "<=",
-            Self::Greater => ">",
-            Self::GreaterOrEqual => ">=",
+            Self::Value(value) => evaluate::printed(value),
+            Self::Integer(integer) => integer.to_string().into(),
+            Self::Byte(byte) => byte.to_string().into(),
         }
     }
 }
 
 impl fmt::Display for JsonQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.start.fmt(f)?;
-        self.steps.iter().try_for_each(|step| step.fmt(f))
-    }
-}
-
-impl fmt::Display for QueryStep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-        match self {
-            Self::Field(name) if !name.is_empty() && name.chars().all(plain) => {
-                write!(f, ".{name}")
-            }
-            Self::Field(name) => {
-                f.write_str("['")?;
-                for c in name.chars() {
-                    // Kubernetes ends a name here in brackets, too.
-                    if ". \t\n[]$@{}".contains(c) {
-                        f.write_str("\\")?;
-                    }
-                    write!(f, "{c}")?;
-                }
-                f.write_str("']")
-            }
-            Self::Item(number) => write!(f, "[{number}]"),
-            Self::Every => f.write_str("[*]"),
-            Self::Where(filter) => write!(f, "[?({filter})]"),
+        if self.start.names().is_empty() && self.steps.is_empty() {
+            f.write_str("$")?;
+        } else if !self.start.names().is_empty() {
+            self.start.fmt(f)?;
         }
-    }
-}
-
-impl fmt::Display for QueryFilter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("@")?;
-        if !self.path.names().is_empty() {
-            self.path.fmt(f)?;
-        }
-        match &self.test {
-            None => Ok(()),
-            // JSONPath has no escape for quotes, so the other kind of quotes is used.
-            Some((comparison, Value::String(text))) if text.contains('"') => {
-                write!(f, "{}'{text}'", comparison.as_str())
-            }
-            Some((comparison, Value::String(text))) => {
-                write!(f, "{}\"{text}\"", comparison.as_str())
-            }
-            Some((comparison, value)) => write!(f, "{}{value}", comparison.as_str()),
-        }
+        node::write(&self.steps, true, f)?;
+        self.further.iter().try_for_each(|steps| {
+            f.write_str("}{")?;
+            node::write(steps, false, f)
+        })
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn query(step: QueryStep) -> JsonQuery {
-        JsonQuery::new(JsonPath::new(["l"])).then(step)
-    }
-
-    #[track_caller]
-    fn check(query: &JsonQuery, value: Value, expected: Option<Value>) {
-        let document = json!({ "l": value });
-        let start = query.start().get(&document);
-        let found = start.and_then(|value| query.first_below(value)).cloned();
-        assert_eq!(found, expected, "{query}");
-    }
-
-    #[test]
-    fn steps_choose_among_items() {
-        let list = || json!(["a", "b", "c"]);
-        check(&query(QueryStep::Item(1)), list(), Some(json!("b")));
-        check(&query(QueryStep::Item(-1)), list(), Some(json!("c")));
-        check(&query(QueryStep::Item(3)), list(), None);
-        check(&query(QueryStep::Item(-4)), list(), None);
-        check(&query(QueryStep::Item(i64::MIN)), list(), None);
-        check(&query(QueryStep::Item(0)), json!({"0": 1}), None);
-        check(&query(QueryStep::Every), list(), Some(json!("a")));
-        check(&query(QueryStep::Every), json!({"k": 1}), Some(json!(1)));
-        check(&query(QueryStep::Every), json!([]), None);
-        let name = query(QueryStep::Every).then(QueryStep::Field("n".into()));
-        check(&name, json!([{"m": 1}, {"n": 2}]), Some(json!(2)));
-        check(
-            &query(QueryStep::Field("x.io/y".into())),
-            json!({"x.io/y": "v"}),
-            Some(json!("v")),
-        );
-    }
-
-    #[test]
-    fn filters_compare_values_of_one_type() {
-        use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
-        let first_that = |comparison, other: Value| {
-            let filter = QueryFilter::compares(JsonPath::new(["n"]), comparison, other);
-            query(QueryStep::Where(filter)).then(QueryStep::Field("is".into()))
-        };
-        let items = || json!([{"is": 0}, {"n": 1, "is": 1}, {"n": 2.5, "is": 2}, {"n": "x", "is": 3}, {"n": true, "is": 4}]);
-        for (comparison, other, expected) in [
-            (Equal, json!(2.5), Some(2)),
-            (Equal, json!("x"), Some(3)),
-            (Equal, json!(true), Some(4)),
-            (Equal, json!("y"), None),
-            (NotEqual, json!(1), Some(2)),
-            (NotEqual, json!("x"), None),
-            (Less, json!(2), Some(1)),
-            (LessOrEqual, json!(1), Some(1)),
-            (Greater, json!(1), Some(2)),
-            (GreaterOrEqual, json!(2.5), Some(2)),
-            (Greater, json!(3), None),
-        ] {
-            check(
-                &first_that(comparison, other),
-                items(),
-                expected.map(Value::from),
-            );
-        }
-        let has = QueryFilter::exists(JsonPath::new(["n"]));
-        check(
-            &query(QueryStep::Where(has)),
-            items(),
-            Some(json!({"n": 1, "is": 1})),
-        );
-        let itself = QueryFilter::compares(JsonPath::new([""; 0]), Equal, "b");
-        check(
-            &query(QueryStep::Where(itself.clone())),
-            json!(["a", "b"]),
-            Some(json!("b")),
-        );
-        check(&query(QueryStep::Where(itself)), json!("b"), None);
-    }
-
-    #[test]
-    fn queries_are_printed_as_jsonpath() {
-        let filter = |path: &[&str], other: Value| {
-            let path = JsonPath::new(path.iter().copied());
-            QueryStep::Where(QueryFilter::compares(path, Comparison::NotEqual, other))
-        };
-        for (step, expected) in [
-            (QueryStep::Field("a-b".into()), ".l.a-b"),
-            (QueryStep::Field("x.io/y".into()), r".l['x\.io/y']"),
-            (QueryStep::Item(-1), ".l[-1]"),
-            (QueryStep::Every, ".l[*]"),
-            (filter(&["a", "b"], json!("c")), r#".l[?(@.a.b!="c")]"#),
-            (filter(&[], json!(1.5)), ".l[?(@!=1.5)]"),
-            (filter(&["a"], json!("\"")), ".l[?(@.a!='\"')]"),
-            (
-                QueryStep::Where(QueryFilter::exists(JsonPath::new(["a"]))),
-                ".l[?(@.a)]",
-            ),
-        ] {
-            assert_eq!(query(step).to_string(), expected);
-        }
-    }
-}
+mod tests;

@@ -36,6 +36,7 @@ const FILES: &[&str] = &[
     "discovery",
     "lists",
     "patches",
+    "paths",
     "patterns",
     "pruning",
     "published",

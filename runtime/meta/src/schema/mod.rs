@@ -56,7 +56,7 @@ use serde_json::Value;
 use self::node::{Child, Node, Types};
 use crate::field::FieldError;
 use crate::path::JsonPath;
-use crate::query::{JsonQuery, QueryStep};
+use crate::query::{JsonQuery, Node as QueryNode};
 
 #[cfg(feature = "schema")]
 pub use self::custom::{Digests, StoredSchema};
@@ -240,7 +240,7 @@ impl Schema {
         let end = query
             .steps()
             .iter()
-            .fold(self.at(query.start()), |at, step| at.step(step));
+            .fold(self.at(query.start()), Child::step);
         !matches!(end, Child::Unknown)
     }
 
@@ -287,8 +287,8 @@ impl<'a> Child<'a> {
         path.names().iter().fold(self, field)
     }
 
-    /// The schema after a step of a query.
-    fn step(self, step: &QueryStep) -> Child<'a> {
+    /// The schema after a step of a query. What it cannot follow is free.
+    fn step(self, step: &QueryNode) -> Child<'a> {
         let Child::Node(node) = self else {
             return self;
         };
@@ -298,14 +298,22 @@ impl<'a> Child<'a> {
             None => Child::Unknown,
         };
         match (step, &node.additional) {
-            (QueryStep::Field(name), _) => node.child(name),
-            (QueryStep::Every, Some(values)) => Child::Node(values),
-            (QueryStep::Every | QueryStep::Item(_), _) => item,
+            (QueryNode::Field(name), _) => node.child(name),
+            (QueryNode::Every, Some(values)) => Child::Node(values),
+            (QueryNode::Every | QueryNode::Item(_) | QueryNode::Slice(_), _) => item,
             // The items may have a schema without the fields of the filter.
-            (QueryStep::Where(filter), _) => match item.at(filter.path()) {
+            (QueryNode::Where(filter), _) => match filter.left.iter().fold(item, Child::step) {
                 Child::Unknown => Child::Unknown,
                 Child::Free | Child::Node(_) => item,
             },
+            (QueryNode::Union(parts), _) => {
+                let ends = |part: &Vec<QueryNode>| part.iter().fold(self, Child::step);
+                let mut ends = parts.iter().map(ends);
+                ends.find(|end| !matches!(end, Child::Unknown))
+                    .unwrap_or(Child::Unknown)
+            }
+            (QueryNode::Descend | QueryNode::Literal(_) | QueryNode::Integer(_), _) => Child::Free,
+            (QueryNode::Word(_), _) => Child::Unknown,
         }
     }
 }

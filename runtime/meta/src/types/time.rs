@@ -182,7 +182,14 @@ impl Scan<'_> {
         self.literal("-")?;
         let day = self.number("02", 2, 0..=99, "day")?;
         self.literal("T")?;
-        let hour = self.number("15", 2, 0..=23, "hour")?;
+        // Go takes an hour of one digit.
+        let is_short = self
+            .rest
+            .bytes()
+            .nth(1)
+            .is_some_and(|byte| !byte.is_ascii_digit());
+        let digits = if is_short { 1 } else { 2 };
+        let hour = self.number("15", digits, 0..=23, "hour")?;
         self.literal(":")?;
         let minute = self.number("04", 2, 0..=59, "minute")?;
         self.literal(":")?;

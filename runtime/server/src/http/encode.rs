@@ -99,7 +99,11 @@ impl Reply {
 
     fn json(&self, code: StatusCode, json: &Json<'_>) -> Result<Response<Body>, ApiError> {
         if let Form::PartialList(_) = self.answer.form {
-            let kind = &self.endpoint.def().kind;
+            let def = self.endpoint.def();
+            let kind = match &def.custom {
+                Some(_) => "*unstructured.Unstructured",
+                None => def.kind.as_str(),
+            };
             return Err(ApiError::new(
                 StatusReason::NotAcceptable,
                 format!(
@@ -153,7 +157,12 @@ impl Reply {
     /// NotAcceptable if the client accepts only single objects.
     pub(super) async fn list(&self, listed: ListResult) -> Result<Response<Body>, ApiError> {
         if let Form::Partial(_) = self.answer.form {
-            let kind = &self.endpoint.def().list_kind;
+            // Kubernetes names the type in Go, which all custom resources have in common.
+            let def = self.endpoint.def();
+            let kind = match &def.custom {
+                Some(_) => "*unstructured.UnstructuredList",
+                None => def.list_kind.as_str(),
+            };
             return Err(ApiError::new(
                 StatusReason::NotAcceptable,
                 format!(

@@ -7,8 +7,8 @@ use std::sync::{Arc, LazyLock};
 
 use apiloom_meta::codec::Finder;
 use apiloom_meta::kind::{Cell, CellSource, Column, ColumnType};
+use apiloom_meta::query::{JsonQuery, QueryValue};
 use apiloom_meta::{JsonPath, ListMeta, ResourceDef, Time};
-use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::form::MetaVersion;
@@ -17,6 +17,11 @@ use super::params::IncludeObject;
 use crate::registry::{Endpoint, Json};
 
 const UNKNOWN_AGE: &str = "<unknown>";
+const INVALID_AGE: &str = "<invalid>";
+/// Go's time that is not set.
+const GO_ZERO_TIME: &str = "0001-01-01T00:00:00Z";
+/// The longest duration of Go, of 64 bits of nanoseconds: an age is not higher.
+const MAX_SECONDS: i64 = i64::MAX / 1_000_000_000;
 
 /// Builds the tables of one kind for one request.
 #[derive(Clone, Debug)]
@@ -25,7 +30,7 @@ pub(super) struct Tables {
     version: MetaVersion,
     include: IncludeObject,
     finder: Finder,
-    last: LastColumn,
+    frame: Frame,
 }
 
 /// `TableColumnDefinition`; all keys are always written.
@@ -84,30 +89,41 @@ enum LastColumn {
     Declared,
 }
 
-/// The last column of a kind. Custom resources have those of their definition alone.
-fn last_column_of(def: &ResourceDef) -> LastColumn {
-    if def.custom.is_some() {
-        LastColumn::Declared
-    } else {
-        last_column(&def.columns)
+/// The columns that a table has before and after the declared ones.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    /// Whether the name is the first one.
+    has_name: bool,
+    last: LastColumn,
+}
+
+impl Frame {
+    /// Custom resources have a name and the columns of their definition.
+    fn of(def: &ResourceDef) -> Self {
+        match &def.custom {
+            Some(_) => Self {
+                has_name: true,
+                last: LastColumn::Declared,
+            },
+            None => Self::around(&def.columns),
+        }
+    }
+
+    fn around(columns: &[Column]) -> Self {
+        let is_age = |column: &Column| column.name.eq_ignore_ascii_case("age");
+        let has_name = !columns.iter().any(|column| column.name == NAME.name);
+        let last = if columns.is_empty() {
+            LastColumn::CreatedAt
+        } else if !has_name || columns.iter().any(is_age) {
+            LastColumn::Declared
+        } else {
+            LastColumn::Age
+        };
+        Self { has_name, last }
     }
 }
 
-fn last_column(columns: &[Column]) -> LastColumn {
-    if columns.is_empty() {
-        LastColumn::CreatedAt
-    } else if declares_name(columns)
-        || columns
-            .iter()
-            .any(|column| column.name.eq_ignore_ascii_case("age"))
-    {
-        LastColumn::Declared
-    } else {
-        LastColumn::Age
-    }
-}
-
-fn definitions(columns: &[Column], last: LastColumn) -> Vec<ColumnDefinition<'_>> {
+fn definitions(columns: &[Column], frame: Frame) -> Vec<ColumnDefinition<'_>> {
     let declared = columns.iter().map(|column| ColumnDefinition {
         name: &column.name,
         column_type: type_name(column.column_type),
@@ -115,18 +131,13 @@ fn definitions(columns: &[Column], last: LastColumn) -> Vec<ColumnDefinition<'_>
         description: &column.description,
         priority: column.priority,
     });
-    let last = match last {
+    let last = match frame.last {
         LastColumn::CreatedAt => Some(CREATED_AT),
         LastColumn::Age => Some(AGE),
         LastColumn::Declared => None,
     };
-    let name = (!declares_name(columns)).then_some(NAME);
+    let name = frame.has_name.then_some(NAME);
     name.into_iter().chain(declared).chain(last).collect()
-}
-
-/// Whether a kind declares the column Name, which is the first one otherwise.
-fn declares_name(columns: &[Column]) -> bool {
-    columns.iter().any(|column| column.name == NAME.name)
 }
 
 /// The type of a column, in tables and in CRDs.
@@ -144,7 +155,7 @@ pub(super) fn type_name(column_type: ColumnType) -> &'static str {
 fn finder(columns: &[Column]) -> Finder {
     let declared = columns.iter().filter_map(|column| match &column.source {
         CellSource::Path(path) => Some(path.clone()),
-        CellSource::Query(query) => Some(query.start().clone()),
+        CellSource::Query(query) => starts_below(query).then(|| query.start().clone()),
         CellSource::With(_) => None,
     });
     let metadata = |name| JsonPath::new(["metadata", name]);
@@ -152,9 +163,14 @@ fn finder(columns: &[Column]) -> Finder {
     Finder::new(known.into_iter().chain(declared))
 }
 
+/// Whether a query starts below the object, at a field.
+fn starts_below(query: &JsonQuery) -> bool {
+    !query.start().names().is_empty()
+}
+
 /// Writes the cells of a row. What the object has as a cell needs it is written as it is there.
 fn write_cells(
-    (columns, last): (&[Column], LastColumn),
+    (columns, frame): (&[Column], Frame),
     finder: &Finder,
     json: &Json<'_>,
     now: i64,
@@ -164,9 +180,9 @@ fn write_cells(
     let mut found = found.into_iter();
     let name = found.next().flatten();
     let created = found.next().flatten();
-    // Decoded only if a column is computed from the whole object.
+    // Decoded only if a column needs the whole object.
     let object = LazyCell::new(|| decoded(json.whole()).unwrap_or_default());
-    if !declares_name(columns) {
+    if frame.has_name {
         out.json(name.unwrap_or(b"\"\""));
     }
     for column in columns {
@@ -174,23 +190,38 @@ fn write_cells(
         match &column.source {
             CellSource::Path(_) => write_found(column_type, found.next().flatten(), now, out),
             CellSource::Query(query) => {
-                let start = found.next().flatten().and_then(decoded);
-                let value = start.as_ref().and_then(|start| query.first_below(start));
-                out.value(&typed_cell(column_type, value, now));
+                if starts_below(query) {
+                    let start = found.next().flatten();
+                    let len = start.map_or(0, <[u8]>::len);
+                    let start = start.and_then(decoded);
+                    let value = query.first_below(start.as_ref(), max_values(len));
+                    out.value(&queried_cell(column_type, value, now));
+                } else {
+                    let max_values = max_values(json.whole().len());
+                    let value = query.first_below(Some(&object), max_values);
+                    out.value(&queried_cell(column_type, value, now));
+                }
             }
             CellSource::With(compute) => {
                 let cell = computed(column, compute(&object)).filter(|cell| !cell.is_null());
                 match column_type {
                     // As an age: the function knows all there is to know of the time.
-                    ColumnType::Date => out.text(&age(cell, now)),
+                    ColumnType::Date => out.text(&match cell {
+                        None => UNKNOWN_AGE.to_owned(),
+                        Some(Value::String(time)) => age(&time, now),
+                        Some(_) => INVALID_AGE.to_owned(),
+                    }),
                     _ => out.value(&typed_cell(column_type, cell.as_ref(), now)),
                 }
             }
         }
     }
-    match last {
+    match frame.last {
         // A missing timestamp is shown as Go's zero time.
-        LastColumn::CreatedAt => out.json(created.unwrap_or(b"\"0001-01-01T00:00:00Z\"")),
+        LastColumn::CreatedAt => match created {
+            Some(created) => out.json(created),
+            None => out.text(GO_ZERO_TIME),
+        },
         LastColumn::Age => out.text(&age_of(created, now)),
         LastColumn::Declared => {}
     }
@@ -200,13 +231,30 @@ fn decoded(json: &[u8]) -> Option<Value> {
     serde_json::from_slice(json).ok()
 }
 
+/// How many values a query may look at in JSON of this size: several times as many as it can have.
+fn max_values(len: usize) -> usize {
+    len.saturating_mul(4).saturating_add(1_000)
+}
+
 /// Writes the JSON that was found for a cell.
 fn write_found(column_type: ColumnType, found: Option<&[u8]>, now: i64, out: &mut dyn Sink) {
     match (column_type, found) {
-        (_, None | Some(b"null")) => out.json(b"null"),
-        (ColumnType::Date, found) => out.text(&age_of(found, now)),
+        (_, None) => out.json(b"null"),
         (ColumnType::String, Some(json)) if json.starts_with(b"\"") => out.json(json),
-        (_, Some(json)) => out.value(&typed_cell(column_type, decoded(json).as_ref(), now)),
+        (_, Some(json)) => {
+            let value = decoded(json);
+            let value = value.as_ref().map(QueryValue::Value);
+            out.value(&queried_cell(column_type, value, now));
+        }
+    }
+}
+
+/// A value of a query as a cell of its column's type. Text shows all values, as client-go prints them.
+fn queried_cell(column_type: ColumnType, found: Option<QueryValue<'_>>, now: i64) -> Value {
+    match (column_type, found) {
+        (_, None) => Value::Null,
+        (ColumnType::String, Some(value)) => Value::from(value.text()),
+        (_, Some(value)) => typed_cell(column_type, value.as_value(), now),
     }
 }
 
@@ -223,43 +271,44 @@ fn typed_cell(column_type: ColumnType, value: Option<&Value>, now: i64) -> Value
         return Value::Null;
     };
     match (column_type, value) {
-        (ColumnType::Date, _) => age(Some(value), now).into(),
-        (ColumnType::String, Value::String(_)) => value.clone(),
-        (ColumnType::String, _) => Value::from(value.to_string()),
+        (ColumnType::Date, Value::String(time)) => age(time, now).into(),
+        (ColumnType::String, value) => Value::from(QueryValue::Value(value).text()),
         (ColumnType::Integer, Value::Number(number)) => whole(number),
-        (ColumnType::Number, Value::Number(_)) | (ColumnType::Boolean, Value::Bool(_)) => {
-            value.clone()
-        }
+        // A float, also of an integer that no float has.
+        (ColumnType::Number, Value::Number(number)) => number.as_f64().into(),
+        (ColumnType::Boolean, Value::Bool(_)) => value.clone(),
         _ => Value::Null,
     }
 }
 
 /// The integer part of a number.
 fn whole(number: &serde_json::Number) -> Value {
-    if number.is_i64() || number.is_u64() {
-        return Value::from(number.clone());
+    match (number.as_i64(), number.as_f64()) {
+        (Some(integer), _) => Value::from(integer),
+        // `as` saturates for numbers beyond 64 bits.
+        (None, Some(float)) => Value::from(float as i64),
+        (None, None) => Value::Null,
     }
-    // `as` saturates for numbers beyond 64 bits.
-    number
-        .as_f64()
-        .map_or(Value::Null, |float| Value::from(float as i64))
 }
 
 /// The time since a timestamp, for people.
-fn age<'de>(timestamp: Option<impl Deserializer<'de>>, now: i64) -> String {
-    let Some(timestamp) = timestamp else {
+fn age(time: &str, now: i64) -> String {
+    if matches!(time, "" | "null" | GO_ZERO_TIME) {
         return UNKNOWN_AGE.to_owned();
-    };
-    match Time::deserialize(timestamp) {
-        Ok(time) => duration::human(now.saturating_sub(time.unix_seconds())),
-        Err(_) => "<invalid>".to_owned(),
+    }
+    match time.parse::<Time>() {
+        Ok(time) => duration::human(now.saturating_sub(time.unix_seconds()).min(MAX_SECONDS)),
+        Err(_) => INVALID_AGE.to_owned(),
     }
 }
 
 /// The same, of a timestamp in JSON.
 fn age_of(timestamp: Option<&[u8]>, now: i64) -> String {
-    let mut json = timestamp.map(serde_json::Deserializer::from_slice);
-    age(json.as_mut(), now)
+    match timestamp.map(serde_json::from_slice::<Value>) {
+        None => UNKNOWN_AGE.to_owned(),
+        Some(Ok(Value::String(time))) => age(&time, now),
+        Some(_) => INVALID_AGE.to_owned(),
+    }
 }
 
 /// Writes a `PartialObjectMetadata`.
@@ -280,7 +329,7 @@ impl Tables {
     ) -> Self {
         Self {
             finder: finder(&endpoint.def().columns),
-            last: last_column_of(endpoint.def()),
+            frame: Frame::of(endpoint.def()),
             endpoint: Arc::clone(endpoint),
             version,
             include,
@@ -297,7 +346,7 @@ impl Tables {
         if with_columns {
             out.begin_list();
             let def = self.endpoint.def();
-            for definition in definitions(&def.columns, self.last) {
+            for definition in definitions(&def.columns, self.frame) {
                 definition.write(out);
             }
             out.end_list();
@@ -309,7 +358,7 @@ impl Tables {
     /// Writes one row.
     pub(super) fn write_row(&self, json: &Json<'_>, out: &mut dyn Sink) {
         let def = self.endpoint.def();
-        let columns = (&def.columns[..], self.last);
+        let columns = (&def.columns[..], self.frame);
         let now = self.endpoint.writes().now().unix_seconds();
         out.begin_map();
         out.key("cells");

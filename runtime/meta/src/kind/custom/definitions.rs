@@ -307,10 +307,12 @@ fn columns(value: &Value) -> Vec<Column> {
             source: CellSource::Path(JsonPath::new(["metadata", "creationTimestamp"])),
         }];
     }
-    declared.iter().map(column).collect()
+    // As in kube-apiserver, the first path that cannot be read is the end of the columns.
+    declared.iter().map_while(column).collect()
 }
 
-fn column(value: &Value) -> Column {
+/// A column; `None` if its path cannot be read.
+fn column(value: &Value) -> Option<Column> {
     let text = |name: &str| value[name].as_str().unwrap_or_default();
     let path = text("jsonPath");
     let description = match text("description") {
@@ -319,7 +321,7 @@ fn column(value: &Value) -> Column {
         )),
         given => SmolStr::new(given),
     };
-    Column {
+    Some(Column {
         name: SmolStr::new(text("name")),
         column_type: match text("type") {
             "integer" => ColumnType::Integer,
@@ -334,17 +336,17 @@ fn column(value: &Value) -> Column {
             .and_then(|number| i32::try_from(number).ok())
             .unwrap_or_default(),
         description,
-        source: source(path),
-    }
+        source: source(path)?,
+    })
 }
 
-/// The cells of a column. A path that cannot be read has no values, as in kube-apiserver.
-fn source(path: &str) -> CellSource {
-    match JsonQuery::parse(path).ok() {
-        Some(query) if query.steps().is_empty() => CellSource::Path(query.start().clone()),
-        Some(query) => CellSource::Query(query),
-        None => CellSource::With(|_| Ok(Value::Null)),
-    }
+fn source(path: &str) -> Option<CellSource> {
+    let query = JsonQuery::parse(path).ok()?;
+    Some(if query.is_path() {
+        CellSource::Path(query.start().clone())
+    } else {
+        CellSource::Query(query)
+    })
 }
 
 /// The text of warnings for a deprecated version: its own, or one that names the version to use instead.

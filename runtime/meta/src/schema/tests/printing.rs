@@ -172,11 +172,24 @@ fn a_schema_knows_where_queries_lead() {
         ("text", vec![QueryStep::Every], false),
         ("any", vec![QueryStep::Item(0), field("b")], true),
         ("other", vec![QueryStep::Item(0)], false),
+        ("list", vec![QueryStep::Items, field("type")], true),
+        ("map", vec![QueryStep::Items], false),
     ] {
         let query = steps
             .into_iter()
             .fold(JsonQuery::new(path(start)), JsonQuery::then);
         assert_eq!(schema.has_query(&query), expected, "{query}");
+    }
+    for (path, expected) in [
+        (".list[1:].type", true),
+        (".list[1:].kind", false),
+        (".list[0,'type'].type", true),
+        (".text['a','b']", false),
+        ("..type", true),
+        (".list word", false),
+    ] {
+        let query = JsonQuery::parse(path).unwrap();
+        assert_eq!(schema.has_query(&query), expected, "{path}");
     }
 }
 

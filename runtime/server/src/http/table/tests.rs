@@ -22,10 +22,10 @@ fn column(name: &'static str, column_type: ColumnType, path: &str) -> Column {
 
 fn check(columns: &[Column], value: Value, expected: &Value) {
     let json = Json::new(encode_json(&value).to_vec().into());
-    let (last, finder) = (last_column(columns), finder(columns));
+    let (frame, finder) = (Frame::around(columns), finder(columns));
     let show = |out: &mut dyn Sink| {
         out.begin_list();
-        write_cells((columns, last), &finder, &json, NOW, out);
+        write_cells((columns, frame), &finder, &json, NOW, out);
         out.end_list();
     };
     let cells: Value = serde_json::from_slice(&JSON.document(&show, 0)).expect("JSON");
@@ -33,7 +33,7 @@ fn check(columns: &[Column], value: Value, expected: &Value) {
 }
 
 fn names(columns: &[Column]) -> Vec<String> {
-    definitions(columns, last_column(columns))
+    definitions(columns, Frame::around(columns))
         .iter()
         .map(|definition| definition.name.to_owned())
         .collect()
@@ -75,7 +75,7 @@ fn missing_values_are_null_and_a_missing_age_is_unknown() {
     check(
         &columns,
         json!({"spec": {"t": null, "d": "never"}}),
-        &json!(["", null, "<invalid>", "<unknown>"]),
+        &json!(["", "<no value>", "<invalid>", "<unknown>"]),
     );
 }
 
@@ -90,6 +90,9 @@ fn cells_have_the_type_of_their_column() {
     assert_eq!(cell(ColumnType::Integer, json!(5.7)), json!(5));
     assert_eq!(cell(ColumnType::Integer, json!("x")), Value::Null);
     assert_eq!(cell(ColumnType::Number, json!(5.5)), json!(5.5));
+    assert_eq!(cell(ColumnType::Number, json!(5)), json!(5.0));
+    assert_eq!(cell(ColumnType::Date, json!(5)), Value::Null);
+    assert_eq!(cell(ColumnType::Date, json!("")), json!("<unknown>"));
     assert_eq!(cell(ColumnType::Boolean, json!(true)), json!(true));
     assert_eq!(cell(ColumnType::Boolean, json!("true")), Value::Null);
 }
@@ -118,7 +121,7 @@ fn computed_cells_come_from_the_whole_object() {
 fn a_column_definition_has_all_five_keys() {
     let columns = [column("T", ColumnType::Integer, "x")];
     let json = JSON.document(
-        &|out| definitions(&columns, last_column(&columns))[1].write(out),
+        &|out| definitions(&columns, Frame::around(&columns))[1].write(out),
         0,
     );
     assert_eq!(
@@ -162,4 +165,19 @@ fn a_query_shows_one_value_of_a_list() {
         let object = json!({"metadata": {"name": "a"}, "spec": {"type": "t"}, "status": status});
         check(&columns, object, &none);
     }
+}
+
+#[test]
+fn a_custom_resource_has_a_name_beside_a_column_of_that_name() {
+    let columns = [column("Name", ColumnType::String, ".spec.name")];
+    assert_eq!(names(&columns), ["Name"]);
+    let frame = Frame {
+        has_name: true,
+        last: LastColumn::Declared,
+    };
+    let names: Vec<_> = definitions(&columns, frame)
+        .iter()
+        .map(|it| it.name.to_owned())
+        .collect();
+    assert_eq!(names, ["Name", "Name"]);
 }
