@@ -261,13 +261,14 @@ impl Compiler {
                     self.errors
                         .push(FieldError::invalid(&path, declared.rule, &text));
                 }
-                if let Some(flag) = declared.optional_old_self.filter(|_| !program.uses_old) {
-                    let path = at.child("optionalOldSelf");
-                    let text = "may not be set if oldSelf is not used in rule";
-                    self.errors.push(FieldError::invalid(&path, flag, text));
-                }
             }
             Err(text) => self.errors.push(FieldError::invalid(&path, declared, text)),
+        }
+        let uses_old = program.as_ref().is_ok_and(|program| program.uses_old);
+        if let Some(flag) = declared.optional_old_self.filter(|_| !uses_old) {
+            let path = at.child("optionalOldSelf");
+            let text = "may not be set if oldSelf is not used in rule";
+            self.errors.push(FieldError::invalid(&path, flag, text));
         }
         let path = at.child("messageExpression");
         if let Some(text) = message_error {
@@ -372,14 +373,14 @@ impl<'s> Declared<'s> {
                 "rule is not specified",
             ));
         } else if !self.message.is_empty() && message.is_empty() {
-            let text = "message must be non-empty if specified";
+            let text = "must be non-empty if specified";
             errors.push(FieldError::invalid(
                 &at.child("message"),
                 self.message,
                 text,
             ));
         } else if has_newline(message) {
-            let text = "message must not contain line breaks";
+            let text = "must not contain line breaks";
             errors.push(FieldError::invalid(
                 &at.child("message"),
                 self.message,
@@ -411,11 +412,11 @@ impl<'s> Declared<'s> {
         }
         let path = at.child("fieldPath");
         if self.field_path.trim().is_empty() {
-            let text = "fieldPath must be non-empty if specified";
+            let text = "must be non-empty if specified";
             errors.push(FieldError::invalid(&path, self.field_path, text));
         }
         if has_newline(self.field_path) {
-            let text = "fieldPath must not contain line breaks";
+            let text = "must not contain line breaks";
             errors.push(FieldError::invalid(&path, self.field_path, text));
         }
         if field_path::normalized(self.field_path, structure).is_none() {

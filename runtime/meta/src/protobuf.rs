@@ -5,6 +5,7 @@
 
 mod json_schema;
 mod messages;
+mod normal;
 
 pub use json_schema::JSON_SCHEMA_PROPS;
 pub use messages::*;

@@ -17,6 +17,7 @@ on_each_backend![
     every_server_over_a_store_serves_what_one_was_told,
     a_new_definition_has_no_conditions,
     unknown_keywords_of_a_schema_are_unknown_fields,
+    a_definition_has_the_form_of_its_type,
 ];
 
 /// A patch that adds version v2, in which objects are stored.
@@ -364,4 +365,51 @@ async fn unknown_keywords_of_a_schema_are_unknown_fields(on: Backend) {
     let list = json!({"type": "array", "items": {"type": "string"}});
     assert_eq!(kept["properties"]["spec"]["properties"]["list"], list);
     assert_eq!(kept.get("x-mine"), None);
+}
+
+/// The answers are those of Kubernetes 1.36 to the same requests.
+async fn a_definition_has_the_form_of_its_type(on: Backend) {
+    let (_server, client) = server_without_controllers(on);
+    let mut lamps = definition("lamps", "Lamp", &json!({}));
+    lamps["spec"]["preserveUnknownFields"] = json!(false);
+    let version = &mut lamps["spec"]["versions"][0];
+    version["deprecated"] = json!(false);
+    version["additionalPrinterColumns"] = json!([]);
+    version["subresources"] = json!({"scale": {}});
+    version.as_object_mut().unwrap().remove("served");
+    version["schema"]["openAPIV3Schema"] = json!({"type": "object", "description": "", "properties": {
+        "spec": {"type": "object", "properties": {}, "required": [], "enum": [], "nullable": false, "additionalProperties": null}}});
+    let refused = client.post(CRDS, &lamps).await;
+    assert_eq!(refused.code, 422, "{}", refused.text());
+    let causes = refused.json()["details"]["causes"].clone();
+    let fields: Vec<_> = causes
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["field"].clone())
+        .collect();
+    let [spec, status] =
+        ["spec", "status"].map(|of| format!("spec.subresources.scale.{of}ReplicasPath"));
+    assert_eq!(fields, [spec, status]);
+    lamps["spec"]["versions"][0]["subresources"] = json!({});
+    let created = created(&client, CRDS, &lamps).await;
+    assert_eq!(
+        created["spec"]["versions"],
+        json!([{"name": "v1", "served": false, "storage": true, "subresources": {}, "schema": {"openAPIV3Schema":
+            {"type": "object", "properties": {"spec": {"type": "object"}}}}}])
+    );
+    assert!(created["spec"].get("preserveUnknownFields").is_none());
+    assert_eq!(
+        created["metadata"]["managedFields"][0]["fieldsV1"],
+        json!({"f:spec": {
+            "f:conversion": {".": {}, "f:strategy": {}}, "f:group": {}, "f:scope": {}, "f:versions": {},
+            "f:names": {"f:kind": {}, "f:listKind": {}, "f:plural": {}, "f:singular": {}}}})
+    );
+    let deleted = client
+        .delete(&path("lamps"), &json!({"gracePeriodSeconds": 30}))
+        .await;
+    let metadata = &deleted.json()["metadata"];
+    assert_eq!(metadata["generation"], 1);
+    assert!(metadata.get("deletionGracePeriodSeconds").is_none());
+    assert!(metadata["deletionTimestamp"].is_string());
 }

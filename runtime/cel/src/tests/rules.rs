@@ -250,11 +250,11 @@ fn rules_that_are_refused() {
         ),
         (
             json!({"rule": "true", "message": " "}),
-            format!("{at}.message: Invalid value: \" \": message must be non-empty if specified"),
+            format!("{at}.message: Invalid value: \" \": must be non-empty if specified"),
         ),
         (
             json!({"rule": "true", "message": "a\nb"}),
-            format!("{at}.message: Invalid value: \"a\\nb\": message must not contain line breaks"),
+            format!("{at}.message: Invalid value: \"a\\nb\": must not contain line breaks"),
         ),
         (json!({"rule": "true\n"}), String::new()),
         (

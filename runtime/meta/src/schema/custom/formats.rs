@@ -283,7 +283,11 @@ fn is_mac(text: &str) -> bool {
                 .iter()
                 .all(|group| group.len() == digits && is_hex(group))
     };
-    groups(':', 2, [6, 8, 20]) || groups('-', 2, [6, 8, 20]) || groups('.', 4, [3, 4, 10])
+    let is_plain = [12, 16, 40].contains(&text.len()) && is_hex(text);
+    is_plain
+        || groups(':', 2, [6, 8, 20])
+        || groups('-', 2, [6, 8, 20])
+        || groups('.', 4, [3, 4, 10])
 }
 
 fn is_rgb_color(text: &str) -> bool {

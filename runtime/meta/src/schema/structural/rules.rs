@@ -72,10 +72,10 @@ fn texts_of(schema: &Value, rule: &Value, at: &FieldPath, found: &mut Vec<FieldE
             "rule is not specified",
         ));
     } else if !message.is_empty() && message.trim().is_empty() {
-        let detail = "message must be non-empty if specified";
+        let detail = "must be non-empty if specified";
         found.push(FieldError::invalid(&at_message, message, detail));
     } else if has_break(message.trim()) {
-        let detail = "message must not contain line breaks";
+        let detail = "must not contain line breaks";
         found.push(FieldError::invalid(&at_message, message, detail));
     } else if has_break(expression) && message.is_empty() {
         let detail = "message must be specified if rule contains line breaks";
@@ -99,13 +99,13 @@ fn texts_of(schema: &Value, rule: &Value, at: &FieldPath, found: &mut Vec<FieldE
         return;
     }
     if field.trim().is_empty() {
-        invalid("fieldPath must be non-empty if specified");
+        invalid("must be non-empty if specified");
     }
     if has_break(field) {
-        invalid("fieldPath must not contain line breaks");
+        invalid("must not contain line breaks");
     }
     if field_path_type(schema, field, true).is_err() {
-        invalid("fieldPath must be a valid path");
+        invalid("must be a valid path");
     }
 }
 

@@ -423,7 +423,7 @@ fn rules_in_cel_are_those_that_kubernetes_takes() {
             json!([{"rule": "true", "message": "a\nb", "reason": "Other", "path": ".a"}, {"rule": "true\n&& true"}]),
         ),
         &[
-            ".x-kubernetes-validations[0].message: Invalid value: \"a\\nb\": message must not contain line breaks",
+            ".x-kubernetes-validations[0].message: Invalid value: \"a\\nb\": must not contain line breaks",
             ".x-kubernetes-validations[0].reason: Unsupported value: \"Other\": supported values: \"FieldValueDuplicate\", \"FieldValueForbidden\", \"FieldValueInvalid\", \"FieldValueRequired\"",
             ".x-kubernetes-validations[1].message: Required value: message must be specified if rule contains line breaks",
             ".x-kubernetes-validations[0].path: Forbidden: is no field of a rule",
@@ -592,9 +592,7 @@ fn other_keywords_agree_with_each_other() {
     field(
         json!({"type": "object", "properties": {"a": {"type": "string"}}, "x-kubernetes-validations": [
             {"rule": "true", "fieldPath": ".a"}, {"rule": "true", "fieldPath": ".b", "optionalOldSelf": true}]}),
-        &[
-            r#".x-kubernetes-validations[1].fieldPath: Invalid value: ".b": fieldPath must be a valid path"#,
-        ],
+        &[r#".x-kubernetes-validations[1].fieldPath: Invalid value: ".b": must be a valid path"#],
     );
     field(
         json!({"type": "string", "x-kubernetes-validations": [{"rule": "true", "optionalOldSelf": true}]}),

@@ -19,6 +19,10 @@ pub(crate) trait ErasedStrategy: Send + Sync {
     /// bytes cannot be decoded as the type directly.
     fn is_defaulted(&self, stored: &[u8], schema: &Schema) -> bool;
     fn default(&self, object: &mut Object) -> bool;
+    /// The structs that every object of the type has. A new object is compared with it, so managedFields do not name them.
+    fn blank(&self) -> Object {
+        Object::default()
+    }
     fn prepare_for_create(&self, ctx: &RequestContext, object: &mut Object) -> bool;
     fn prepare_for_update(&self, ctx: &RequestContext, new: &mut Object, old: &Object) -> bool;
     /// See [`Strategy::PREPARES_DELETE`](crate::registry::Strategy::PREPARES_DELETE).

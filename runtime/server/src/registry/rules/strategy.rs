@@ -31,8 +31,9 @@ pub trait Strategy<K: Resource>: Send + Sync + 'static {
     /// Whether [`prepare_for_delete`](Strategy::prepare_for_delete) may change an object; `false` by default. With `true` an
     /// object is decoded when its deletion begins.
     const PREPARES_DELETE: bool = false;
-    /// Prepares an object whose deletion begins. A finalizer that is added keeps it until a controller removes that. Called for
-    /// objects in the storage version; not for kinds with `deletion(finalizers = ..)`.
+    /// Prepares an object whose deletion begins. A finalizer that is added keeps it until a controller removes that; such an
+    /// object is marked with the time alone, without a grace period, another generation and the finalizers that the request
+    /// asks for, as kube-apiserver does with definitions. Called for objects in the storage version; not for kinds with `deletion(finalizers = ..)`.
     fn prepare_for_delete(&self, _ctx: &RequestContext, _object: &mut K) {}
     /// Validates a new object.
     fn validate(&self, _ctx: &RequestContext, _object: &K) -> Vec<FieldError> {

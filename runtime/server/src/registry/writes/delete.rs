@@ -103,6 +103,9 @@ impl Writes {
         let requested = graceful::requested(options.grace_period_seconds);
         let now = self.now();
         let prepared = self.prepared_for_delete(target, stored);
+        if let Some(marked) = prepared.as_ref().filter(|one| !one.finalizers().is_empty()) {
+            return Ok(Deletion::Marked(graceful::held(marked.clone(), now)));
+        }
         let stored = prepared.as_ref().unwrap_or(stored);
         let mut marked = stored.clone();
         let grace = match rule.grace_seconds {

@@ -68,6 +68,13 @@ pub(super) fn mark_now(object: &mut Object, now: Time) {
     set(object, end.unix_seconds(), 0);
 }
 
+/// Marks an object that its strategy holds for a controller: by the time alone, as kube-apiserver does for definitions.
+pub(super) fn held(mut object: Object, now: Time) -> Object {
+    let meta = object.meta_mut();
+    meta.insert("deletionTimestamp".to_owned(), stamp::time_value(now));
+    object
+}
+
 fn set(object: &mut Object, end: i64, seconds: i64) {
     let end = Time::from_unix_seconds(end).to_string();
     let meta = object.meta_mut();

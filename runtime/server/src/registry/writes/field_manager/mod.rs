@@ -48,6 +48,12 @@ impl Writes {
         }
     }
 
+    /// What every new object has of itself.
+    fn blank(&self) -> Object {
+        let strategy = self.resource.kind.strategy(self.resource.version);
+        strategy.map_or_else(Object::default, |(_, strategy)| strategy.blank())
+    }
+
     /// Writes entries to an object in the order that its kind has.
     pub(super) fn write_owners(&self, managed: ManagedFields, object: &mut Object) {
         if self.resource.def().custom.is_some() {
@@ -75,8 +81,11 @@ impl Writes {
             return Ok(());
         }
         let manager = self.manager(target, target.manager, Operation::Update);
-        let empty = Object::default();
-        let live = live.unwrap_or(&empty);
+        let blank = match live {
+            None => self.blank(),
+            Some(_) => Object::default(),
+        };
+        let live = live.unwrap_or(&blank);
         self.record_update(&mut managed, manager, Difference { live, new })
             .await?;
         managed.merge_oldest().map_err(unreadable)?;

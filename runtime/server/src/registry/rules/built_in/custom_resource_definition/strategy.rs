@@ -1,14 +1,15 @@
 //! The strategy of definitions as the registry calls it. Most hooks see a definition without its schemas: these are nearly all of
 //! it, and would be copied, written and compared several times in each write.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use apiloom_apis::apiextensions::v1::CustomResourceDefinition;
-use apiloom_meta::kind::StoredDefinition;
+use apiloom_meta::kind::{ProtobufMessage, ProtobufType, Resource, StoredDefinition};
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{FieldError, Object};
 use bytes::Bytes;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::DefinitionRules;
 use super::schema::{format_warnings, unknown_formats};
@@ -41,10 +42,18 @@ impl ErasedStrategy for DefinitionStrategy {
         let parsed = StoredDefinition::parse(&Bytes::copy_from_slice(stored));
         let document = parsed.map(|definition| definition.document().clone());
         let object = document.ok().and_then(Object::from_value);
-        object.is_some_and(|mut object| !self.default(&mut object))
+        object.is_some_and(|mut object| {
+            // Of a schema the document has no more than the description.
+            take_schemas(&mut object);
+            !self.default(&mut object)
+        })
     }
     fn default(&self, object: &mut Object) -> bool {
-        without_schemas(object, |object| self.0.default(object))
+        let is_normalized = normalize_spec(object);
+        without_schemas(object, |object| self.0.default(object)) || is_normalized
+    }
+    fn blank(&self) -> Object {
+        Object::from_value(json!({"spec": {"names": {}}})).unwrap_or_default()
     }
     fn prepare_for_create(&self, ctx: &RequestContext, object: &mut Object) -> bool {
         without_schemas(object, |object| self.0.prepare_for_create(ctx, object))
@@ -103,6 +112,32 @@ fn schemas(object: &Object) -> impl Iterator<Item = &Value> {
     let versions = spec.and_then(|spec| spec.get("versions"));
     let versions = versions.and_then(Value::as_array).into_iter().flatten();
     versions.filter_map(|version| version.get(SCHEMA)?.get("openAPIV3Schema"))
+}
+
+/// Gives the spec the form that Kubernetes' type gives it; returns whether it changed. What is no spec stays as it is, for the
+/// validation.
+fn normalize_spec(object: &mut Object) -> bool {
+    if versions(object).any(|version| version.is_none()) {
+        return false;
+    }
+    static SPEC: LazyLock<Option<&ProtobufMessage>> = LazyLock::new(|| {
+        let definition = CustomResourceDefinition::definition().protobuf?;
+        let spec = definition
+            .fields
+            .iter()
+            .find(|field| field.name == "spec")?;
+        match spec.value {
+            ProtobufType::Message(message) => Some(message()),
+            _ => None,
+        }
+    });
+    let is_new = !object.fields().contains_key("spec");
+    let spec = object.fields_mut().entry("spec");
+    let spec = spec.or_insert_with(|| json!({})).as_object_mut();
+    let is_changed = spec
+        .zip(*SPEC)
+        .is_some_and(|(spec, message)| message.normalize(spec));
+    is_changed || is_new
 }
 
 /// The versions of a definition, as far as it has the form of one.

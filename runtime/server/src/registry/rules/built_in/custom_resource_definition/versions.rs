@@ -124,10 +124,11 @@ pub(super) fn version_errors(
             );
         }
     }
-    let shown = || -> Vec<Shown<'_>> {
+    // None are null, as Go shows them.
+    let shown = || -> Option<Vec<Shown<'_>>> {
         let places = [schemas, subresources, columns, fields].map(|place| place == Place::Top);
         let all = spec.versions.iter().map(|version| shown(version, places));
-        all.collect()
+        Some(all.collect()).filter(|all: &Vec<_>| !all.is_empty())
     };
     let names: Vec<&str> = spec.versions.iter().map(|version| &*version.name).collect();
     let is_repeated = (1..names.len()).any(|at| names[..at].contains(&names[at]));
@@ -140,8 +141,8 @@ pub(super) fn version_errors(
         let why = "must have exactly one version marked as storage version";
         errors.push(FieldError::invalid(&versions, shown(), why));
     }
-    // The first version is that of the kind, too.
-    if let Some(first) = names.first() {
+    // The first version is that of the kind, too, if it has a name.
+    if let Some(first) = names.first().filter(|name| !name.is_empty()) {
         let complaints = dns1035_label(first);
         if !complaints.is_empty() {
             let path = path.child("version");
