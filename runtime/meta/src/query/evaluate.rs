@@ -1,15 +1,33 @@
 //! Finds the values of a query, as client-go does: each part makes new values of all that the part before it found, and one that
 //! does not fit a value ends the search.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use serde_json::{Number, Value};
+use serde_json::Value;
 
-use super::node::{Filter, Node, Operator, Slice};
-use super::{Comparison, QueryValue};
-use crate::codec::encode_json;
+use super::node::{Comparison, Filter, Node, Operator, Slice};
 use crate::number;
+
+/// A value that a query found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum QueryValue<'a> {
+    /// A value of the document, or a text, fraction or boolean in the query itself.
+    Value(&'a Value),
+    /// An integer in the query itself; only columns of text show it.
+    Integer(i64),
+    /// A byte of a text, which `.*` takes apart; only columns of text show it.
+    Byte(u8),
+}
+
+impl<'a> QueryValue<'a> {
+    /// The value; `None` for what only columns of text show.
+    pub fn as_value(self) -> Option<&'a Value> {
+        match self {
+            Self::Value(value) => Some(value),
+            Self::Integer(_) | Self::Byte(_) => None,
+        }
+    }
+}
 
 type Values<'a> = Vec<QueryValue<'a>>;
 
@@ -307,34 +325,4 @@ impl Comparison {
             Self::GreaterOrEqual => order != Ordering::Less,
         })
     }
-}
-
-/// A value as Go prints it: text as it is, objects and lists as JSON.
-pub(super) fn printed(value: &Value) -> Cow<'_, str> {
-    match value {
-        Value::Null => "<no value>".into(),
-        Value::String(text) => text.into(),
-        Value::Bool(flag) => flag.to_string().into(),
-        Value::Number(number) => go_number(number).into(),
-        Value::Array(_) | Value::Object(_) => {
-            let json = encode_json(value);
-            String::from_utf8_lossy(&json).into_owned().into()
-        }
-    }
-}
-
-/// A number as Go's `%v` prints it.
-fn go_number(number: &Number) -> String {
-    if let Some(integer) = number.as_i64() {
-        return integer.to_string();
-    }
-    let float = number::float(number);
-    let text = format!("{float:e}");
-    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or_default();
-    if float == 0.0 || (-4..21).contains(&exponent) {
-        return format!("{float}");
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{digits}e{sign}{:02}", exponent.abs())
 }

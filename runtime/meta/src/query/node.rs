@@ -4,8 +4,6 @@ use std::fmt::{self, Display, Write as _};
 
 use serde_json::Value;
 
-use super::Comparison;
-
 /// One part of a query. It makes new values of those that the part before it found.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Node {
@@ -50,6 +48,18 @@ pub(crate) enum Operator {
     Known(Comparison),
     /// `=` and the like: no item can be compared.
     Unknown(String),
+}
+
+/// Comparison operator of a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are the operators")]
+pub enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
 }
 
 impl Comparison {

@@ -5,8 +5,8 @@ use std::str::Chars;
 
 use serde_json::Value;
 
-use super::node::{Filter, Node, Operator, Slice};
-use super::{Comparison, JsonQuery};
+use super::json_query::JsonQuery;
+use super::node::{Comparison, Filter, Node, Operator, Slice};
 use crate::path::JsonPath;
 
 /// How deep the expressions of filters and keys can be within each other; client-go's grammar has no more than a few.
@@ -31,7 +31,7 @@ impl JsonQuery {
     /// use apiloom_meta::query::JsonQuery;
     /// let query = JsonQuery::parse(r#".status.conditions[?(@.type=="Ready")].status"#)?;
     /// let document = serde_json::json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
-    /// assert_eq!(query.first(&document).unwrap().text(), "True");
+    /// assert_eq!(query.first(&document).unwrap().as_value().unwrap(), "True");
     /// # Ok::<(), apiloom_meta::query::QueryError>(())
     /// ```
     ///

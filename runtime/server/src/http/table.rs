@@ -5,7 +5,8 @@ mod duration;
 use std::cell::LazyCell;
 use std::sync::{Arc, LazyLock};
 
-use apiloom_meta::codec::Finder;
+use apiloom_meta::codec::{Finder, encode_json};
+use apiloom_meta::go_value::go_text;
 use apiloom_meta::kind::{Cell, CellSource, Column, ColumnType};
 use apiloom_meta::query::{JsonQuery, QueryValue};
 use apiloom_meta::{JsonPath, ListMeta, ResourceDef, Time};
@@ -253,7 +254,7 @@ fn write_found(column_type: ColumnType, found: Option<&[u8]>, now: i64, out: &mu
 fn queried_cell(column_type: ColumnType, found: Option<QueryValue<'_>>, now: i64) -> Value {
     match (column_type, found) {
         (_, None) => Value::Null,
-        (ColumnType::String, Some(value)) => Value::from(value.text()),
+        (ColumnType::String, Some(value)) => Value::from(printed(value)),
         (_, Some(value)) => typed_cell(column_type, value.as_value(), now),
     }
 }
@@ -265,6 +266,19 @@ fn computed(column: &Column, cell: Result<Cell, String>) -> Option<Value> {
     cell.ok()
 }
 
+/// A value as client-go prints it: text as it is, lists and objects as JSON.
+fn printed(value: QueryValue<'_>) -> String {
+    match value {
+        QueryValue::Integer(integer) => integer.to_string(),
+        QueryValue::Byte(byte) => byte.to_string(),
+        QueryValue::Value(Value::Null) => "<no value>".to_owned(),
+        QueryValue::Value(json @ (Value::Array(_) | Value::Object(_))) => {
+            String::from_utf8_lossy(&encode_json(json)).into_owned()
+        }
+        QueryValue::Value(plain) => go_text(plain),
+    }
+}
+
 /// A value as a cell of its column's type; null, which is printed as nothing, if the type does not match.
 fn typed_cell(column_type: ColumnType, value: Option<&Value>, now: i64) -> Value {
     let Some(value) = value.filter(|value| !value.is_null()) else {
@@ -272,7 +286,7 @@ fn typed_cell(column_type: ColumnType, value: Option<&Value>, now: i64) -> Value
     };
     match (column_type, value) {
         (ColumnType::Date, Value::String(time)) => age(time, now).into(),
-        (ColumnType::String, value) => Value::from(QueryValue::Value(value).text()),
+        (ColumnType::String, value) => Value::from(printed(QueryValue::Value(value))),
         (ColumnType::Integer, Value::Number(number)) => whole(number),
         // A float, also of an integer that no float has.
         (ColumnType::Number, Value::Number(number)) => number.as_f64().into(),
