@@ -160,7 +160,7 @@ fn the_paths_of_columns_are_evaluated() {
         (".spec..v", "1"),
         (".spec.text.*", "116"),
         (".spec.half", "1.5"),
-        (".spec.wide", "1e21"),
+        (".spec.wide", "1e+21"),
         (".spec.none", "null"),
         (".spec.none.a", "-"),
         (".spec 5", "5"),
@@ -169,7 +169,7 @@ fn the_paths_of_columns_are_evaluated() {
         (".spec word", "-"),
         (
             ".spec}{.nothing",
-            r#"{"half":1.5,"hosts":["x","y"],"map":{"k":{"v":1}},"none":null,"replicas":3,"text":"t","wide":1e21}"#,
+            r#"{"half":1.5,"hosts":["x","y"],"map":{"k":{"v":1}},"none":null,"replicas":3,"text":"t","wide":1e+21}"#,
         ),
         (".spec.text}{.spec.hosts[7]", "-"),
     ] {

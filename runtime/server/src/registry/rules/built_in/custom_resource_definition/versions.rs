@@ -124,11 +124,10 @@ pub(super) fn version_errors(
             );
         }
     }
-    // None are null, as Go shows them.
-    let shown = || -> Option<Vec<Shown<'_>>> {
+    let shown = || -> Vec<Shown<'_>> {
         let places = [schemas, subresources, columns, fields].map(|place| place == Place::Top);
         let all = spec.versions.iter().map(|version| shown(version, places));
-        Some(all.collect()).filter(|all: &Vec<_>| !all.is_empty())
+        all.collect()
     };
     let names: Vec<&str> = spec.versions.iter().map(|version| &*version.name).collect();
     let is_repeated = (1..names.len()).any(|at| names[..at].contains(&names[at]));
