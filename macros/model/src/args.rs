@@ -1,4 +1,5 @@
 //! Parses `key`, `key = value` and `key(..)`, and continues after an error so that all errors of an item are reported.
+//! One file, because every form of a value is read by the same few functions, whose errors are alike.
 
 mod text;
 
@@ -223,6 +224,7 @@ fn raw_arg(input: ParseStream<'_>) -> syn::Result<(Name, Value)> {
         let is_expression = input.fork().parse::<Expr>().is_ok();
         let value = match key.text.as_str() {
             "list" if !is_expression => topology(input)?,
+            "key" if !is_expression => field_name(input)?,
             _ => input.parse()?,
         };
         return Ok((key, Value::One(value)));
@@ -301,12 +303,28 @@ fn topology(input: ParseStream<'_>) -> syn::Result<Expr> {
     let inner;
     syn::parenthesized!(inner in input);
     let keys = inner.parse_terminated(Ident::parse_any, Token![,])?;
-    let keys = keys.iter().map(|key| match key.to_string().as_str() {
-        // These have no raw form; parsing the expression reports that.
-        "self" | "Self" | "super" | "crate" => key.clone(),
-        text => Ident::new_raw(text, key.span()),
-    });
+    let keys = keys.iter().map(raw);
     syn::parse2(quote::quote!(#word(#(#keys),*)))
+}
+
+/// Parses `type` of `key = type`, as [`topology`].
+fn field_name(input: ParseStream<'_>) -> syn::Result<Expr> {
+    let ahead = input.fork();
+    // Anything else is an error of the expression.
+    if Ident::parse_any(&ahead).is_err() || !(ahead.is_empty() || ahead.peek(Token![,])) {
+        return input.parse();
+    }
+    let name = raw(&Ident::parse_any(input)?);
+    syn::parse2(quote::quote!(#name))
+}
+
+/// A word as the name of a field.
+fn raw(word: &Ident) -> Ident {
+    match word.to_string().as_str() {
+        // These have no raw form; parsing the expression reports that.
+        "self" | "Self" | "super" | "crate" => word.clone(),
+        text => Ident::new_raw(text, word.span()),
+    }
 }
 
 fn skip_to_comma(input: ParseStream<'_>) -> syn::Result<()> {

@@ -156,6 +156,8 @@ pub struct Scale {
 pub enum Writes {
     /// This field only.
     Only(String),
+    /// This field and the metadata.
+    WithMetadata(String),
     /// This field besides what the object's own path writes.
     Also(String),
 }

@@ -153,6 +153,12 @@ impl Code {
             .replace(":: ", "::")
             .replace("- ", "-")
     }
+    /// Whether it is `{}`, which as a default is the object without fields.
+    pub fn is_empty_object(&self) -> bool {
+        syn::parse2::<syn::ExprBlock>(self.tokens.clone()).is_ok_and(|block| {
+            block.attrs.is_empty() && block.label.is_none() && block.block.stmts.is_empty()
+        })
+    }
     /// The span of the code.
     pub fn span(&self) -> SourceSpan {
         SourceSpan::of(&self.tokens)

@@ -210,6 +210,10 @@ fn subresource(kind: &Kind, sub: &Subresource) -> TokenStream {
             let field = text(field);
             quote!(::apiloom::codegen::Writes::Only(#field))
         }
+        Some(Writes::WithMetadata(field)) => {
+            let field = text(field);
+            quote!(::apiloom::codegen::Writes::WithMetadata(#field))
+        }
         Some(Writes::Also(field)) => {
             let field = text(field);
             quote!(::apiloom::codegen::Writes::Also(#field))

@@ -99,6 +99,9 @@ pub(crate) fn of_field(field: &Field, siblings: &[Field]) -> Option<TokenStream>
     let default = field.default.as_ref().map(|default| {
         if rules.nullable && default.text() == "None" {
             keyword("Flag", &quote!("x-apiloom-default-null"))
+        } else if default.is_empty_object() {
+            let empty = quote!(::apiloom::codegen::serde_json::json!({}));
+            computed("x-apiloom-default", &empty)
         } else {
             computed("x-apiloom-default", &typed(&ty, default, in_base64))
         }
@@ -218,6 +221,7 @@ fn keywords(ty: &TokenStream, rules: &Rules, siblings: &[Field], in_base64: bool
         ("x-apiloom-forbidden", rules.forbidden),
         ("x-apiloom-nullable", rules.nullable),
         ("x-apiloom-unique", rules.unique),
+        ("x-apiloom-duplicates", rules.duplicates),
         (
             "x-kubernetes-preserve-unknown-fields",
             rules.preserve_unknown,

@@ -63,6 +63,8 @@ pub struct Rules {
     pub custom: Vec<Code>,
     /// Rules in CEL.
     pub cel: Vec<CelRule>,
+    /// Elements of a set, or with the keys of a list map, may be there twice.
+    pub duplicates: bool,
     /// How a list merges.
     pub list: Option<ListTopology>,
     /// How a map or a struct merges.

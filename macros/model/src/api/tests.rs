@@ -305,3 +305,16 @@ fn nothing_is_reported_that_follows_from_another_error() {
         ],
     );
 }
+
+#[test]
+fn a_key_may_be_a_word_of_rust() {
+    check_errors(
+        "#[api] struct A {
+             #[api(patch(merge, key = type))] a: Vec<C>,
+             #[api(list = map(type), patch(merge))] b: Vec<C>,
+             #[api(patch(merge, key = r#type))] c: Vec<C>,
+             #[api(patch(key = match, merge), items = 1..)] d: Vec<C>,
+         }",
+        &[],
+    );
+}

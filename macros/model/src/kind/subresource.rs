@@ -37,6 +37,7 @@ pub(super) struct Declared {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WriteRule {
     Only,
+    WithMetadata,
     Also,
 }
 
@@ -147,7 +148,7 @@ fn read(arg: &Arg, d: &mut Diagnostics) -> Option<Declared> {
     let is_written = verbs.iter().any(|verb| *verb != Verb::Get);
     if is_written && !has_handler && !args.has("writes") {
         d.error(Id::MissingKey, arg.span(), "`writes` is missing").help(
-            "add `writes = only(field)` or `writes = also(field)`, or code: `handler = Type`; without a field it is only read: `verbs = [get]`",
+            "add `writes = only(field)`, `writes = with_metadata(field)` or `writes = also(field)`, or code: `handler = Type`; without a field it is only read: `verbs = [get]`",
         );
     }
     Some(Declared {
@@ -275,10 +276,14 @@ fn read_verbs(arg: &Arg, known: &[Verb], d: &mut Diagnostics) -> Vec<Verb> {
     verbs
 }
 
-/// `writes = only(field)` or `writes = also(field)`.
+/// `writes = only(field)`, `writes = with_metadata(field)` or `writes = also(field)`.
 fn read_writes(arg: &Arg, d: &mut Diagnostics) -> Option<(WriteRule, Name)> {
     let (word, fields) = arg.call(d)?;
-    let known = [("only", WriteRule::Only), ("also", WriteRule::Also)];
+    let known = [
+        ("only", WriteRule::Only),
+        ("with_metadata", WriteRule::WithMetadata),
+        ("also", WriteRule::Also),
+    ];
     let rule = look_up(&word, "rule of what is written", &known, d)?;
     match <[Name; 1]>::try_from(fields) {
         Ok([field]) => Some((rule, field)),
@@ -325,17 +330,19 @@ pub(super) fn settle(
     subresources
 }
 
-/// kubectl and CustomResourceDefinitions know a subresource `status` that writes the field `status` and nothing else.
+/// kubectl and CustomResourceDefinitions know a subresource `status` that writes the field `status`, and no other but the
+/// metadata.
 fn check_status(declared: &Declared, writes: Option<&Writes>, d: &mut Diagnostics) {
     let is_status = declared.name.value == STATUS;
     let is_unread = declared.writes.is_some() && writes.is_none();
-    if is_status && !is_unread && writes != Some(&Writes::Only(STATUS.to_owned())) {
+    let is_fit = matches!(writes, Some(Writes::Only(field) | Writes::WithMetadata(field)) if field == STATUS);
+    if is_status && !is_unread && !is_fit {
         d.error(
             Id::StatusField,
             declared.name.span,
-            "the subresource `status` writes the field `status` and nothing else",
+            "the subresource `status` writes the field `status` and no other",
         )
-        .help("write `writes = only(status)`, or choose another name");
+        .help("write `writes = only(status)` or `writes = with_metadata(status)`, or choose another name");
     }
 }
 
@@ -350,6 +357,7 @@ fn settle_field(
 ) -> Option<Writes> {
     let writes = |json: &str| match rule {
         WriteRule::Only => Writes::Only(json.to_owned()),
+        WriteRule::WithMetadata => Writes::WithMetadata(json.to_owned()),
         WriteRule::Also => Writes::Also(json.to_owned()),
     };
     // The field may be one of a flattened type, which is not visible here.
@@ -383,7 +391,7 @@ fn settle_field(
         return None;
     }
     let writes = writes(&field.json_name);
-    if rule == WriteRule::Only {
+    if rule != WriteRule::Also {
         settle_default(field, item, form, d);
     }
     Some(writes)

@@ -314,6 +314,23 @@ fn no_input_panics() {
 }
 
 #[test]
+fn a_status_may_be_written_with_metadata() {
+    let source = "#[resource(group = \"\", version = \"v1\", cluster, \
+                  subresource(name = \"status\", writes = with_metadata(status)))] \
+                  struct A { metadata: ObjectMeta, status: Status }";
+    let (kind, errors) = read(source);
+    assert_eq!(errors, [""; 0]);
+    let kind = kind.unwrap();
+    let status = &kind.subresources[0];
+    assert_eq!(
+        status.writes,
+        Some(super::Writes::WithMetadata("status".to_owned()))
+    );
+    // No create gives it.
+    assert!(kind.root.fields[1].default.is_some());
+}
+
+#[test]
 fn subresources_are_sorted_and_name_the_field_that_they_write() {
     let source = "#[resource(group = \"\", version = \"v1\", cluster, status, \
                   deletion(finalizers = spec.finalizers, phase = \".status.phase\"), \

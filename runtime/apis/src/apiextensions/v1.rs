@@ -7,8 +7,8 @@ use apiloom_meta::{JsonSchemaProps, ObjectMeta, Time};
 /// its versions. Its name is `<spec.names.plural>.<spec.group>`.
 #[resource(group = "apiextensions.k8s.io", version = "v1", cluster, crate = apiloom_meta,
     proto(package = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1"), shortname = "crd", shortname = "crds",
-    category = "api-extensions", store_path = "apiextensions.k8s.io/customresourcedefinitions", status,
-    unconditional_update = false, strategic_merge_patch)]
+    category = "api-extensions", store_path = "apiextensions.k8s.io/customresourcedefinitions",
+    subresource(name = "status", writes = with_metadata(status)), unconditional_update = false, strategic_merge_patch)]
 #[derive(Default)]
 pub struct CustomResourceDefinition {
     /// Standard object's metadata.

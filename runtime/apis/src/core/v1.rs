@@ -28,7 +28,8 @@ use apiloom_meta::{ObjectMeta, Time};
 /// Namespace provides a scope for names. Use of multiple namespaces is optional.
 #[resource(group = "", version = "v1", cluster, crate = apiloom_meta, proto(package = "k8s.io.api.core.v1"), shortname = "ns",
     verbs(skip = [delete_collection]), name_format = dns_label, generation = none, strategic_merge_patch,
-    status, subresource(name = "finalize", verbs = [update], writes = also(spec)),
+    subresource(name = "status", writes = with_metadata(status)),
+    subresource(name = "finalize", verbs = [update], writes = also(spec)),
     deletion(finalizers = spec.finalizers, phase = status.phase), selectable(status.phase),
     printcolumn(name = "Status", path = status.phase, doc = "The status of the namespace"),
     printcolumn(name = "Age", path = metadata.creation_timestamp,

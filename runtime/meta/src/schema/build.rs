@@ -121,6 +121,7 @@ impl<'a> Builder<'a> {
             super::fit::check(&mut self.problems, &node, path);
         }
         self.further(&mut node, keywords, path);
+        node.pass_on_unknown();
         node
     }
 
@@ -425,6 +426,7 @@ impl<'a> Builder<'a> {
             .filter_map(Value::as_str)
             .map(str::to_owned)
             .collect();
+        node.twins_allowed = flag(keywords, "x-apiloom-duplicates");
         node.list_type = match keywords
             .get("x-kubernetes-list-type")
             .and_then(Value::as_str)

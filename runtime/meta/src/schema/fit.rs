@@ -11,7 +11,7 @@ pub(crate) fn check(problems: &mut Problems, node: &Node, path: &str) {
     }
     let rules = &node.rules;
     let numbers = Types::INTEGER.union(Types::NUMBER);
-    let needs: [(&str, Types, bool); 21] = [
+    let needs: [(&str, Types, bool); 22] = [
         ("minimum", numbers, rules.minimum.is_some()),
         ("maximum", numbers, rules.maximum.is_some()),
         (
@@ -49,6 +49,7 @@ pub(crate) fn check(problems: &mut Problems, node: &Node, path: &str) {
                 .as_ref()
                 .is_some_and(|t| *t != ListType::Atomic),
         ),
+        ("duplicates", Types::ARRAY, node.twins_allowed),
         (
             "minProperties",
             Types::OBJECT,
@@ -63,7 +64,7 @@ pub(crate) fn check(problems: &mut Problems, node: &Node, path: &str) {
         ("propertyNames", Types::OBJECT, node.keys.is_some()),
         (
             "x-kubernetes-preserve-unknown-fields",
-            Types::OBJECT,
+            Types::OBJECT.union(Types::ARRAY),
             node.preserve_unknown,
         ),
         (
@@ -106,9 +107,12 @@ fn identity(problems: &mut Problems, list: &Node, path: &str) {
         |node: &Node| !node.types.is_any() && node.types.shares(Types::OBJECT.union(Types::ARRAY));
     let is_keyless = |patch: &PatchStrategy| patch.merges() && patch.merge_key.is_none();
     if list.patch.as_deref().is_some_and(is_keyless) && composite(items) {
+        problems.error(path, without_merge_key(list, items));
+    }
+    if list.twins_allowed && !matches!(list.list_type, Some(ListType::Set | ListType::Map(_))) {
         problems.error(
             path,
-            "a merged list of objects needs the key of its items: write `patch(merge, key = name)`",
+            "`duplicates` means nothing for a list whose items have no identity: write `list = set` or `list = map(key)`",
         );
     }
     match &list.list_type {
@@ -123,5 +127,30 @@ fn identity(problems: &mut Problems, list: &Node, path: &str) {
             }
         }
         _ => {}
+    }
+}
+
+/// The error of a merged list of objects without a key, with one that can be written.
+fn without_merge_key(list: &Node, items: &Node) -> String {
+    const WANTED: [&str; 3] = ["name", "type", "key"];
+    let composite = Types::OBJECT.union(Types::ARRAY);
+    let is_scalar = |name: &str| {
+        let types = items.property(name).map(|property| property.node.types);
+        types.is_some_and(|types| !types.is_any() && !types.shares(composite))
+    };
+    let keys = match &list.list_type {
+        Some(ListType::Map(keys)) => keys.as_slice(),
+        _ => &[],
+    };
+    let required = items.properties.iter().filter(|p| p.required);
+    let all = required.chain(&items.properties).map(|p| p.name.as_str());
+    let mut candidates = keys.iter().map(String::as_str).chain(WANTED).chain(all);
+    match candidates.find(|name| is_scalar(name)) {
+        Some(key) => format!(
+            "a merged list of objects needs the key of its items: write `patch(merge, key = ..)` with the field that is {key:?} in JSON"
+        ),
+        None => "a merged list of objects needs the key of its items, and these have no field that could be one: leave \
+                 `patch(merge)` out"
+            .to_owned(),
     }
 }

@@ -388,6 +388,8 @@ pub(crate) struct Node {
     /// Items of a list.
     pub(crate) items: Option<Box<Node>>,
     pub(crate) preserve_unknown: bool,
+    /// Whether it keeps unknown fields because a list around it does, and says nothing of them itself.
+    pub(crate) is_open_by_list: bool,
     /// Whether the type contains itself, so that the tree ends here.
     pub(crate) is_end: bool,
     pub(crate) int_or_string: bool,
@@ -407,7 +409,7 @@ pub(crate) struct Node {
     pub(crate) is_json_schema: bool,
 
     pub(crate) list_type: Option<ListType>,
-    /// Whether duplicates in a list of type set or map are allowed; only in ObjectMeta, as in Kubernetes.
+    /// Whether duplicates in a list of type set or map are allowed: in ObjectMeta, and where `#[api(duplicates)]` says so.
     pub(crate) twins_allowed: bool,
     pub(crate) atomic_map: Option<bool>,
     /// How a strategic merge patch changes the value; `None` merges objects and replaces lists.
@@ -540,6 +542,24 @@ impl Node {
         // A node without types and structure is that of serde_json::Value.
         self.preserve_unknown
             || (self.types.is_any() && self.properties.is_empty() && self.items.is_none())
+    }
+
+    /// Passes the flag of a list that keeps unknown fields on to its items, and to those of lists in it. Fields and values of
+    /// maps do not inherit it.
+    pub(crate) fn pass_on_unknown(&mut self) {
+        let Some(items) = self.items.as_deref_mut().filter(|_| self.preserve_unknown) else {
+            return;
+        };
+        if !items.preserve_unknown {
+            items.preserve_unknown = true;
+            items.is_open_by_list = true;
+        }
+        items.pass_on_unknown();
+    }
+
+    /// Whether it says itself that unknown fields are kept.
+    pub(crate) fn says_open(&self) -> bool {
+        self.preserve_unknown && !self.is_open_by_list
     }
 
     /// Whether it is a map, whose keys are data, rather than a struct.

@@ -81,9 +81,10 @@ impl Printer<'_> {
         let single = node.types.single();
         insert(&mut out, "type", single);
         let both = !node.properties.is_empty() && node.additional.is_some();
-        // Only objects have unknown fields.
+        // Only objects have unknown fields; a list says it of its items.
         let open = match single {
-            Some("object") => node.preserve_unknown || both,
+            Some("object") => node.says_open() || both,
+            Some("array") => node.says_open(),
             Some(_) => false,
             None => true,
         };

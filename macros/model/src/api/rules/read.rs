@@ -55,6 +55,7 @@ pub(crate) fn read_rule(rules: &mut Rules, arg: &Arg, d: &mut Diagnostics) {
         "custom" => rules.custom.extend(arg.code(d)),
         "cel" => rules.cel.extend(read_cel(arg, d)),
         "list" => rules.list = read_list(arg, d),
+        "duplicates" => rules.duplicates = arg.flag(d),
         "map" => rules.map = read_map(arg, d),
         "patch" => rules.patch = read_patch(arg, d),
         "atomic" if arg.flag(d) => rules.atomic = true,

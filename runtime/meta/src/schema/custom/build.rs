@@ -124,14 +124,6 @@ fn add_fields_of_every_object(node: &mut Node) {
     }
 }
 
-/// Passes the flag of a list on to its items, and to those of lists in it. Fields and values of maps do not inherit it.
-fn keep_unknown(items: &mut Node) {
-    items.preserve_unknown = true;
-    if let Some(below) = &mut items.items {
-        keep_unknown(below);
-    }
-}
-
 #[derive(Default)]
 struct Builder {
     problems: Problems,
@@ -262,11 +254,9 @@ impl Builder {
             }
         }
         if let Some(items) = keywords.get("items").filter(|items| !items.is_null()) {
-            let mut items = self.node(items, &format!("{path}[*]"));
-            if node.preserve_unknown {
-                keep_unknown(&mut items);
-            }
+            let items = self.node(items, &format!("{path}[*]"));
             node.items = Some(Box::new(items));
+            node.pass_on_unknown();
         }
     }
 

@@ -79,8 +79,9 @@ fn json_type(schema: &Value, path: &FieldPath, found: &mut Vec<FieldError>) {
             if is_true(schema, INT_OR_STRING) {
                 let detail = "must be empty if x-kubernetes-int-or-string is true";
                 found.push(FieldError::invalid(&at, json_type, detail));
-            } else if is_true(schema, PRESERVE) && json_type != "object" {
-                let detail = "must be object if x-kubernetes-preserve-unknown-fields is true";
+            } else if is_true(schema, PRESERVE) && !matches!(&**json_type, "object" | "array") {
+                let detail =
+                    "must be object or array if x-kubernetes-preserve-unknown-fields is true";
                 found.push(FieldError::invalid(&at, json_type, detail));
             }
         }

@@ -111,8 +111,13 @@ fn every_value_has_one_type() {
     field(
         json!({"type": "string", "x-kubernetes-preserve-unknown-fields": true}),
         &[
-            r#".type: Invalid value: "string": must be object if x-kubernetes-preserve-unknown-fields is true"#,
+            r#".type: Invalid value: "string": must be object or array if x-kubernetes-preserve-unknown-fields is true"#,
         ],
+    );
+    // A list passes it on to its items.
+    field(
+        json!({"type": "array", "x-kubernetes-preserve-unknown-fields": true, "items": {"type": "object"}}),
+        &[],
     );
 }
 

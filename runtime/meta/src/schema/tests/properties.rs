@@ -32,6 +32,33 @@ fn defaults_reach_into_lists_and_maps_and_make_no_parents() {
 }
 
 #[test]
+fn a_list_may_take_duplicates_and_keep_unknown_fields() {
+    let item = json!({"type":"object","properties":{"name":{"type":"string"}}});
+    let list = json!({"type":"array","items":item,"x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"]});
+    let mut free = list.clone();
+    free["x-apiloom-duplicates"] = true.into();
+    let open = json!({"type":"array","items":{"type":"array","items":item},"x-kubernetes-preserve-unknown-fields":true});
+    let schema = schema(
+        &json!({"type":"object","properties":{"list":list,"free":free,"open":open,"closed":{"type":"array","items":item}}}),
+    );
+    let twins = json!([{"name":"a"},{"name":"a"}]);
+    let errors = schema.validate(&json!({"list": twins, "free": twins}));
+    let shown: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    assert_eq!(shown, [r#"list[1]: Duplicate value: {"name":"a"}"#]);
+
+    let mut document = json!({"open": [[{"b": 1}]], "closed": [{"b": 1}]});
+    schema.prune(&mut document);
+    assert_eq!(document, json!({"open": [[{"b": 1}]], "closed": [{}]}));
+    // It is said where it was said.
+    let printed = &schema.to_crd().schema["properties"]["open"];
+    assert_eq!(printed["x-kubernetes-preserve-unknown-fields"], true);
+    assert!(
+        !printed["items"].to_string().contains("preserve"),
+        "{printed}"
+    );
+}
+
+#[test]
 fn an_object_stored_before_a_default_was_added_gets_it() {
     let old = schema(
         &json!({"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"string"}}}}}),

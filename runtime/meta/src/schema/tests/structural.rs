@@ -58,14 +58,44 @@ fn a_set_holds_scalars_and_a_list_map_has_scalar_keys() {
     };
     let item =
         json!({"type": "object", "properties": {"inner": {"type": "object", "properties": {}}}});
-    assert_eq!(
-        errors(
-            json!({"type": "array", "items": item, "x-kubernetes-patch-strategy": "merge,retainKeys"})
+    // The error names a field that can be the key.
+    let text = json!({"type": "string"});
+    for (fields, keys, told) in [
+        (
+            json!({"a": text, "type": text, "name": text}),
+            json!([]),
+            Some("name"),
         ),
-        [
-            "p: a merged list of objects needs the key of its items: write `patch(merge, key = name)`"
-        ]
-    );
+        (
+            json!({"a": text, "name": item, "type": text}),
+            json!([]),
+            Some("type"),
+        ),
+        (
+            json!({"b": text, "port": {"type": "integer"}}),
+            json!(["port"]),
+            Some("port"),
+        ),
+        (json!({"inner": item}), json!([]), None),
+    ] {
+        let merged = json!({"type": "array", "items": {"type": "object", "properties": fields},
+            "x-kubernetes-patch-strategy": "merge,retainKeys",
+            "x-kubernetes-list-type": if keys == json!([]) { "atomic" } else { "map" }, "x-kubernetes-list-map-keys": keys});
+        let rest = match told {
+            Some(key) => {
+                format!(": write `patch(merge, key = ..)` with the field that is {key:?} in JSON")
+            }
+            None => {
+                ", and these have no field that could be one: leave `patch(merge)` out".to_owned()
+            }
+        };
+        assert_eq!(
+            errors(merged),
+            [format!(
+                "p: a merged list of objects needs the key of its items{rest}"
+            )]
+        );
+    }
     assert_eq!(
         errors(json!({"type": "array", "items": item, "x-kubernetes-list-type": "set"})),
         [

@@ -141,7 +141,6 @@ impl RegistryBuilder {
             checks_lazy_types: false,
         };
         builder.own.push(own_kind(Namespace::definition()));
-        builder.status_writes_metadata::<Namespace>();
         builder.strategy::<Namespace>(NamespaceRules);
         builder.admission(|context| Box::new(NamespaceLifecycle::new(context.lister())));
         builder

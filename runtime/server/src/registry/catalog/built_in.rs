@@ -1,8 +1,6 @@
 //! Registers built-in kinds with their strategies, each by one call of a builder.
 
-use std::sync::Arc;
-
-use apiloom_meta::kind::{Resource, ResourceDef, SmolStr, SubresourceDef, Writes};
+use apiloom_meta::kind::{Resource, ResourceDef};
 
 use super::builder::{RegistryBuilder, own_kind};
 use super::kinds::VersionStrategy;
@@ -42,15 +40,6 @@ impl RegistryBuilder {
             let schema = def.schema.clone().lazy();
             self.own.push(own_kind(ResourceDef { schema, ..def }));
             self.strategies.push(strategy);
-        }
-    }
-    /// Lets the status endpoint of a registered kind of the server write metadata too, as some strategies of kube-apiserver do.
-    pub(super) fn status_writes_metadata<K: Resource>(&mut self) {
-        let gvk = K::definition().gvk();
-        let own = self.own.iter_mut().filter(|own| own.gvk() == gvk);
-        let subresources = own.flat_map(|own| &mut Arc::make_mut(own).subresources);
-        for status in subresources.filter(|sub| sub.name == SubresourceDef::STATUS) {
-            status.writes = Writes::WithMetadata(SmolStr::new_static(SubresourceDef::STATUS));
         }
     }
 }
@@ -124,12 +113,11 @@ impl BuiltIn for apiloom_apis::apiextensions::v1::CustomResourceDefinition {
             .iter()
             .all(|own| own.gvk() != Self::definition().gvk())
         {
-            let room = Arc::clone(&registry.definition_room);
+            let room = std::sync::Arc::clone(&registry.definition_room);
             registry.admission(|_| Box::new(DefinitionQuota(room)));
         }
         let strategy = Box::new(DefinitionStrategy::new());
         registry.built_in_version::<Self>(VersionStrategy::of::<Self>(strategy));
-        registry.status_writes_metadata::<Self>();
     }
 }
 
