@@ -3,6 +3,7 @@
 mod assembly;
 mod clients;
 mod names;
+mod paths;
 
 use std::collections::BTreeMap;
 
@@ -38,6 +39,7 @@ pub(crate) fn check(
     }
     let hubs = checker.versions();
     checker.names();
+    checker.paths();
     let clients = checker.clients();
     if !checker.problems.is_empty() {
         return Err(checker.problems);

@@ -42,7 +42,7 @@ const COLLECTIONS: [&str; 7] = [
 ];
 
 /// A field of a path: its type without `Option` and `Box`, and where that is written.
-struct FieldType<'a> {
+pub(super) struct FieldType<'a> {
     module: ModuleId,
     visibility: &'a syn::Visibility,
     ty: &'a Type,
@@ -281,7 +281,12 @@ impl<'a> Checker<'a> {
     }
 
     /// The field of a struct of this package.
-    fn field_of(&self, module: ModuleId, owner: &str, name: &str) -> Option<FieldType<'a>> {
+    pub(super) fn field_of(
+        &self,
+        module: ModuleId,
+        owner: &str,
+        name: &str,
+    ) -> Option<FieldType<'a>> {
         let items = &self.krate.module(module).items;
         let fields = items.iter().find_map(|item| match item {
             Item::Struct(item) if item.ident == owner => Some(&item.fields),
@@ -306,7 +311,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The struct that a field holds.
-    fn struct_of(&self, field: &FieldType<'_>) -> Option<(ModuleId, String)> {
+    pub(super) fn struct_of(&self, field: &FieldType<'_>) -> Option<(ModuleId, String)> {
         let Type::Path(path) = field.ty else {
             return None;
         };
