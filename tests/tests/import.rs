@@ -213,6 +213,35 @@ fn corpus_sample() -> Vec<PathBuf> {
     sample
 }
 
+/// Documents of Kubernetes itself, which client-go has for its tests.
+fn of_kubernetes(name: &str) -> PathBuf {
+    let folder =
+        "target/tools/client-go/usr/share/gocode/src/k8s.io/client-go/openapi/openapitest/testdata";
+    repository()
+        .join(folder)
+        .join(format!("{name}_openapi.json"))
+}
+
+#[test]
+fn documents_of_kubernetes_are_imported_without_loss() {
+    let names = [
+        "api__v1",
+        "apis__apps__v1",
+        "apis__batch__v1",
+        "apis__discovery.k8s.io__v1",
+    ];
+    let paths = names.map(of_kubernetes);
+    let documents: Vec<Value> = paths
+        .iter()
+        .map(|path| serde_json::from_slice(&fs::read(path).unwrap()).unwrap())
+        .collect();
+    let imported = imported_kinds(&documents).unwrap_or_else(|error| panic!("{error}"));
+    assert!(imported.len() > 23, "{}", imported.len());
+    let lost = imported.iter().flat_map(|kind| &kind.lost);
+    let lost: Vec<_> = lost.filter(|line| !is_told_by_no_document(line)).collect();
+    assert!(lost.is_empty(), "{lost:#?}");
+}
+
 #[test]
 fn the_package_of_an_import_gives_equivalent_definitions() {
     let root = tempfile::tempdir().unwrap();

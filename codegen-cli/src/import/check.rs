@@ -242,6 +242,7 @@ impl Schemas<'_> {
                 rules.preserve_unknown,
             ),
             ("x-kubernetes-embedded-resource", rules.embedded_resource),
+            ("x-apiloom-duplicates", rules.duplicates),
         ] {
             if said {
                 put(name, Value::Bool(true));
@@ -266,6 +267,13 @@ impl Schemas<'_> {
                     "x-kubernetes-list-map-keys",
                     json!(self.json_names(keys, ty)),
                 );
+            }
+        }
+        if let Some(patch) = &rules.patch {
+            put("x-kubernetes-patch-strategy", json!(patch.strategy()));
+            if let Some(key) = &patch.key {
+                let key = self.json_names(std::slice::from_ref(key), ty);
+                put("x-kubernetes-patch-merge-key", json!(key.concat()));
             }
         }
         if let Some(rules) = validations(rules, &[]) {
@@ -322,6 +330,7 @@ impl Schemas<'_> {
                 _ => None,
             },
             Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => negative(&unary.expr),
+            Expr::Block(block) if block.block.stmts.is_empty() => Some(json!({})),
             Expr::MethodCall(call) if call.method == "to_owned" => self.literal(&call.receiver),
             Expr::Macro(call) if call.mac.path.is_ident("vec") => {
                 let parser = syn::punctuated::Punctuated::<Expr, syn::Token![,]>::parse_terminated;

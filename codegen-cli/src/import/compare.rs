@@ -51,6 +51,7 @@ pub(crate) fn canonical(schema: &Value) -> Value {
     }
     numbers(&mut out);
     int_or_string(&mut out);
+    scalar(&mut out);
     flatten(&mut out);
     open_map(&mut out);
     required(&mut out);
@@ -191,6 +192,17 @@ fn int_or_string(schema: &mut Map<String, Value>) {
         .is_some_and(|pattern| pattern == OWN_QUANTITY)
     {
         schema.insert("pattern".to_owned(), QUANTITY.into());
+    }
+}
+
+/// A scalar has no unknown fields that could be kept.
+fn scalar(schema: &mut Map<String, Value>) {
+    let is_scalar = match schema.get("type").and_then(Value::as_str) {
+        Some(name) => !matches!(name, "object" | "array"),
+        None => schema.contains_key("x-kubernetes-int-or-string"),
+    };
+    if is_scalar {
+        schema.remove("x-kubernetes-preserve-unknown-fields");
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::definition::texts;
 use super::known;
-use super::markers::{AGAIN, COMPONENT};
+use super::markers::{AGAIN, COMPONENT, TYPE};
 
 /// Maximum levels of a schema. Kubernetes' own have about 20.
 const MAX_LEVELS: usize = 100;
@@ -26,6 +26,8 @@ const PREFIX: &str = "#/components/schemas/";
 #[derive(Debug)]
 pub(super) struct Components<'a> {
     all: &'a Map<String, Value>,
+    /// Whether they are Go types of Kubernetes, whose zero values `native.rs` reads.
+    are_native: bool,
     /// Components that were read, with their number of parts.
     done: BTreeMap<&'a str, (Value, usize)>,
     /// Components that are being read, with the level at which they begin.
@@ -35,9 +37,10 @@ pub(super) struct Components<'a> {
 }
 
 impl<'a> Components<'a> {
-    pub(super) fn new(all: &'a Map<String, Value>) -> Self {
+    pub(super) fn new(all: &'a Map<String, Value>, are_native: bool) -> Self {
         Self {
             all,
+            are_native,
             done: BTreeMap::new(),
             open: Vec::new(),
             level: 0,
@@ -120,7 +123,7 @@ impl<'a> Components<'a> {
             return self.referred(&name, own);
         }
         let mut out = self.keywords(keywords, Self::below)?;
-        normalize(&mut out);
+        normalize(&mut out, self.are_native);
         Ok(Value::Object(out))
     }
 
@@ -188,10 +191,12 @@ impl<'a> Components<'a> {
             None => (self.read(name)?, false),
         };
         let is_struct = is_known || schema["type"] == "object";
+        let has_fields = schema["properties"].is_object() || schema[TYPE].is_string();
+        let is_kept = self.are_native && schema["type"] == "object" && has_fields;
         if let Value::Object(keywords) = &mut schema {
             for (name, value) in own {
                 // A struct that Go has without a pointer: absent is the same as empty.
-                if name == "default" && is_struct && value == json!({}) {
+                if name == "default" && is_struct && value == json!({}) && !is_kept {
                     continue;
                 }
                 keywords.insert(name, value);
@@ -228,7 +233,7 @@ fn reference(keywords: &Map<String, Value>) -> Option<(&str, Map<String, Value>)
 }
 
 /// Spells a schema as CustomResourceDefinitions do.
-fn normalize(schema: &mut Map<String, Value>) {
+fn normalize(schema: &mut Map<String, Value>, is_native: bool) {
     schema.remove("x-kubernetes-group-version-kind");
     schema.remove("x-kubernetes-selectable-fields");
     let required = texts(schema.get("required").unwrap_or(&Value::Null));
@@ -236,7 +241,7 @@ fn normalize(schema: &mut Map<String, Value>) {
         // The zero value of a field that must be sent says nothing.
         for (_, field) in fields
             .iter_mut()
-            .filter(|(name, _)| required.contains(name))
+            .filter(|(name, _)| required.contains(name) && !is_native)
         {
             remove_zero(field);
         }
@@ -267,12 +272,15 @@ fn normalize(schema: &mut Map<String, Value>) {
     }
 }
 
+/// Whether a default is the zero value of a type in Go.
+pub(super) fn is_zero(default: &Value) -> bool {
+    let zeros = [json!(""), json!(0), json!(false), json!({}), json!(0.0)];
+    zeros.contains(default)
+}
+
 /// Removes a default that is the zero value of a type in Go.
 fn remove_zero(schema: &mut Value) {
-    let zeros = [json!(""), json!(0), json!(false), json!({}), json!(0.0)];
-    if schema
-        .get("default")
-        .is_some_and(|default| zeros.contains(default))
+    if schema.get("default").is_some_and(is_zero)
         && let Some(keywords) = schema.as_object_mut()
     {
         keywords.remove("default");

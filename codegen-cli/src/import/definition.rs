@@ -26,6 +26,8 @@ pub(crate) struct Definition {
     pub(crate) verbs: Option<Vec<&'static str>>,
     /// Whether it takes strategic merge patches.
     pub(crate) has_strategic_patch: bool,
+    /// Whether its status endpoint writes metadata too.
+    pub(crate) status_writes_metadata: bool,
     /// What was seen of the kind and is not imported: a line each.
     pub(crate) left_out: Vec<String>,
     /// In the order of the document.
@@ -209,6 +211,7 @@ impl Definition {
             is_namespaced,
             verbs: None,
             has_strategic_patch: false,
+            status_writes_metadata: false,
             left_out: Vec::new(),
             versions,
         })

@@ -38,14 +38,15 @@ pub(super) struct Known {
     pub(super) takes: &'static [&'static str],
 }
 
-const OF_INT_OR_STRING: [&str; 5] = [
+const OF_INT_OR_STRING: [&str; 6] = [
     "x-kubernetes-int-or-string",
+    "x-kubernetes-preserve-unknown-fields",
     "anyOf",
     "type",
     "format",
     "pattern",
 ];
-const OF_TEXT: [&str; 2] = ["type", "format"];
+const OF_TEXT: [&str; 3] = ["type", "format", "x-kubernetes-preserve-unknown-fields"];
 const OF_OBJECT: [&str; 4] = ["type", "properties", "required", "additionalProperties"];
 
 /// The schema of a condition, as a CRD has it.
@@ -111,7 +112,7 @@ pub(super) fn of(schema: &Value) -> Option<Known> {
             Some(pattern) if [QUANTITY, OWN_QUANTITY].contains(&pattern) => {
                 known("Quantity", &OF_INT_OR_STRING)
             }
-            _ => known("IntOrString", &OF_INT_OR_STRING[..4]),
+            _ => known("IntOrString", &OF_INT_OR_STRING[..5]),
         };
     }
     if schema["type"] == "string" {
@@ -134,6 +135,24 @@ pub(super) fn of(schema: &Value) -> Option<Known> {
         }
     }
     None
+}
+
+/// Whether a type of the prelude is a struct with fields.
+pub(super) fn is_struct(ty: &str) -> bool {
+    matches!(
+        ty,
+        "ObjectMeta" | "Condition" | "LabelSelector" | "OwnerReference"
+    )
+}
+
+/// The Rust name, in paths of attributes, of a field of a type of the prelude that can identify an item of a list.
+pub(super) fn field(ty: &str, json: &str) -> Option<String> {
+    let name = match (ty, json) {
+        ("Condition", "type" | "status" | "reason") => json,
+        ("OwnerReference", "uid" | "name" | "kind") => json,
+        _ => return None,
+    };
+    Some(name.to_owned())
 }
 
 /// The schema of a type of the prelude, as schemars makes it; `None` for one that no import names.

@@ -9,5 +9,8 @@ pub(super) const AGAIN: &str = "x-apiloom-again";
 /// The type of the prelude that a component of Kubernetes is.
 pub(super) const TYPE: &str = "x-apiloom-type";
 
+/// Whether a list of type set or map takes duplicates, as those of Kubernetes' own types do.
+pub(super) const DUPLICATES: &str = "x-apiloom-duplicates";
+
 /// All of them.
-pub(super) const MARKERS: [&str; 3] = [COMPONENT, AGAIN, TYPE];
+pub(super) const MARKERS: [&str; 4] = [COMPONENT, AGAIN, TYPE, DUPLICATES];

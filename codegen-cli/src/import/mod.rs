@@ -1,7 +1,7 @@
 //! `apiloom import`: writes a package of annotated types for kinds that were defined elsewhere.
 //!
 //! CustomResourceDefinitions are read by `definition.rs`, documents of OpenAPI by `openapi.rs`, which resolves their references
-//! (`components.rs`). A schema becomes shapes (`shapes.rs`), which get names (`naming.rs`) and become a module (`module.rs`). `check.rs` reads
+//! (`components.rs`) and gives Kubernetes' own kinds the semantics of their Go types (`native.rs`). A schema becomes shapes (`shapes.rs`), which get names (`naming.rs`) and become a module (`module.rs`). `check.rs` reads
 //! that module as the macros will and makes the schema of its types, which `compare.rs` compares with the one that was
 //! imported: each difference is a warning, so nothing is lost in silence.
 
@@ -17,6 +17,7 @@ mod markers;
 mod module;
 mod names;
 mod naming;
+mod native;
 mod openapi;
 mod package;
 mod place;

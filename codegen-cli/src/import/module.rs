@@ -386,7 +386,12 @@ fn resource(
         keys.extend(words.iter().map(|word| format!("{key} = {}", quoted(word))));
     }
     if version.has_status {
-        keys.push("status".to_owned());
+        let status = if definition.status_writes_metadata {
+            "subresource(name = \"status\", writes = with_metadata(status))"
+        } else {
+            "status"
+        };
+        keys.push(status.to_owned());
     }
     if let Some(scale) = version
         .scale

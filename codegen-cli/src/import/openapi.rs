@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::components::Components;
 use super::definition::{Definition, Scale, Version, entries, items, text};
+use super::native;
 use super::versions::priority;
 
 /// Kinds that every server has already.
@@ -124,7 +125,9 @@ fn of_document(document: &Value, place: &str) -> Result<Vec<Definition>, String>
         .as_object()
         .unwrap_or(&empty);
     let resources = resources(&document["paths"]);
-    let mut components = Components::new(schemas);
+    // A document has Go types of Kubernetes, or kinds of definitions and of other servers, and seldom both.
+    let mut native = Components::new(schemas, true);
+    let mut others = Components::new(schemas, false);
     let mut definitions = Vec::new();
     for ((group, version, plural), resource) in resources {
         let Some((kind_group, kind_version, kind)) = resource.kind.clone() else {
@@ -140,7 +143,14 @@ fn of_document(document: &Value, place: &str) -> Result<Vec<Definition>, String>
                 "the paths have the kind {kind}, and no component is its schema"
             ));
         };
-        let schema = components.read(component)?;
+        let is_native = native::is_native(&schemas[component]);
+        let schema = if is_native {
+            let mut schema = native.read(component)?;
+            native::settle(&mut schema);
+            schema
+        } else {
+            others.read(component)?
+        };
         definitions.push(definition(
             &group,
             &version,
@@ -150,6 +160,7 @@ fn of_document(document: &Value, place: &str) -> Result<Vec<Definition>, String>
             &resource,
             Schema {
                 value: schema,
+                is_native,
                 selectable: items(&schemas[component]["x-kubernetes-selectable-fields"])
                     .iter()
                     .filter_map(|field| text(&field["fieldPath"]))
@@ -170,6 +181,7 @@ fn of_document(document: &Value, place: &str) -> Result<Vec<Definition>, String>
 /// The schema of a kind, and the JSONPaths of its selectable fields.
 struct Schema {
     value: Value,
+    is_native: bool,
     selectable: Vec<String>,
 }
 
@@ -217,6 +229,7 @@ fn definition(
             verbs.filter(|verb| resource.verbs.contains(verb)).collect()
         }),
         has_strategic_patch: resource.has_strategic_patch,
+        status_writes_metadata: schema.is_native && native::status_writes_metadata(group, kind),
         left_out,
         versions: vec![Version {
             name: version.to_owned(),

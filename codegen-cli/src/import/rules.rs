@@ -157,8 +157,9 @@ impl Rules {
         }
     }
 
-    /// How strategic merge patches treat the value; `field` gives the Rust name of a field of its items.
-    pub(super) fn patch(&mut self, field: impl Fn(&str) -> Option<String>) {
+    /// How strategic merge patches treat the value; `field` gives the Rust name of a field of its items. Items that are objects
+    /// are merged by a field, or not at all.
+    pub(super) fn patch(&mut self, needs_key: bool, field: impl Fn(&str) -> Option<String>) {
         let text = |name: &str| self.rest.get(name).and_then(Value::as_str);
         let Some(strategy) = text(PATCH_STRATEGY) else {
             return;
@@ -171,12 +172,16 @@ impl Rules {
         let Some(mut words) = words.collect::<Option<Vec<_>>>() else {
             return;
         };
-        if let Some(key) = text(PATCH_KEY).and_then(field) {
-            words.push(format!("key = {key}"));
+        match text(PATCH_KEY).and_then(field) {
+            Some(key) => words.push(format!("key = {key}")),
+            None if needs_key => words.retain(|word| word != "merge"),
+            None => {}
         }
         self.take(PATCH_STRATEGY);
         self.take(PATCH_KEY);
-        self.keys.push(format!("patch({})", words.join(", ")));
+        if !words.is_empty() {
+            self.keys.push(format!("patch({})", words.join(", ")));
+        }
     }
 
     /// `len = 1..=63`.

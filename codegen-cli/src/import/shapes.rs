@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::compare::union_of;
 use super::definition::{entries, items, text, texts};
 use super::known::{self, Known};
-use super::markers::{AGAIN, COMPONENT};
+use super::markers::{AGAIN, COMPONENT, DUPLICATES};
 use super::names;
 use super::rules::{self, Literal, Rules};
 
@@ -206,6 +206,10 @@ impl Shapes {
             // Only values of the type are taken.
             rules.take("x-kubernetes-int-or-string");
         }
+        if !matches!(schema["type"].as_str(), None | Some("array" | "object")) {
+            // A scalar has no unknown fields.
+            rules.take("x-kubernetes-preserve-unknown-fields");
+        }
         let ty = match schema["type"].as_str() {
             Some("string") => self.text(schema, path, &mut rules),
             Some("boolean") => Some(Type::Plain("bool")),
@@ -244,6 +248,10 @@ impl Shapes {
 
     fn literal(&self, ty: &Type, value: &Value) -> Option<Literal> {
         match (ty, value) {
+            (Type::Plain(name), Value::Object(fields)) => {
+                let is_said = fields.is_empty() && known::is_struct(name);
+                is_said.then(|| Literal::Code("{}".to_owned()))
+            }
             (Type::Plain(name), value) => rules::literal(name, value).map(Literal::Code),
             (Type::Named(id), Value::String(text)) => {
                 let Body::Enum(variants) = &self.all[*id].body else {
@@ -268,6 +276,11 @@ impl Shapes {
             }
             (Type::Map(_), Value::Object(fields)) if fields.is_empty() => {
                 Some(Literal::Code("BTreeMap::new()".to_owned()))
+            }
+            (Type::Named(id), Value::Object(fields))
+                if fields.is_empty() && matches!(self.all[*id].body, Body::Struct(_)) =>
+            {
+                Some(Literal::Code("{}".to_owned()))
             }
             _ => None,
         }
@@ -311,20 +324,20 @@ impl Shapes {
         let item = self.element(items, path);
         rules.take("items");
         rules.list(schema);
+        if rules.takes_flag("x-kubernetes-preserve-unknown-fields") {
+            rules.keys.push("preserve_unknown".to_owned());
+        }
+        let accepts_duplicates = rules.takes_flag(DUPLICATES);
         if let Some(keys) = self.list_keys(schema, &item.ty) {
             rules.take("x-kubernetes-list-type");
             rules.take("x-kubernetes-list-map-keys");
             rules.keys.push(keys);
+            if accepts_duplicates {
+                rules.keys.push("duplicates".to_owned());
+            }
         }
-        rules.patch(|json| {
-            let Type::Named(id) = item.ty else {
-                return None;
-            };
-            let Body::Struct(fields) = &self.all[id].body else {
-                return None;
-            };
-            let field = fields.iter().find(|field| field.json == json)?;
-            Some(field.name.clone())
+        rules.patch(self.is_composite(&item.ty), |json| {
+            self.field_of(&item.ty, json)
         });
         rules.each(item.rules);
         Some(Type::List(Box::new(item.ty)))
@@ -332,28 +345,39 @@ impl Shapes {
 
     /// `list = ..`, if a key can say it.
     fn list_keys(&self, schema: &Value, item: &Type) -> Option<String> {
-        let is_composite = || match item {
-            Type::Named(id) => matches!(self.all[*id].body, Body::Struct(_)),
-            Type::Plain(name) => *name == "Value",
-            Type::List(_) | Type::Map(_) | Type::Boxed(_) | Type::Again(_) => true,
-        };
         match schema["x-kubernetes-list-type"].as_str()? {
             "atomic" => Some("list = atomic".to_owned()),
-            "set" if !is_composite() => Some("list = set".to_owned()),
+            "set" if !self.is_composite(item) => Some("list = set".to_owned()),
             "map" => {
-                let Type::Named(id) = item else { return None };
-                let Body::Struct(fields) = &self.all[*id].body else {
-                    return None;
-                };
                 let names = texts(&schema["x-kubernetes-list-map-keys"]);
-                let names = names.iter().map(|json| {
-                    let field = fields.iter().find(|field| field.json == *json)?;
-                    (!field.ty.is_container()).then_some(field.name.as_str())
-                });
-                let names: Vec<&str> = names.collect::<Option<_>>()?;
+                let names = names.iter().map(|json| self.field_of(item, json));
+                let names: Vec<String> = names.collect::<Option<_>>()?;
                 (!names.is_empty()).then(|| format!("list = map({})", names.join(", ")))
             }
             _ => None,
+        }
+    }
+
+    fn is_composite(&self, ty: &Type) -> bool {
+        match ty {
+            Type::Named(id) => matches!(self.all[*id].body, Body::Struct(_)),
+            Type::Plain(name) => *name == "Value" || known::is_struct(name),
+            Type::List(_) | Type::Map(_) | Type::Boxed(_) | Type::Again(_) => true,
+        }
+    }
+
+    /// The Rust name of a field that can identify an item of this type.
+    fn field_of(&self, item: &Type, json: &str) -> Option<String> {
+        match item {
+            Type::Plain(ty) => known::field(ty, json),
+            Type::Named(id) => {
+                let Body::Struct(fields) = &self.all[*id].body else {
+                    return None;
+                };
+                let field = fields.iter().find(|field| field.json == json)?;
+                (!self.is_composite(&field.ty)).then(|| field.name.clone())
+            }
+            Type::List(_) | Type::Map(_) | Type::Boxed(_) | Type::Again(_) => None,
         }
     }
 
@@ -384,7 +408,7 @@ impl Shapes {
         let is_open = schema["x-kubernetes-preserve-unknown-fields"] == true;
         let is_embedded = schema["x-kubernetes-embedded-resource"] == true;
         rules.object(schema);
-        rules.patch(|_| None);
+        rules.patch(false, |_| None);
         match (properties, additional) {
             // Its fields are implicit in part, and its other fields too.
             (_, _) if is_embedded => {

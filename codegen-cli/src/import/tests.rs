@@ -2,6 +2,7 @@
 
 mod hostile;
 mod openapi;
+mod roundtrip;
 mod sharing;
 
 use serde_json::{Value, json};

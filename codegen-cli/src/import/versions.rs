@@ -89,7 +89,7 @@ pub(crate) fn write(
         })?;
         let lines = differences(
             &without_patches(&canonical_root(&version.schema)),
-            &canonical_root(&written),
+            &without_patches(&canonical_root(&written)),
         );
         lost.extend(of_version(&version.name, lines));
     }

@@ -72,7 +72,10 @@ impl<'a> Visit<'a> for Items {
                 else {
                     return;
                 };
-                self.docs.push(line.value());
+                // rustdoc takes away the space that all lines begin with.
+                let line = line.value();
+                self.docs
+                    .push(line.strip_prefix(' ').unwrap_or(&line).to_owned());
             }
             Some("api" | "resource") => self.docs.push(String::new()),
             other => self.others.push(format!("{other:?}")),

@@ -369,3 +369,97 @@ fn differences_of_documents_are_told_by_kind() {
         ])
     );
 }
+
+/// The document of a kind as Kubernetes publishes it of a Go type, with these properties beside the metadata.
+fn native(mut properties: Value, mut components: Value) -> Value {
+    let meta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+    properties["metadata"] = json!({ "allOf": [reference(meta)], "default": {} });
+    components[meta] = json!({ "type": "object" });
+    let mut document = with(properties, components);
+    let of_one = "/apis/example.com/v1/namespaces/{namespace}/things/{name}";
+    document["paths"][format!("{of_one}/status")] =
+        json!({ "get": { "x-kubernetes-action": "get" } });
+    document
+}
+
+#[test]
+fn kinds_of_kubernetes_have_the_zero_values_of_go() {
+    let empty = |name: &str| json!({ "allOf": [reference(name)], "default": {} });
+    let number = json!({ "type": "integer", "format": "int32", "default": 0 });
+    let text = json!({ "type": "string", "default": "" });
+    let mut document = native(
+        json!({ "spec": empty("Spec"), "status": empty("Status"), "revision": number, "name": text }),
+        json!({
+            "Spec": { "type": "object", "required": ["selector", "port", "paused", "template"], "properties": {
+                "selector": text, "port": number, "paused": { "type": "boolean", "default": false },
+                "template": empty("Template"), "options": empty("Options") } },
+            "Template": { "type": "object", "required": ["containers"], "properties": {
+                "containers": { "type": "array", "items": { "type": "string", "default": "" } } } },
+            "Options": { "type": "object", "properties": { "fast": { "type": "boolean" } } },
+            "Status": { "type": "object", "required": ["ready", "conditions", "phase", "mode"], "properties": {
+                "ready": number, "phase": text,
+                "mode": { "type": "string", "default": "", "enum": ["Fast", "Slow"] },
+                "conditions": { "type": "array", "items": empty("State"), "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["type"] } } },
+            "State": { "type": "object", "required": ["type", "status"], "properties": { "type": text, "status": text } },
+        }),
+    );
+    document["components"]["schemas"]["Thing"]["required"] = json!(["revision", "name"]);
+    check(
+        &document,
+        &[
+            "subresource(name = \"status\", writes = with_metadata(status))",
+            "pub name: String,",
+            "#[api(default = 0)]",
+            "pub revision: i32,",
+            "pub spec: Spec,",
+            "#[api(default = {})]",
+            "pub status: Option<Status>,",
+            "pub struct Spec {",
+            "#[api(default = {})]",
+            "pub options: Options,",
+            "#[api(default = false)]",
+            "pub paused: bool,",
+            "pub port: i32,",
+            "pub selector: String,",
+            "pub template: Template,",
+            "pub struct Status {",
+            "#[api(list = map(type_), duplicates)]",
+            "pub conditions: Vec<State>,",
+            "pub mode: Option<StatusMode>,",
+            "#[api(default = \"\")]",
+            "pub phase: String,",
+            "#[api(default = 0)]",
+            "pub ready: i32,",
+            "pub struct Template {",
+            "#[api(present)]",
+            "pub containers: Vec<String>,",
+            "pub struct State {",
+            "#[api(default = \"\")]",
+            "pub status: String,",
+            "#[api(default = \"\")]",
+            "pub type_: String,",
+        ],
+    );
+}
+
+#[test]
+fn merged_lists_of_known_types_have_their_key() {
+    let condition = reference("io.k8s.apimachinery.pkg.apis.meta.v1.Condition");
+    let list = |key: &str, items: Value| {
+        json!({ "type": "array", "items": items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key],
+            "x-kubernetes-patch-strategy": "merge", "x-kubernetes-patch-merge-key": key })
+    };
+    check(
+        &with(
+            json!({ "conditions": list("type", condition),
+                "free": { "type": "array", "items": {}, "x-kubernetes-patch-strategy": "merge", "x-kubernetes-patch-merge-key": "a" } }),
+            json!({}),
+        ),
+        &[
+            "#[api(list = map(type), patch(merge, key = type))]",
+            "pub conditions: Vec<Condition>,",
+            "pub free: Vec<Value>,",
+        ],
+    );
+}
