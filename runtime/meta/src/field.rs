@@ -8,6 +8,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::number;
+
 /// Maximum length of a path in an error, in bytes. It contains keys of maps, which may be as long as the body, so that
 /// many errors below one key could make a response many times its size.
 pub(crate) const MAX_PATH_BYTES: usize = 1024;
@@ -140,12 +142,17 @@ pub struct FieldError {
     pub body: String,
 }
 
-/// Formats a value for error texts: strings quoted, numbers and booleans plain, others as JSON with the fields of
+/// Formats a value for error texts: strings quoted, numbers and booleans plain, floats as Go prints them, others as JSON with the fields of
 /// structs in declared order. Long values are truncated.
 fn shown(value: impl Serialize) -> String {
     let Ok(json) = serde_json::to_string(&value) else {
         return "null".to_owned();
     };
+    if json.contains(['.', 'e'])
+        && json.starts_with(|first: char| first == '-' || first.is_ascii_digit())
+    {
+        return json.parse().map_or(json, number::go_float);
+    }
     if json.starts_with('"') {
         let text: String = serde_json::from_str(&json).unwrap_or_default();
         return go_quote(&shortened(&text, MAX_SHOWN_BYTES));

@@ -2,7 +2,10 @@
 
 use std::cmp::Ordering;
 
-use serde_json::Number;
+use serde_json::{Number, Value};
+
+/// The exponent from which Go prints floats with it.
+const MAX_PLAIN_EXPONENT: i32 = 6;
 
 /// The floats below it fit into an `i128`: 2 to the power of 127.
 const MAX_INTEGRAL: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
@@ -82,6 +85,46 @@ pub(crate) fn whole(number: &Number) -> Option<i128> {
 /// The number as a float, rounded if necessary.
 pub(crate) fn float(number: &Number) -> f64 {
     number.as_f64().unwrap_or(f64::NAN)
+}
+
+/// A float; as an integer if it is printed like one, so that storing and decoding does not change it.
+pub(crate) fn shortest(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() < 1e21 && !(value == 0.0 && value.is_sign_negative()) {
+        let digits = value.to_string();
+        if let Ok(whole) = digits.parse::<i64>() {
+            return Value::from(whole);
+        }
+        if let Ok(whole) = digits.parse::<u64>() {
+            return Value::from(whole);
+        }
+    }
+    Number::from_f64(value).map_or(Value::Null, Value::Number)
+}
+
+/// Replaces the numbers of a document of a custom resource by those that it has after it was stored: 1.0 by 1, and an integer of more
+/// than 63 bits by the nearest float.
+pub(crate) fn settle(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.as_i64().is_none() => *value = shortest(float(number)),
+        Value::Array(items) => items.iter_mut().for_each(settle),
+        Value::Object(fields) => fields.values_mut().for_each(settle),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// A float as Go prints it in texts.
+pub(crate) fn go_float(float: f64) -> String {
+    if float == 0.0 {
+        return "0".to_owned();
+    }
+    let text = format!("{float:e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or_default();
+    if (-4..MAX_PLAIN_EXPONENT).contains(&exponent) {
+        return format!("{float}");
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
 #[cfg(test)]

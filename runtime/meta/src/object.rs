@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::kind::Resource;
+use crate::number;
 use crate::schema::{DefaultsTooLarge, Schema};
 use crate::selector::Labels;
 use crate::types::ObjectMeta;
@@ -127,6 +128,11 @@ impl Object {
             self.typed.clear();
         }
         Ok(())
+    }
+    /// Replaces the numbers of the document by those that it has after it was stored: a float without fraction by an integer.
+    pub fn settle_numbers(&mut self) {
+        self.typed.clear();
+        number::settle(&mut self.document);
     }
     /// Removes the fields that are unknown to a schema for such documents.
     pub fn prune_by(&mut self, schema: &Schema) {

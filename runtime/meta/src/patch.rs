@@ -5,17 +5,17 @@
 
 mod error;
 mod merge;
+mod operation;
 mod steps;
 mod strategic;
 
 use std::io;
 use std::sync::LazyLock;
 
-use json_patch::PatchOperation;
-use json_patch::jsonptr::{Pointer, Token};
 use serde_json::{Map, Value};
 
 use self::merge::merge;
+use self::operation::{Expected, Operation, Parts, Pointer};
 use self::steps::Steps;
 use crate::codec::{self, DecodeError, DecodedDocument, Format};
 use crate::schema::Schema;
@@ -41,7 +41,7 @@ pub struct Patch {
 enum Change {
     /// RFC 6902.
     Json(JsonPatch),
-    /// RFC 7386; always a JSON object.
+    /// RFC 7386; a JSON object, or a list that takes its place.
     Merge(Value),
     /// Strategic merge patch.
     Strategic(Map<String, Value>),
@@ -49,7 +49,7 @@ enum Change {
 
 /// The operations of a JSON patch, in order.
 #[derive(Clone, Debug, PartialEq)]
-struct JsonPatch(Vec<PatchOperation>);
+struct JsonPatch(Vec<Operation>);
 
 impl Patch {
     /// Parses a JSON patch.
@@ -57,49 +57,104 @@ impl Patch {
     /// # Errors
     /// [`PatchError::Malformed`], [`PatchError::TooManyOperations`].
     pub fn parse_json(body: &[u8]) -> Result<Self, PatchError> {
-        let DecodedDocument { value, mut strict } = match codec::decode_under(body, &OPERATIONS) {
-            // Values of the wrong type are reported below, with the index of their operation.
-            Err(DecodeError::Type(_)) => parse(body)?,
-            decoded => decoded.map_err(malformed)?,
-        };
-        let operations = match value {
-            Value::Array(operations) => operations,
-            // Go decodes null as an empty list.
-            Value::Null => Vec::new(),
-            other => return Err(wrong_type(&other, "jsonpatch.Patch")),
-        };
-        if operations.len() > MAX_OPERATIONS {
-            return Err(PatchError::TooManyOperations(operations.len()));
-        }
-        let operation = |(i, value)| {
-            serde_json::from_value(value)
-                .map_err(|why| PatchError::Malformed(format!("operation {i}: {why}")))
-        };
-        let operations = operations
-            .into_iter()
-            .enumerate()
-            .map(operation)
-            .collect::<Result<_, _>>()?;
-        for problem in &mut strict {
-            problem.insert_str(0, "json patch ");
-        }
-        Ok(Self {
-            change: Change::Json(JsonPatch(operations)),
-            strict,
-        })
+        Self::json(body, true)
+    }
+
+    /// As [`Patch::parse_json`], as in kube-apiserver without field validation: fields of operations may have any type until they
+    /// are used.
+    ///
+    /// # Errors
+    /// [`PatchError::BadFormat`], [`PatchError::TooManyOperations`].
+    pub fn parse_json_freely(body: &[u8]) -> Result<Self, PatchError> {
+        Self::json(body, false)
     }
 
     /// Parses a merge patch, which must be a JSON object.
     ///
     /// # Errors
-    /// [`PatchError::Malformed`].
+    /// [`PatchError::Malformed`]; [`PatchError::BadFormat`] for null.
     pub fn parse_merge(body: &[u8]) -> Result<Self, PatchError> {
-        let DecodedDocument { value, strict } = parse(body)?;
-        if !value.is_object() {
-            return Err(wrong_type(&value, "map[string]interface {}"));
+        let DecodedDocument { value, strict } =
+            codec::decode_patch(body, None).map_err(malformed)?;
+        match value {
+            Value::Object(_) => Ok(Self {
+                change: Change::Merge(value),
+                strict,
+            }),
+            Value::Null => Err(no_merge_patch()),
+            other => {
+                let why = wrong_type(&other, "map[string]interface {}");
+                Err(PatchError::Malformed(why))
+            }
+        }
+    }
+
+    /// As [`Patch::parse_merge`], as in kube-apiserver without field validation: it may be a list, which takes the place of the
+    /// object.
+    ///
+    /// # Errors
+    /// [`PatchError::BadFormat`].
+    pub fn parse_merge_freely(body: &[u8]) -> Result<Self, PatchError> {
+        let decoded = codec::decode_patch(body, None).map_err(|_| no_merge_patch())?;
+        if !decoded.value.is_object() && !decoded.value.is_array() {
+            return Err(no_merge_patch());
         }
         Ok(Self {
-            change: Change::Merge(value),
+            change: Change::Merge(decoded.value),
+            strict: decoded.strict,
+        })
+    }
+
+    /// Parses a JSON patch; `checks_types` of its operations.
+    fn json(body: &[u8], checks_types: bool) -> Result<Self, PatchError> {
+        let [list, item] = if checks_types {
+            ["[]handlers.jsonPatchOp", "handlers.jsonPatchOp"]
+        } else {
+            ["jsonpatch.Patch", "jsonpatch.Operation"]
+        };
+        let refuse = |why| {
+            if checks_types {
+                PatchError::Malformed(why)
+            } else {
+                PatchError::BadFormat(why)
+            }
+        };
+        let decoded = codec::decode_patch(body, Some(&OPERATIONS));
+        let DecodedDocument { value, mut strict } = match decoded {
+            // Values of the wrong type are reported below.
+            Err(DecodeError::Type(_)) => codec::decode_patch(body, None),
+            decoded => decoded,
+        }
+        .map_err(|error| refuse(error.to_string()))?;
+        let documents = match value {
+            Value::Array(documents) => documents,
+            // Go decodes null as an empty list.
+            Value::Null => Vec::new(),
+            other => return Err(refuse(wrong_type(&other, list))),
+        };
+        let is_operation = |document: &&Value| document.is_object() || document.is_null();
+        if let Some(other) = documents.iter().find(|document| !is_operation(document)) {
+            return Err(refuse(wrong_type(other, item)));
+        }
+        if checks_types && let Some(why) = documents.iter().find_map(mistyped_field) {
+            return Err(PatchError::Malformed(why));
+        }
+        if documents.len() > MAX_OPERATIONS {
+            return Err(PatchError::TooManyOperations(documents.len()));
+        }
+        let tests = |document: &Value| document.get("op").is_some_and(|op| op == "test");
+        let mut raw = Vec::new();
+        if documents.iter().any(tests) {
+            raw = operation::raw_values(body);
+        }
+        let raw = raw.into_iter().chain(std::iter::repeat(None));
+        let operations = documents.into_iter().zip(raw);
+        let operations = operations.map(|(document, raw)| Operation::of(document, raw));
+        for problem in &mut strict {
+            problem.insert_str(0, "json patch ");
+        }
+        Ok(Self {
+            change: Change::Json(JsonPatch(operations.collect())),
             strict,
         })
     }
@@ -117,7 +172,10 @@ impl Patch {
         let document = match value {
             Value::Object(document) => document,
             Value::Null => Map::new(),
-            other => return Err(bad_format(wrong_type(&other, "map[string]interface {}"))),
+            other => {
+                let why = wrong_type(&other, "map[string]interface {}");
+                return Err(PatchError::BadFormat(why));
+            }
         };
         Ok(Self {
             change: Change::Strategic(document),
@@ -144,23 +202,15 @@ impl Patch {
         const PATH: [&str; 2] = ["metadata", "managedFields"];
         let is_directive = |name: &String| name.starts_with('$');
         match &self.change {
-            Change::Json(JsonPatch(operations)) => operations.iter().any(|operation| {
-                let from = match operation {
-                    PatchOperation::Move(op) => Some(&op.from),
-                    PatchOperation::Copy(op) => Some(&op.from),
-                    _ => None,
-                };
-                let from = from.map(|from| &**from);
-                [Some(operation.path()), from]
-                    .into_iter()
-                    .flatten()
-                    .any(|pointer| {
-                        let mut pairs = pointer.tokens().zip(PATH);
-                        pairs.all(|(token, name)| token.decoded() == name)
-                    })
-            }),
+            Change::Json(JsonPatch(operations)) => {
+                let mut paths = operations.iter().flat_map(Operation::paths);
+                paths.any(|pointer| {
+                    let mut pairs = pointer.parts().iter().zip(PATH);
+                    pairs.all(|(part, name)| part == name)
+                })
+            }
             Change::Merge(document) => match document.get(PATH[0]) {
-                None => false,
+                None => document.is_array(),
                 Some(Value::Object(metadata)) => metadata.contains_key(PATH[1]),
                 Some(_) => true,
             },
@@ -206,8 +256,9 @@ impl Patch {
 /// Schema of a JSON patch document; the values of fields are not restricted here.
 static OPERATIONS: LazyLock<Node> = LazyLock::new(|| {
     let property = |name: &str| {
+        // Like the fields of a custom resource, values stay as they are.
         let mut node = Node::of(Types::ANY);
-        node.nullable = true;
+        (node.nullable, node.is_custom, node.preserve_unknown) = (true, true, true);
         Property {
             name: name.to_owned(),
             required: false,
@@ -229,18 +280,39 @@ fn malformed(error: DecodeError) -> PatchError {
     PatchError::Malformed(error.to_string())
 }
 
-fn wrong_type(document: &Value, wanted: &str) -> PatchError {
-    let found = match document {
+fn no_merge_patch() -> PatchError {
+    PatchError::BadFormat("Invalid JSON Patch".to_owned())
+}
+
+/// The error of Go for a field of an operation that is no text.
+fn mistyped_field(operation: &Value) -> Option<String> {
+    let is_text = |value: &&Value| value.is_string() || value.is_null();
+    let found = ["op", "path", "from"].into_iter().find_map(|name| {
+        let value = operation.get(name).filter(|value| !is_text(value))?;
+        Some((name, value))
+    });
+    let (name, value) = found?;
+    let found = type_word(value);
+    Some(format!(
+        "json: cannot unmarshal {found} into Go struct field jsonPatchOp.{name} of type string"
+    ))
+}
+
+fn wrong_type(document: &Value, wanted: &str) -> String {
+    let found = type_word(document);
+    format!("json: cannot unmarshal {found} into Go value of type {wanted}")
+}
+
+/// The name of a JSON type in Go's texts.
+fn type_word(value: &Value) -> &'static str {
+    match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",
         Value::Number(_) => "number",
         Value::String(_) => "string",
         Value::Array(_) => "array",
         Value::Object(_) => "object",
-    };
-    PatchError::Malformed(format!(
-        "json: cannot unmarshal {found} into Go value of type {wanted}"
-    ))
+    }
 }
 
 impl JsonPatch {
@@ -265,24 +337,24 @@ struct Target<'d> {
 }
 
 impl Target<'_> {
-    fn apply(&mut self, operation: &PatchOperation) -> Result<(), String> {
+    fn apply(&mut self, operation: &Operation) -> Result<(), String> {
         match operation {
-            PatchOperation::Add(op) => self.add(&op.path, op.value.clone()),
-            PatchOperation::Remove(op) => self.remove(&op.path).map(drop),
-            PatchOperation::Replace(op) => self.replace(&op.path, op.value.clone()),
-            PatchOperation::Move(op) => {
-                if op.path.starts_with(&op.from) && op.path != op.from {
+            Operation::Add(path, value) => self.add(path, value.clone()),
+            Operation::Remove(path) => self.remove(path).map(drop),
+            Operation::Replace(path, value) => self.replace(path, value.clone()),
+            Operation::Move { from, path } => {
+                let inside = path.as_str().strip_prefix(from.as_str());
+                if inside.is_some_and(|rest| rest.starts_with('/')) {
+                    let (path, from) = (path.as_str(), from.as_str());
                     return Err(format!(
-                        "move operation does not apply: {} is inside {}",
-                        op.path, op.from
+                        "move operation does not apply: {path} is inside {from}"
                     ));
                 }
-                let value = self.remove(&op.from)?;
-                self.add(&op.path, value)
+                let value = self.remove(from)?;
+                self.add(path, value)
             }
-            PatchOperation::Copy(op) => {
-                let value =
-                    find(self.document, &op.from).ok_or_else(|| missing("copy", &op.from))?;
+            Operation::Copy { from, path } => {
+                let value = held(self.document, from).ok_or_else(|| missing("copy", from))?;
                 self.copied_bytes += json_len(value);
                 if self.copied_bytes > MAX_COPIED_BYTES {
                     return Err(format!(
@@ -291,21 +363,19 @@ impl Target<'_> {
                     ));
                 }
                 let value = value.clone();
-                self.add(&op.path, value)
+                self.add(path, value)
             }
-            PatchOperation::Test(op) => test(self.document, &op.path, &op.value),
+            Operation::Test(path, expected) => test(self.document, path, expected),
+            Operation::Unknown => Err("Unexpected kind: unknown".to_owned()),
         }
     }
 
     fn add(&mut self, path: &Pointer, value: Value) -> Result<(), String> {
         self.check_depth(path, &value)?;
-        let Some((parent, last)) = path.split_back() else {
-            *self.document = value;
-            return Ok(());
-        };
+        let (parent, last) = path.split_last().ok_or_else(|| missing("add", path))?;
         match find_mut(self.document, parent) {
             Some(Value::Object(fields)) => {
-                fields.insert(last.decoded().into_owned(), value);
+                fields.insert(last.into_owned(), value);
                 Ok(())
             }
             Some(Value::Array(items)) => {
@@ -319,25 +389,34 @@ impl Target<'_> {
         }
     }
 
-    /// A missing key of an object is set, as by Kubernetes, against RFC 6902.
+    /// A missing key of an object is set, as by Kubernetes, against RFC 6902. Only this operation takes the path of the whole
+    /// document, beside `test`.
     fn replace(&mut self, path: &Pointer, value: Value) -> Result<(), String> {
         self.check_depth(path, &value)?;
-        if let Some((parent, last)) = path.split_back()
-            && let Some(Value::Object(fields)) = find_mut(self.document, parent)
-        {
-            fields.insert(last.decoded().into_owned(), value);
+        if path.is_whole() {
+            *self.document = value;
             return Ok(());
         }
-        *find_mut(self.document, path).ok_or_else(|| missing("replace", path))? = value;
+        let (parent, last) = path.split_last().ok_or_else(|| missing("replace", path))?;
+        match find_mut(self.document, parent) {
+            Some(Value::Object(fields)) => {
+                fields.insert(last.into_owned(), value);
+            }
+            Some(Value::Array(items)) => {
+                let index = index(&last, items.len()).ok_or_else(|| missing("replace", path))?;
+                items[index] = value;
+            }
+            _ => return Err(missing("replace", path)),
+        }
         Ok(())
     }
 
     fn remove(&mut self, path: &Pointer) -> Result<Value, String> {
         let mut shifted = 0;
         let removed =
-            path.split_back()
+            path.split_last()
                 .and_then(|(parent, last)| match find_mut(self.document, parent)? {
-                    Value::Object(fields) => fields.remove(last.decoded().as_ref()),
+                    Value::Object(fields) => fields.remove(last.as_ref()),
                     Value::Array(items) => {
                         let index = index(&last, items.len())?;
                         shifted = items.len() - index;
@@ -353,7 +432,7 @@ impl Target<'_> {
     /// limited, and the stored document can be decoded.
     fn check_depth(&mut self, path: &Pointer, value: &Value) -> Result<(), String> {
         let (depth, values) = extent(value);
-        if path.count() + depth > MAX_DEPTH {
+        if path.parts().iter().count() + depth > MAX_DEPTH {
             return Err(format!(
                 "the value would nest the document deeper than {MAX_DEPTH} levels"
             ));
@@ -363,52 +442,55 @@ impl Target<'_> {
 }
 
 fn missing(operation: &str, path: &Pointer) -> String {
+    let path = path.as_str();
     format!("{operation} operation does not apply: doc is missing path: \"{path}\": missing value")
 }
 
-fn test(document: &Value, path: &Pointer, expected: &Value) -> Result<(), String> {
-    let held = match find(document, path) {
-        Some(found) => found == expected,
-        // A missing field compares as null; a missing list element, or a field of a missing object, does not.
-        None => {
-            expected.is_null()
-                && path
-                    .split_back()
-                    .and_then(|(parent, _)| find(document, parent))
-                    .is_some_and(Value::is_object)
-        }
+fn test(document: &Value, path: &Pointer, expected: &Expected) -> Result<(), String> {
+    let found = if path.is_whole() {
+        Some(&*document)
+    } else {
+        held(document, path)
     };
-    if held {
+    if found.is_some_and(|found| expected.is(found)) {
         Ok(())
     } else {
-        Err(format!("testing value {path} failed"))
+        Err(format!("testing value {} failed", path.as_str()))
     }
 }
 
-fn find<'v>(document: &'v Value, path: &Pointer) -> Option<&'v Value> {
-    path.tokens()
-        .try_fold(document, |value, token| match value {
-            Value::Object(fields) => fields.get(token.decoded().as_ref()),
-            Value::Array(items) => items.get(index(&token, items.len())?),
-            _ => None,
-        })
+/// The value at a path; that of a missing field of an object is null.
+fn held<'v>(document: &'v Value, path: &Pointer) -> Option<&'v Value> {
+    let (parent, last) = path.split_last()?;
+    match find(document, parent)? {
+        Value::Object(fields) => Some(fields.get(last.as_ref()).unwrap_or(&Value::Null)),
+        Value::Array(items) => items.get(index(&last, items.len())?),
+        _ => None,
+    }
 }
 
-fn find_mut<'v>(document: &'v mut Value, path: &Pointer) -> Option<&'v mut Value> {
-    path.tokens()
-        .try_fold(document, |value, token| match value {
-            Value::Object(fields) => fields.get_mut(token.decoded().as_ref()),
-            Value::Array(items) => {
-                let index = index(&token, items.len())?;
-                items.get_mut(index)
-            }
-            _ => None,
-        })
+fn find<'v>(document: &'v Value, path: Parts<'_>) -> Option<&'v Value> {
+    path.iter().try_fold(document, |value, part| match value {
+        Value::Object(fields) => fields.get(part.as_ref()),
+        Value::Array(items) => items.get(index(&part, items.len())?),
+        _ => None,
+    })
+}
+
+fn find_mut<'v>(document: &'v mut Value, path: Parts<'_>) -> Option<&'v mut Value> {
+    path.iter().try_fold(document, |value, part| match value {
+        Value::Object(fields) => fields.get_mut(part.as_ref()),
+        Value::Array(items) => {
+            let index = index(&part, items.len())?;
+            items.get_mut(index)
+        }
+        _ => None,
+    })
 }
 
 /// Index of a list element; -1 is the last one.
-fn index(token: &Token<'_>, len: usize) -> Option<usize> {
-    let index: i64 = token.decoded().parse().ok()?;
+fn index(part: &str, len: usize) -> Option<usize> {
+    let index: i64 = part.parse().ok()?;
     let index = if index < 0 {
         len.checked_sub(usize::try_from(index.unsigned_abs()).ok()?)?
     } else {
@@ -417,12 +499,12 @@ fn index(token: &Token<'_>, len: usize) -> Option<usize> {
     (index < len).then_some(index)
 }
 
-/// Index at which a token inserts into a list of `len`: `-` and -1 after the last element, -2 before it.
-fn insertion_index(token: &Token<'_>, len: usize) -> Option<usize> {
-    if token.decoded() == "-" {
+/// Index at which a part of a path inserts into a list of `len`: `-` and -1 after the last element, -2 before it.
+fn insertion_index(part: &str, len: usize) -> Option<usize> {
+    if part == "-" {
         Some(len)
     } else {
-        index(token, len + 1)
+        index(part, len + 1)
     }
 }
 

@@ -68,7 +68,7 @@ pub fn validate_create(object: &Object, scope: Scope, format: NameFormat) -> Vec
 }
 
 /// Validates the metadata of an object on update: immutable fields, finalizers of an object marked for deletion, and
-/// labels, annotations, owners and finalizers as on create.
+/// labels, annotations and owners as on create. kube-apiserver validates an updated object as a new one too, see [`validate_create`].
 ///
 /// The registry must have copied the fields that a client may omit (`uid`, `creationTimestamp`, `generation`,
 /// `deletionTimestamp`, `deletionGracePeriodSeconds`, `namespace`). It also checks the resourceVersion, which is
@@ -162,8 +162,7 @@ fn namespace_errors(namespace: &str, scope: Scope, path: &FieldPath) -> Vec<Fiel
     }
 }
 
-/// Checks for both create and update. Only create validates the format of finalizers: an object may have one from a release
-/// with looser rules.
+/// Checks for both create and update. That of an update does not validate the format of finalizers.
 fn common_errors(
     object: &Object,
     root: &FieldPath,
@@ -181,12 +180,6 @@ fn common_errors(
     errors.extend(finalizers(&names, &path));
     errors.extend(managed_fields_errors(object, &root.child("managedFields")));
     errors
-}
-
-/// The errors of the format of finalizers. kube-apiserver looks for them in updates of custom resources, but not of other kinds.
-pub fn malformed_finalizer_errors(object: &Object) -> Vec<FieldError> {
-    let path = FieldPath::new("metadata").child("finalizers");
-    finalizer_errors(&object.finalizers(), &path)
 }
 
 /// The errors of finalizers without a domain, beside those of Kubernetes itself. An object of a custom resource may have
@@ -376,13 +369,12 @@ pub fn field_manager_errors(manager: &str, path: &FieldPath) -> Vec<FieldError> 
     if manager.len() > FIELD_MANAGER_MAX_BYTES {
         errors.push(FieldError::too_long(path, FIELD_MANAGER_MAX_BYTES));
     }
-    if !manager.chars().all(is_printable) {
-        errors.push(FieldError::invalid(
-            path,
-            manager,
-            "should only contain printable characters",
-        ));
+    for (at, found) in manager.char_indices().filter(|(_, it)| !is_printable(*it)) {
+        let code = u32::from(found);
+        let detail = format!("invalid character U+{code:04X} (at position {at})");
+        errors.push(FieldError::invalid(path, manager, &detail));
     }
+    errors.truncate(MAX_ERRORS);
     errors
 }
 

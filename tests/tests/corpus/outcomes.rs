@@ -322,7 +322,7 @@ pub(crate) async fn compare(passes: &[Pass<'_>], ours: &[Outcomes], examples: &[
             .then(Oracle::start)
             .flatten();
         let Some(oracle) = oracle else {
-            assert!(!is_update, "UPDATE=1 needs target/tools/oracle/oracle");
+            assert!(!is_update, "UPDATE=1 needs target/tools/oracle-1.36/oracle");
             let shown = other.iter().map(|(id, ours)| {
                 (
                     (*id).clone(),

@@ -83,6 +83,11 @@ impl Canonical<'_> {
             return Some(at + len);
         }
         let value: Value = serde_json::from_slice(number).ok()?;
+        // A custom resource would have it as a float, or as zero.
+        let is_other = (value.is_u64() && !value.is_i64()) || number == b"-0";
+        if is_other {
+            return None;
+        }
         let mut written = Vec::new();
         append(&value, &mut written);
         (written == number).then_some(at + len)

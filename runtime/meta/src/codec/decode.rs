@@ -2,6 +2,7 @@
 //!
 //! A serde visitor walks the document and the schema together, so JSON and YAML differ only in the parser that calls
 //! it. Like Go's decoder it does not stop at a value of the wrong type, since a later syntax error takes precedence.
+//! One file, because the visitor, its state and the embedded walk that it starts read and write the same fields.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -21,14 +22,14 @@ use serde_json::{Map, Number, Value};
 use super::canonical::is_text;
 use super::decoded::{DecodeError, DecodedDocument, Format, MAX_EXPANDED_BYTES};
 use super::json_text::JsonText;
-use super::keys::{Key, shortest};
+use super::keys::Key;
 use super::limits::{MAX_DEPTH, TOO_DEEP};
 use super::peek::value_end;
 #[cfg(feature = "yaml")]
 use super::yaml_parser;
 use super::{encoding, syntax};
-use crate::field::{MAX_PATH_BYTES, go_quote, shortened};
-use crate::number;
+use crate::field::{FieldError, MAX_PATH_BYTES, go_quote, shortened};
+use crate::number::{self, shortest};
 use crate::schema::format;
 use crate::schema::node::{Child, Node, QUANTITY, Types};
 use crate::schema::path::Path;
@@ -104,9 +105,7 @@ fn decode_by(
     match value {
         Ok(value) => walk.finish(value),
         Err(_) if walk.expanded > MAX_EXPANDED_BYTES => Err(DecodeError::TooLarge),
-        // A number that no type can hold.
-        Err(text) if text.starts_with(syntax::MISTYPED) => Err(DecodeError::Type(text)),
-        Err(text) => Err(DecodeError::Syntax(text)),
+        Err(text) => Err(failure(text)),
     }
 }
 
@@ -150,6 +149,33 @@ fn managed_fields(json: &[u8], (start, end): (usize, usize)) -> Option<(Range<us
 /// An object of any kind.
 static STORED: LazyLock<Node> = LazyLock::new(Node::of_any_object);
 
+/// Decodes the document of a patch, in which floats stay as they are written: 1.0 is not 1.
+#[cfg(feature = "patch")]
+pub(super) fn patch(body: &[u8], node: Option<&Node>) -> Result<DecodedDocument, DecodeError> {
+    let text = std::str::from_utf8(body).map_or_else(
+        |_| Cow::Owned(encoding::replace_invalid(body)),
+        Cow::Borrowed,
+    );
+    let mut walk = Walk {
+        keeps_floats: true,
+        ..Walk::new(node, Format::Json, node.is_some())
+    };
+    match json(&text, node, &mut walk) {
+        Ok(value) => walk.finish(value),
+        Err(text) => Err(failure(text)),
+    }
+}
+
+/// Why a document cannot be parsed.
+fn failure(text: String) -> DecodeError {
+    // A number that no type can hold.
+    if text.starts_with(syntax::MISTYPED) {
+        DecodeError::Type(text)
+    } else {
+        DecodeError::Syntax(text)
+    }
+}
+
 /// Decodes a document in memory against a node.
 pub(super) fn document(document: Value, node: &Node) -> Result<DecodedDocument, DecodeError> {
     let mut walk = Walk::new(Some(node), Format::Json, true);
@@ -168,7 +194,10 @@ fn json<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<V
     let Some(text) = encoding::replace_lone_surrogates(text) else {
         return Err(syntax::json(&failed, text.as_bytes()));
     };
-    *walk = Walk::new(node, Format::Json, walk.has_schema);
+    *walk = Walk {
+        keeps_floats: walk.keeps_floats,
+        ..Walk::new(node, Format::Json, walk.has_schema)
+    };
     json_here(&text, node, walk).map_err(|error| syntax::json(&error, text.as_bytes()))
 }
 
@@ -192,7 +221,10 @@ fn json_here<'k>(
 fn yaml<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<Value, String> {
     let text = super::yaml::first_document(text);
     if text.starts_with('{') {
-        let mut walk = Walk::new(node, Format::Json, walk.has_schema);
+        let mut walk = Walk {
+            keeps_floats: false,
+            ..Walk::new(node, Format::Json, walk.has_schema)
+        };
         if let Ok(value) = json_here(text, node, &mut walk)
             && walk.strict.is_empty()
             && walk.type_error.is_none()
@@ -233,6 +265,10 @@ enum Found {
 /// State of a walk, and its results besides the document.
 struct Walk<'a> {
     strict: Vec<(Found, String)>,
+    /// Whether the document is a custom resource, or the metadata of an object in one.
+    is_custom: bool,
+    /// Whether floats without fraction stay floats.
+    keeps_floats: bool,
     /// Number of repeated strict errors.
     repeated: usize,
     /// The first type error.
@@ -241,8 +277,6 @@ struct Walk<'a> {
     owner: &'a str,
     is_yaml: bool,
     has_schema: bool,
-    /// Whether the document is a custom resource.
-    is_custom: bool,
     /// Whether JSON is parsed, so that a part of it can be taken as it is.
     is_parsed_json: bool,
     /// For YAML, the approximate size of the document as JSON so far, in bytes, never more than the real size.
@@ -257,14 +291,16 @@ fn go_name(node: &Node) -> Option<&str> {
 impl<'a> Walk<'a> {
     fn new(node: Option<&'a Node>, format: Format, has_schema: bool) -> Self {
         let owner = node.and_then(go_name);
+        let is_custom = node.is_some_and(|node| node.is_custom);
         Self {
             strict: Vec::new(),
+            is_custom,
+            keeps_floats: is_custom && format == Format::Json,
             repeated: 0,
             type_error: None,
             owner: owner.unwrap_or_default(),
             is_yaml: format != Format::Json,
             has_schema,
-            is_custom: node.is_some_and(|node| node.is_custom),
             is_parsed_json: false,
             expanded: 0,
         }
@@ -332,7 +368,16 @@ impl<'a> Walk<'a> {
 
     fn wrong_type(&mut self, node: &Node, found: &str, path: &Path<'_>) {
         if self.type_error.is_none() && self.has_schema {
-            let place = match (path.fields_only(), self.owner) {
+            let fields = path.fields_only();
+            // kube-apiserver decodes the metadata of a custom resource by itself.
+            let fields = match fields.strip_prefix("metadata") {
+                Some(below) if self.is_custom => below.trim_start_matches('.').to_owned(),
+                Some(_) | None => fields,
+            };
+            let place = match (fields, self.owner) {
+                (fields, _) if fields.is_empty() && self.is_custom => {
+                    format!("Go value of type {}", go_type(node))
+                }
                 (fields, "") if fields.is_empty() => {
                     format!("Go value of type {}", go_type(node))
                 }
@@ -345,6 +390,9 @@ impl<'a> Walk<'a> {
         }
     }
 }
+
+/// The structs of Kubernetes' metadata, whose names have their package in front in Go's error texts.
+const OF_META: [&str; 3] = ["ObjectMeta", "OwnerReference", "ManagedFieldsEntry"];
 
 /// The type of a node in Go's error texts.
 fn go_type(node: &Node) -> String {
@@ -374,7 +422,11 @@ fn go_type(node: &Node) -> String {
             "map[string]{}",
             node.additional.as_deref().map_or_else(String::new, go_type)
         ),
-        Types::OBJECT => go_name(node).unwrap_or("struct").to_owned(),
+        Types::OBJECT => {
+            let name = go_name(node).unwrap_or("struct");
+            let package = if OF_META.contains(&name) { "v1." } else { "" };
+            format!("{package}{name}")
+        }
         several => several.names().join(" or "),
     }
 }
@@ -456,6 +508,65 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
             Found::Embedded
         };
         walk.strict(found, || format!("unknown field {}", go_quote(&place)));
+    }
+
+    /// Whether a node is one of the types of every object, of an object that a custom resource embeds.
+    fn embeds(&self, below: &Node) -> bool {
+        self.depth > 0 && self.node.is_some_and(|node| node.is_custom) && !below.is_custom
+    }
+
+    /// Whether values of any type are kept.
+    fn is_untyped(&self) -> bool {
+        self.node.is_none_or(|node| node.is_custom)
+    }
+
+    /// Decodes what is a type of every object in an object that a custom resource embeds: kube-apiserver does so after all the rest,
+    /// and tells the value in its errors. `None` for a null that is dropped.
+    fn embedded(
+        &mut self,
+        name: &str,
+        node: &'k Node,
+        value: Value,
+        path: &Path<'_>,
+    ) -> Option<Value> {
+        let declared = self.node.and_then(|node| node.custom.as_deref());
+        let declared =
+            declared.and_then(|custom| custom.declared.iter().find(|it| it.name == name));
+        if value.is_null() && declared.is_some_and(|it| crate::schema::drops_null(&it.node)) {
+            return None;
+        }
+        let mut refuse = |value: &Value, why: &str| {
+            let error = || FieldError::invalid(&path.field(), value, why).to_string();
+            self.walk.type_error.get_or_insert_with(error);
+        };
+        if name != "metadata" {
+            if !value.is_string() {
+                refuse(&value, "must be a string");
+            }
+            return Some(value);
+        }
+        if value.is_null() {
+            return Some(Value::Object(Map::new()));
+        }
+        let mut walk = Walk {
+            is_custom: true,
+            ..Walk::new(Some(node), Format::Json, true)
+        };
+        let decoded = Seed::root(Some(node), &mut walk).deserialize(&value);
+        match (decoded, walk.type_error) {
+            (Ok(_), Some(why)) => refuse(&value, &why),
+            (Ok(decoded), None) => {
+                let place = go_quote(&path.strict());
+                let place = place.trim_end_matches('"');
+                for (_, text) in walk.strict {
+                    let text = text.replacen('"', &format!("{place}."), 1);
+                    self.walk.strict(Found::Embedded, || text);
+                }
+                return Some(decoded);
+            }
+            (Err(error), _) => refuse(&value, &error.to_string()),
+        }
+        Some(Value::Null)
     }
 
     /// Keeps an object as the text of its JSON.
@@ -549,11 +660,23 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
         Ok(self.integer(value.into()))
     }
     fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        // A custom resource has integers of 64 bits with a sign, and floats.
+        if self.walk.is_custom && self.is_untyped() && i64::try_from(value).is_err() {
+            #[allow(clippy::cast_precision_loss, reason = "as Kubernetes decodes it")]
+            return Ok(shortest(value as f64));
+        }
         Ok(self.integer(value.into()))
     }
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        // Kubernetes converts YAML to JSON before it checks types; a float without fraction is an integer there.
-        if self.walk.is_yaml
+        if self.walk.keeps_floats && self.is_untyped() {
+            // Zero has no sign after it was stored.
+            let kept =
+                Number::from_f64(value).filter(|_| value != 0.0 || !value.is_sign_negative());
+            return Ok(Value::Number(kept.unwrap_or_else(|| 0.into())));
+        }
+        // Kubernetes converts YAML, and the metadata of custom resources, to JSON before it checks types; a float without fraction
+        // is an integer there.
+        if (self.walk.is_yaml || self.walk.is_custom)
             && let Value::Number(whole) = shortest(value)
             && !whole.is_f64()
         {
@@ -657,9 +780,8 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
             }
             let is_data = self.node.is_none_or(Node::is_map);
             let at = path.step(is_data, &key);
-            if !matches!(child, Child::Unknown)
-                && (fields.contains_key(&key) || absent.contains(&key))
-            {
+            let is_ignored = matches!(child, Child::Unknown) && !self.walk.is_custom;
+            if !is_ignored && (fields.contains_key(&key) || absent.contains(&key)) {
                 self.walk.strict(Found::Reading, || match line {
                     Some(line) => {
                         let key = go_quote(&shortened(&key, MAX_PATH_BYTES));
@@ -669,6 +791,13 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
                 });
             }
             let (node, value) = match child {
+                Child::Unknown if self.walk.is_custom => {
+                    Self::unknown(self.walk, self.node, &at);
+                    // Also in it, duplicate fields are reported.
+                    access.next_value_seed(self.below(None, &at))?;
+                    absent.insert(key);
+                    continue;
+                }
                 Child::Unknown => {
                     Self::unknown(self.walk, self.node, &at);
                     access.next_value_seed(Skip {
@@ -677,6 +806,19 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
                     continue;
                 }
                 Child::Free => (None, access.next_value_seed(self.below(None, &at))?),
+                Child::Node(node) if self.embeds(node) => {
+                    let value = access.next_value_seed(self.below(None, &at))?;
+                    match self.embedded(&key, node, value, &at) {
+                        Some(value) => {
+                            fields.insert(key, value);
+                        }
+                        None => {
+                            fields.remove(&key);
+                            absent.insert(key);
+                        }
+                    }
+                    continue;
+                }
                 Child::Node(node) => {
                     let value = access.next_value_seed(self.below(Some(node), &at))?;
                     (Some(node), self.walk.known_keywords(node, value, &at))

@@ -9,8 +9,9 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 
 use super::decoded::MAX_EXPANDED_BYTES;
 use super::encode::{append, append_string};
-use super::keys::{Key, shortest};
+use super::keys::Key;
 use super::limits::{MAX_DEPTH, TOO_DEEP};
+use crate::number::shortest;
 
 /// Writes a value as text while it is decoded.
 pub(super) struct JsonText<'a> {

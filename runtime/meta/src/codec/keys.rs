@@ -1,21 +1,6 @@
 //! Keys of maps and floats, as Kubernetes' decoders of JSON and YAML convert them.
 
 use serde::de::{DeserializeSeed, Deserializer};
-use serde_json::{Number, Value};
-
-/// A float; as an integer if it is printed like one, so that storing and decoding does not change it.
-pub(super) fn shortest(value: f64) -> Value {
-    if value.fract() == 0.0 && value.abs() < 1e21 && !(value == 0.0 && value.is_sign_negative()) {
-        let digits = value.to_string();
-        if let Ok(whole) = digits.parse::<i64>() {
-            return Value::from(whole);
-        }
-        if let Ok(whole) = digits.parse::<u64>() {
-            return Value::from(whole);
-        }
-    }
-    Number::from_f64(value).map_or(Value::Null, Value::Number)
-}
 
 /// A key of a map, with its line number in YAML.
 pub(super) struct Key {
@@ -80,7 +65,7 @@ mod yaml {
             Ok(key.to_string())
         }
         fn visit_f64<E>(self, key: f64) -> Result<String, E> {
-            let digits = super::super::encode::json(&super::shortest(key));
+            let digits = super::super::encode::json(&crate::number::shortest(key));
             Ok(String::from_utf8_lossy(&digits).into_owned())
         }
         fn visit_str<E>(self, key: &str) -> Result<String, E> {

@@ -143,9 +143,13 @@ pub fn decode_encoded(json: &[u8], metadata: (usize, usize)) -> Result<Value, De
     decode::encoded(json, metadata)
 }
 
-/// As [`decode`], for JSON that is not an object of a kind.
-pub(crate) fn decode_under(body: &[u8], node: &Node) -> Result<DecodedDocument, DecodeError> {
-    decode::decode(body, Format::Json, Some(node))
+/// Decodes the document of a patch, by a node if it has one; in contrast to [`decode`], floats stay floats: 1.0 is not 1.
+#[cfg(feature = "patch")]
+pub(crate) fn decode_patch(
+    body: &[u8],
+    node: Option<&Node>,
+) -> Result<DecodedDocument, DecodeError> {
+    decode::patch(body, node)
 }
 
 /// As [`decode`], for a document in memory, such as a patched one.

@@ -20,7 +20,7 @@ pub(super) fn json(error: &serde_json::Error, body: &[u8]) -> String {
         "key must be a string" => "looking for beginning of object key string",
         "trailing characters" => "after top-level value",
         "invalid escape" => "in string escape code",
-        "invalid number" => "in numeric literal",
+        "invalid number" => in_number(error, body),
         "expected ident" => "in literal",
         "trailing comma" => "looking for beginning of value",
         "number out of range" => {
@@ -55,6 +55,51 @@ fn number_at<'b>(error: &serde_json::Error, body: &'b [u8]) -> Option<&'b str> {
     let rest = &line[start..];
     let end = rest.iter().position(|byte| !is_part(byte));
     std::str::from_utf8(&rest[..end.unwrap_or(rest.len())]).ok()
+}
+
+/// What Go says of a character that cannot go on with a number.
+fn in_number(error: &serde_json::Error, body: &[u8]) -> &'static str {
+    let line = line_of(error, body).unwrap_or_default();
+    let before = &line[..error.column().saturating_sub(1).min(line.len())];
+    match before.last() {
+        Some(b'.') => "after decimal point in numeric literal",
+        Some(b'e' | b'E' | b'+') => "in exponent of numeric literal",
+        Some(b'-') if matches!(before, [.., b'e' | b'E', b'-']) => "in exponent of numeric literal",
+        // No digit follows a zero at the beginning, so the value ends there.
+        Some(b'0') => {
+            let lines = body.split(|byte| *byte == b'\n');
+            let end: usize = lines
+                .take(error.line().saturating_sub(1))
+                .map(|line| line.len() + 1)
+                .sum();
+            after_value(&body[..(end + before.len()).min(body.len())])
+        }
+        _ => "in numeric literal",
+    }
+}
+
+/// What Go says of a character after a value with which this beginning of a document ends.
+fn after_value(beginning: &[u8]) -> &'static str {
+    let mut open = Vec::new();
+    let (mut in_text, mut is_escaped) = (false, false);
+    for byte in beginning {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_text => is_escaped = true,
+            b'"' => in_text = !in_text,
+            _ if in_text => {}
+            b'{' | b'[' => open.push(*byte),
+            b'}' | b']' => {
+                open.pop();
+            }
+            _ => {}
+        }
+    }
+    match open.last() {
+        Some(b'{') => "after object key:value pair",
+        Some(_) => "after array element",
+        None => "after top-level value",
+    }
 }
 
 /// The line of an error.

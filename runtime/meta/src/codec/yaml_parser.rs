@@ -74,9 +74,23 @@ pub(super) fn syntax(error: &serde_saphyr::Error) -> String {
     if is_over_depth(error) || limits.iter().any(|deep| text.contains(deep)) {
         return TOO_DEEP.to_owned();
     }
+    if let Some(number) = non_finite(text) {
+        return format!("error converting YAML to JSON: json: unsupported value: {number}");
+    }
     let (text, place) = text.rsplit_once(" at line ").unwrap_or((text, ""));
     match place.split_once(',') {
         Some((line, _)) => format!("error converting YAML to JSON: yaml: line {line}: {text}"),
         None => format!("error converting YAML to JSON: yaml: {text}"),
     }
+}
+
+/// The number of an error for one that JSON does not have, as Go prints it.
+fn non_finite(text: &str) -> Option<&'static str> {
+    let (_, rest) = text.split_once("non-finite float `")?;
+    let (literal, _) = rest.split_once('`')?;
+    Some(match literal.as_bytes() {
+        [b'-', ..] => "-Inf",
+        [.., b'n' | b'N'] => "NaN",
+        _ => "+Inf",
+    })
 }

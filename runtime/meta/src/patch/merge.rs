@@ -3,10 +3,11 @@
 
 use serde_json::{Map, Value};
 
-/// Merges a patch into a document. Both are objects.
+/// Merges a patch into a document, which is an object. A list takes its place.
 pub(super) fn merge(document: &mut Value, patch: &Value) {
-    if let (Value::Object(fields), Value::Object(patch)) = (document, patch) {
-        merge_fields(fields, patch);
+    match (&mut *document, patch) {
+        (Value::Object(fields), Value::Object(patch)) => merge_fields(fields, patch),
+        (_, patch) => *document = without_nulls(patch),
     }
 }
 

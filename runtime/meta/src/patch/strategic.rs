@@ -168,7 +168,7 @@ impl Merge {
             let value = required_key(change, key)?;
             let Some(item) = positions.get(value).and_then(|at| merged.get_mut(*at)) else {
                 positions.insert(value.clone(), merged.len());
-                merged.push(without_directives_in(change));
+                merged.push(as_decoded(change));
                 continue;
             };
             if let Value::Object(item) = item {
@@ -486,6 +486,23 @@ fn without_directives_in(fields: &Fields) -> Value {
         .filter(|(name, value)| !value.is_null() && !is_directive(name));
     let fields = kept.filter_map(|(name, value)| Some((name.clone(), without_directives(value)?)));
     Value::Object(fields.collect())
+}
+
+/// An item that the list did not have. Kubernetes adds it as it is, and drops directives and nulls when it decodes the result: what has
+/// `$patch` in it stays.
+fn as_decoded(fields: &Fields) -> Value {
+    fn kept(value: &Value) -> Value {
+        match value {
+            Value::Object(fields) => as_decoded(fields),
+            Value::Array(items) => items.iter().map(kept).collect(),
+            scalar => scalar.clone(),
+        }
+    }
+    let kept_fields = fields
+        .iter()
+        .filter(|(name, value)| !value.is_null() && *name != DIRECTIVE && !is_directive(name));
+    let kept_fields = kept_fields.map(|(name, value)| (name.clone(), kept(value)));
+    Value::Object(kept_fields.collect())
 }
 
 fn list_of(value: &Value) -> Result<&Vec<Value>, PatchError> {

@@ -534,6 +534,11 @@ impl Node {
         &CLOSED
     }
 
+    /// Whether it is one of a custom resource that says nothing of the value.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_custom && self.types.is_any() && !self.preserve_unknown && !self.int_or_string
+    }
+
     /// Whether unknown fields are kept.
     pub(crate) fn is_open(&self) -> bool {
         if self.is_custom {

@@ -304,7 +304,7 @@ fn managed_fields_say_who_and_how() {
         &[
             "metadata.managedFields[1].operation: Invalid value: \"Patch\": must be `Apply` or `Update`",
             "metadata.managedFields[1].fieldsType: Invalid value: \"X\": must be `FieldsV1`",
-            "metadata.managedFields[1].manager: Invalid value: \"a\\nb\": should only contain printable characters",
+            "metadata.managedFields[1].manager: Invalid value: \"a\\nb\": invalid character U+000A (at position 1)",
             "metadata.managedFields[1].subresource: Too long: may not be more than 256 bytes",
         ],
     );

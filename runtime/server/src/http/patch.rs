@@ -8,7 +8,7 @@ use super::Body;
 use super::body::{self, PatchFormat};
 use super::call::ResourceCall;
 use super::params::{WriteUse, write_options};
-use crate::registry::{PatchOptions, refused_patch};
+use crate::registry::{FieldValidation, PatchOptions, refused_patch};
 
 /// Responds with 200 and the stored object.
 pub(super) async fn patch(mut call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
@@ -20,9 +20,12 @@ pub(super) async fn patch(mut call: ResourceCall<'_>) -> Result<Response<Body>, 
         PatchFormat::Json | PatchFormat::Merge | PatchFormat::Strategic => WriteUse::Patch,
     };
     let options = write_options(call.query, &call.request.headers, write_use)?;
+    let is_checked = options.field_validation != FieldValidation::Ignore;
     let patch = match format {
-        PatchFormat::Json => Patch::parse_json(&bytes),
-        PatchFormat::Merge => Patch::parse_merge(&bytes),
+        PatchFormat::Json if is_checked => Patch::parse_json(&bytes),
+        PatchFormat::Json => Patch::parse_json_freely(&bytes),
+        PatchFormat::Merge if is_checked => Patch::parse_merge(&bytes),
+        PatchFormat::Merge => Patch::parse_merge_freely(&bytes),
         PatchFormat::Strategic => Patch::parse_strategic(&bytes),
         PatchFormat::Apply => return apply(call, &bytes, &options).await,
     };
@@ -50,7 +53,7 @@ async fn apply(
     options: &PatchOptions,
 ) -> Result<Response<Body>, ApiError> {
     let writes = call.endpoint.writes();
-    let document = writes.decode_applied(call.ctx, bytes, options.field_validation)?;
+    let document = writes.decode_applied(bytes)?;
     call.ctx.pause().await;
     let force = call.query.boolean("force").unwrap_or(false);
     let (stored, created) = writes

@@ -64,6 +64,7 @@ pub(crate) use rules::definition_room::NoRoom;
 pub use rules::handler::Handler;
 pub use rules::strategy::Strategy;
 pub use writes::Writes;
+pub use writes::apply::AppliedDocument;
 pub use writes::results::{DeleteResult, WrittenObject};
 
 #[cfg(test)]

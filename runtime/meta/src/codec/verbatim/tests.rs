@@ -156,7 +156,7 @@ fn documents_that_come_out_as_they_are_need_no_decoding() {
     recognized(r#"{"metadata":{"name":"a"},"spec":{"first":1,"nil":"x"},"after":"x"}"#);
     recognized(r#"{"metadata":{"name":"\u003cü\u2028\"\\\n\u001f€"},"after":"x"}"#);
     recognized(
-        r#"{"metadata":{"name":"a"},"free":{"a":1e+21,"b":1e-7,"c":18446744073709551615,"d":-0},"after":"x"}"#,
+        r#"{"metadata":{"name":"a"},"free":{"a":1e+21,"b":1e-7,"c":9223372036854775807},"after":"x"}"#,
     );
 }
 
@@ -198,6 +198,9 @@ fn what_the_encoder_would_write_otherwise_is_left_to_decoding() {
         r#"{"metadata":{"name":"a"},"free":{"a":1.0},"after":"x"}"#,
         r#"{"metadata":{"name":"a"},"free":{"a":1e3},"after":"x"}"#,
         r#"{"metadata":{"name":"a"},"free":{"a":18446744073709551616},"after":"x"}"#,
+        // Custom resources have other numbers then.
+        r#"{"metadata":{"name":"a"},"free":{"a":18446744073709551615},"after":"x"}"#,
+        r#"{"metadata":{"name":"a"},"free":{"a":-0},"after":"x"}"#,
         // It has a resourceVersion already, or no place for it.
         r#"{"metadata":{"name":"a","resourceVersion":"7"},"after":"x"}"#,
         r#"{"metadata":[],"after":"x"}"#,
@@ -308,6 +311,8 @@ proptest! {
         let mut object = Object::from_value(value).expect("an object");
         object.set_meta_str("resourceVersion", "");
         let stored = encode_object(&object, &schema);
+        // A custom resource would have it without its sign.
+        prop_assume!(!String::from_utf8_lossy(&stored).contains("-0"));
         prop_assert!(
             is_recognized(&stored) || has_escaped_names(&object.into_value()),
             "{}", String::from_utf8_lossy(&stored)

@@ -71,6 +71,15 @@ fn unmergeable(why: &str) -> PatchError {
 }
 
 #[test]
+fn directives_in_an_item_that_is_added_have_no_effect() {
+    check(
+        json!({"pods": [{"name": "a"}]}),
+        json!({"pods": [{"name": "b", "image": null, "ports": [{"port": "1", "$patch": "delete"}, {"port": "2"}]}]}),
+        json!({"pods": [{"name": "b", "ports": [{"port": "1"}, {"port": "2"}]}, {"name": "a"}]}),
+    );
+}
+
+#[test]
 fn objects_are_merged_and_null_deletes() {
     check(json!({"text": "x"}), json!({}), json!({"text": "x"}));
     check(

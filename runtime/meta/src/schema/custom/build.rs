@@ -14,6 +14,7 @@ use super::super::problems::{Problems, join};
 use super::super::recursion::PRESERVE;
 use super::digest::{Digests, WITHOUT_EFFECT};
 use super::metadata::{prune_declared, prune_default};
+use crate::number;
 use crate::regexp::Pattern;
 
 /// The rules for the fields of every object, in their order.
@@ -111,7 +112,9 @@ fn add_fields_of_every_object(node: &mut Node) {
     others.sort_by(|a, b| a.name.cmp(&b.name));
     node.properties = others;
     let has_rules = |property: &Property| !PLAIN.iter().any(|it| Arc::ptr_eq(it, &property.node));
-    let mut declared: Vec<Property> = declared.into_iter().filter(has_rules).collect();
+    // Of an embedded object it matters which are described: a null is dropped, and an update may leave the object unchanged.
+    let is_kept = |it: &Property| has_rules(it) || node.embedded_resource;
+    let mut declared: Vec<Property> = declared.into_iter().filter(is_kept).collect();
     for property in &mut declared {
         if let Some(meta) = node.property(&property.name)
             && property.node.has_defaults
@@ -198,6 +201,7 @@ impl Builder {
             add_fields_of_every_object(&mut node);
         }
         if let Some(mut default) = node.default.take() {
+            number::settle(&mut default);
             prune_default(&node, &mut default);
             node.default = Some(default);
         }

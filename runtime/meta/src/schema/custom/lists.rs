@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
-use super::super::equality::{Identity, identity};
+use super::super::equality::ComparedValue;
 use super::super::node::{Child, ListType, Node};
 use super::super::path::Path;
 use super::outcome::Outcome;
 use crate::field::FieldError;
+use crate::number;
 
 /// Checks a value and everything in it.
 pub(super) fn check(node: &Node, value: &Value, path: &Path<'_>, out: &mut Outcome) {
@@ -57,15 +58,44 @@ fn list(node: &Node, items: &[Value], path: &Path<'_>, out: &mut Outcome) {
     // The second item with an identity is reported, others after it are not.
     let mut seen: HashMap<Identity<'_>, usize> = HashMap::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
-        let count = seen.entry(identity(node, list_type, item)).or_default();
+        let identity = Identity::of(keys.map_or(&[], Vec::as_slice), item);
+        let count = seen.entry(identity).or_default();
         *count += 1;
         if *count == 2 {
-            let shown = match (keys, item) {
+            let mut shown = match (keys, item) {
                 (Some(keys), Value::Object(fields)) => of_keys(keys, fields),
                 (Some(_), _) => Value::Object(Map::new()),
                 (None, item) => item.clone(),
             };
+            number::settle(&mut shown);
             out.add(|| FieldError::duplicate(&Path::Index(path, index).field(), shown));
+        }
+    }
+}
+
+/// What identifies an item among others, as kube-apiserver compares them: the order of lists in it counts, and a number that is
+/// the whole identity is not equal to one that is written in another form, as 1 and 1.0.
+#[derive(PartialEq, Eq, Hash)]
+struct Identity<'a> {
+    parts: Vec<Option<ComparedValue<'a>>>,
+    is_float: bool,
+}
+
+impl<'a> Identity<'a> {
+    /// By the keys of a map list; of a set, which has none, by the item itself.
+    fn of(keys: &[String], item: &'a Value) -> Self {
+        let parts: Vec<Option<&Value>> = if keys.is_empty() {
+            vec![Some(item)]
+        } else {
+            keys.iter().map(|key| item.get(key)).collect()
+        };
+        let is_float = |value: &Value| value.as_number().is_some_and(Number::is_f64);
+        Self {
+            is_float: matches!(parts[..], [Some(only)] if is_float(only)),
+            parts: parts
+                .into_iter()
+                .map(|part| part.map(ComparedValue::plain))
+                .collect(),
         }
     }
 }

@@ -5,10 +5,12 @@ use serde_json::{Number, Value};
 use super::super::node::{Node, Types};
 use super::outcome::{Outcome, invalid_name};
 use crate::field::{FieldError, FieldPath};
-use crate::{go_value, number};
+use crate::number::{self, go_float};
 
 /// The largest integer that a float has without neighbors of the same value.
 const MAX_EXACT: f64 = 9_007_199_254_740_991.0;
+/// How far, relatively, a quotient may be from an integer and count as one.
+const TOLERANCE: f64 = 1e-9;
 
 /// The number as an integer: with the syntax of one, or a float without fraction.
 pub(super) fn integer(value: &Number) -> Option<i128> {
@@ -45,7 +47,7 @@ pub(super) fn check(node: &Node, value: &Number, name: &str, at: &FieldPath, out
         out.add(|| range.error("Checked", name));
     }
     let rules = &node.rules;
-    let shown = || Value::Number(value.clone());
+    let shown = || shown(value);
     // The limits of an integer are integers too: their fractions do not count.
     let is_integer = has_integer_syntax(value);
     if let Some(step) = &rules.multiple_of {
@@ -60,8 +62,8 @@ pub(super) fn check(node: &Node, value: &Number, name: &str, at: &FieldPath, out
         if is_integer && number::float(&step) <= 0.0 {
             let detail = format!("factor MultipleOf declared for {name} must be positive: {step}");
             out.add(|| FieldError::invalid(at, Value::Number(step.clone()), &detail));
-        } else if !number::is_multiple(value, &step) {
-            let detail = format!("should be a multiple of {}", go_float(&step));
+        } else if !is_multiple(value, &step) {
+            let detail = format!("should be a multiple of {}", go_float(number::float(&step)));
             out.add(|| invalid_name(at, shown(), name, &detail));
         }
     }
@@ -93,7 +95,7 @@ pub(super) fn check(node: &Node, value: &Number, name: &str, at: &FieldPath, out
             let limit = if is_integer && in_range {
                 limit.to_string()
             } else {
-                go_float(&limit)
+                go_float(number::float(&limit))
             };
             let detail = format!("should be {words} {limit}");
             out.add(|| invalid_name(at, shown(), name, &detail));
@@ -150,9 +152,28 @@ pub(super) fn whole_part(limit: &Number) -> Number {
     }
 }
 
-/// A limit as Go prints it: limits are floats.
-fn go_float(limit: &Number) -> String {
-    let mut text = String::new();
-    go_value::append_float(number::float(limit), &mut text);
-    text
+/// Whether a number is a multiple of a positive step: integers exactly, others with the tolerance of kube-openapi, which divides
+/// them as floats and accepts no quotient that is too large to be exact.
+fn is_multiple(value: &Number, step: &Number) -> bool {
+    if has_integer_syntax(value) && has_integer_syntax(step) {
+        return number::is_multiple(value, step);
+    }
+    let (value, step) = (number::float(value), number::float(step));
+    let quotient = if step < 1.0 {
+        1.0 / step * value
+    } else {
+        value / step
+    };
+    let whole = quotient.round();
+    let difference = (quotient - whole).abs();
+    quotient.abs() <= MAX_EXACT && (difference == 0.0 || difference < TOLERANCE * whole.abs())
+}
+
+/// A number in an error. One that is too large for an integer of 64 bits is a float for Go.
+pub(super) fn shown(value: &Number) -> Value {
+    if has_integer_syntax(value) {
+        Value::Number(value.clone())
+    } else {
+        number::float(value).into()
+    }
 }

@@ -93,48 +93,41 @@ fn checked(
     }
 }
 
-/// Whether a value is equal to the old one; the order of the items of a list of type map is ignored.
+/// Whether a value is equal to the old one, as kube-apiserver compares them: the order of the items of a list of type map is ignored,
+/// and an object with a field that has no schema is never equal.
 fn is_unchanged(node: &Node, new: &Value, old: &Value) -> bool {
-    if new == old {
-        return true;
-    }
     match (new, old) {
         (Value::Object(new), Value::Object(old)) => {
             new.len() == old.len()
                 && new.iter().all(|(name, new)| {
-                    old.get(name)
-                        .is_some_and(|old| match equality_node(node, name) {
-                            Some(node) => is_unchanged(node, new, old),
-                            None => new == old,
-                        })
+                    let below = compared_by(node, name).zip(old.get(name));
+                    below.is_some_and(|(node, old)| is_unchanged(node, new, old))
                 })
         }
         (Value::Array(new), Value::Array(old)) => {
-            if new.len() != old.len() {
-                return false;
-            }
             let list_type = node.list_type.as_ref();
-            match (list_type, &node.items) {
-                (Some(list_type @ ListType::Map(_)), Some(items)) => {
-                    let old = transition::correlate(node, list_type, old);
-                    new.iter().all(|item| {
-                        transition::find(node, list_type, &old, item)
-                            .is_some_and(|old| is_unchanged(items, item, old))
-                    })
-                }
-                (_, Some(items)) => new
-                    .iter()
-                    .zip(old)
-                    .all(|(new, old)| is_unchanged(items, new, old)),
-                _ => false,
-            }
+            let (Some(list_type @ ListType::Map(_)), Some(items)) = (list_type, &node.items) else {
+                return new == old;
+            };
+            let old_items = transition::correlate(node, list_type, old);
+            new.len() == old.len()
+                && new.iter().all(|item| {
+                    transition::find(node, list_type, &old_items, item)
+                        .is_some_and(|old| is_unchanged(items, item, old))
+                })
         }
-        _ => false,
+        _ => new == old,
     }
 }
 
-fn equality_node<'a>(node: &'a Node, name: &str) -> Option<&'a Node> {
-    super::super::node::child(Some(node), name)
+/// The schema of a field; `None` for one that the definition does not describe, such as the metadata of most.
+fn compared_by<'a>(node: &'a Node, name: &str) -> Option<&'a Node> {
+    let mut declared = node.custom.iter().flat_map(|custom| &custom.declared);
+    if let Some(declared) = declared.find(|property| property.name == name) {
+        return Some(&declared.node);
+    }
+    let found = super::super::node::child(Some(node), name)?;
+    (found.is_custom && !found.is_closed()).then_some(found)
 }
 
 /// Validates a value. Nodes without custom rules are those of the metadata, which is validated elsewhere.
@@ -161,7 +154,7 @@ fn value_of(
     }
     out.matches += applied_rules(node, value);
     if node.custom.is_some() {
-        junctors(node, value, old, path, &mut out);
+        junctors(node, value, path, &mut out);
     }
     match value {
         Value::String(text) => string(node, text, path, &mut out),
@@ -259,6 +252,9 @@ fn allowed(node: &Node, value: &Value, path: &Path<'_>, out: &mut Outcome) {
             let text = value.as_str().map(Cow::Borrowed);
             text.unwrap_or_else(|| Cow::Owned(value.to_string()))
         });
+        let value = value
+            .as_number()
+            .map_or_else(|| value.clone(), numbers::shown);
         FieldError::not_supported(&path.field(), value, texts)
     });
 }
@@ -396,13 +392,13 @@ fn object(
     }
 }
 
-/// Checks `allOf`, `anyOf`, `oneOf` and `not`.
-fn junctors(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, out: &mut Outcome) {
+/// Checks `allOf`, `anyOf`, `oneOf` and `not`. In them no value counts as unchanged.
+fn junctors(node: &Node, value: &Value, path: &Path<'_>, out: &mut Outcome) {
     let Some(custom) = node.custom.as_deref() else {
         return;
     };
     let name = || go_quote(path.field().as_str());
-    let judged = |branch: &Node| value_of(branch, value, old, path, false);
+    let judged = |branch: &Node| value_of(branch, value, None, path, false);
     let best = |failed: Option<Outcome>, other: Outcome| match failed {
         Some(best) if best.matches >= other.matches => Some(best),
         _ => Some(other),

@@ -154,7 +154,7 @@ fn write_options_are_validated_together() {
     check(
         "fieldManager=a%0Ab&dryRun=x",
         WriteUse::Create,
-        "CreateOptions.meta.k8s.io \"\" is invalid: [fieldManager: Invalid value: \"a\\nb\": should only contain printable characters, dryRun: Unsupported value: [\"x\"]: supported values: \"All\"]",
+        "CreateOptions.meta.k8s.io \"\" is invalid: [fieldManager: Invalid value: \"a\\nb\": invalid character U+000A (at position 1), dryRun: Unsupported value: [\"x\"]: supported values: \"All\"]",
     );
 }
 

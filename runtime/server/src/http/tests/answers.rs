@@ -16,7 +16,7 @@ async fn null_is_a_body_that_says_nothing() {
     let message = json_patch(&api, &item, "{}").await.expect(400).message();
     assert_eq!(
         message,
-        "error decoding patch: json: cannot unmarshal object into Go value of type jsonpatch.Patch"
+        "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
     );
     delete(&api, &item, "5").await.expect(400);
     delete(&api, &item, "null").await.expect(200);

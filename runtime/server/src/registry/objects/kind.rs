@@ -544,6 +544,9 @@ impl Kind {
     /// Encodes an object of the storage version for the store.
     pub(crate) fn encode(&self, object: &mut Object) -> Result<PreparedObject, ApiError> {
         let version = &self.versions[self.storage_version];
+        if version.def.custom.is_some() {
+            object.settle_numbers();
+        }
         PreparedObject::new(object, version, |json| {
             stored_value::encode(json, self.stored_message(), |stored| {
                 self.is_read_from(stored, json)

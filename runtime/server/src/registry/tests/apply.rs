@@ -17,6 +17,7 @@ impl Fixture {
     ) -> Result<(Object, bool), ApiError> {
         let (document, options) = (object(document), by(manager));
         let writes = endpoint.writes();
+        let document = document.into();
         let applied = writes.apply(&self.ctx, NS, "a", "", &document, force, &options);
         let (written, created) = applied.await?;
         Ok((written.object, created))
@@ -383,7 +384,7 @@ async fn status_is_applied_by_its_path_alone() {
         .unwrap();
     assert_eq!(at(&applied, "/status"), Value::Null);
     assert_eq!(owners(&applied)[0].1, json!({"f:spec": {"f:color": {}}}));
-    let (document, options) = (object(both), by("one"));
+    let (document, options) = (object(both).into(), by("one"));
     let writes = f.widgets.writes();
     let applied = writes.apply(&f.ctx, NS, "a", "status", &document, false, &options);
     let (applied, created) = applied.await.unwrap();
@@ -411,7 +412,7 @@ async fn a_dry_run_tells_the_result_and_writes_nothing() {
         dry_run: true,
         ..by("one")
     };
-    let document = object(typed(json!({"color": "red"})));
+    let document = object(typed(json!({"color": "red"}))).into();
     let writes = f.widgets.writes();
     let dry = writes.apply(&f.ctx, NS, "a", "", &document, false, &options);
     let (dry, created) = dry.await.unwrap();

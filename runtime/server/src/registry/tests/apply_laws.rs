@@ -151,6 +151,7 @@ impl Shelves {
         let document = Self::document(writer.version, leaves);
         let options = by(writer.name);
         let writes = self.endpoint(writer.version).writes();
+        let document = document.into();
         let applied = writes.apply(&self.f.ctx, NS, "a", "", &document, force, &options);
         applied.await.map(|(written, _)| written.object)
     }

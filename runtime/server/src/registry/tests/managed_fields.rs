@@ -313,7 +313,7 @@ async fn sent_entries_with_names_that_are_not_valid_are_refused() {
         (
             "a\nb",
             "",
-            "[0].manager: Invalid value: \"a\\nb\": should only contain printable characters",
+            "[0].manager: Invalid value: \"a\\nb\": invalid character U+000A (at position 1)",
         ),
         (
             "a",

@@ -5,6 +5,7 @@ use apiloom_meta::{ApiError, Object};
 use serde_json::Value;
 
 use super::Writes;
+use super::decode::all_strict;
 use super::field_manager::Applied;
 use super::managed;
 use super::results::WrittenObject;
@@ -13,42 +14,60 @@ use super::update::Change;
 use crate::registry::error::type_word;
 use crate::registry::options::{FieldValidation, PatchOptions, RequestContext};
 
+/// The document of an apply request.
+pub struct AppliedDocument {
+    object: Object,
+    /// The duplicate fields.
+    strict: Vec<String>,
+}
+
+impl From<Object> for AppliedDocument {
+    fn from(object: Object) -> Self {
+        Self {
+            object,
+            strict: Vec::new(),
+        }
+    }
+}
+
 impl Writes {
     /// Decodes the body of an apply request, YAML or JSON.
     ///
     /// # Errors
     /// BadRequest with kube-apiserver's message.
-    pub fn decode_applied(
-        &self,
-        ctx: &RequestContext,
-        body: &[u8],
-        validation: FieldValidation,
-    ) -> Result<Object, ApiError> {
+    pub fn decode_applied(&self, body: &[u8]) -> Result<AppliedDocument, ApiError> {
         let malformed = |why: &str| ApiError::bad_request(format!("error decoding YAML: {why}"));
         let decoded = codec::decode_freely(body, Format::Yaml).map_err(|error| match error {
             DecodeError::TooLarge => ApiError::too_large(codec::MAX_EXPANDED_BYTES),
             error => malformed(&error.to_string()),
         })?;
-        if validation == FieldValidation::Strict && !decoded.strict.is_empty() {
-            let why = decoded.strict.join(", ");
-            return Err(ApiError::bad_request(format!(
-                "error strict decoding YAML: {why}"
-            )));
+        let object = match decoded.value {
+            Value::Object(fields) => Object::new(fields),
+            Value::Null => Object::default(),
+            other => {
+                return Err(malformed(&format!(
+                    "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                    type_word(&other)
+                )));
+            }
+        };
+        Ok(AppliedDocument {
+            object,
+            strict: decoded.strict,
+        })
+    }
+
+    /// Reports duplicate fields of an applied document. kube-apiserver does so only when it could be applied.
+    fn report_applied(&self, ctx: &RequestContext, applied: &Applied<'_>) -> Result<(), ApiError> {
+        if applied.strict.is_empty() || applied.validation != FieldValidation::Strict {
+            return self
+                .report(ctx, applied.strict, applied.validation)
+                .map_err(ApiError::bad_request);
         }
-        if validation == FieldValidation::Warn {
-            decoded
-                .strict
-                .iter()
-                .for_each(|text| ctx.warn(text.as_str()));
-        }
-        match decoded.value {
-            Value::Object(fields) => Ok(Object::new(fields)),
-            Value::Null => Ok(Object::default()),
-            other => Err(malformed(&format!(
-                "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-                type_word(&other)
-            ))),
-        }
+        let why = all_strict(applied.strict);
+        Err(ApiError::bad_request(format!(
+            "error strict decoding YAML: error converting YAML to JSON: {why}"
+        )))
     }
 
     /// Applies a document of a manager to an object, or creates the object. Returns `true` if it was created.
@@ -62,12 +81,17 @@ impl Writes {
         namespace: Option<&str>,
         name: &str,
         subresource: &str,
-        document: &Object,
+        document: &AppliedDocument,
         force: bool,
         options: &PatchOptions,
     ) -> Result<(WrittenObject, bool), ApiError> {
         let target = Target::of_write(ctx, namespace, name, subresource, options);
-        let change = Change::Apply(Applied { document, force });
+        let change = Change::Apply(Applied {
+            document: &document.object,
+            strict: &document.strict,
+            validation: options.field_validation,
+            force,
+        });
         self.write(target, &change).await
     }
 
@@ -79,6 +103,7 @@ impl Writes {
         live: Option<&Object>,
     ) -> Result<(Object, bool), ApiError> {
         let merged = self.apply_fields(target, applied, live).await?;
+        self.report_applied(target.ctx, applied)?;
         let mut object = merged.object;
         if merged.is_changed {
             let entries = managed::take(&mut object);

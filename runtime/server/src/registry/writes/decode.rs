@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use apiloom_meta::codec::{self, DecodeError, Format, MAX_EXPANDED_BYTES};
 use apiloom_meta::field::{echoed, go_quote};
-use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, GroupVersion, Object, ResourceDef};
+use apiloom_meta::{ApiError, GroupVersion, Object, ResourceDef};
 use serde_json::{Map, Value};
 
 use super::Writes;
@@ -91,7 +91,7 @@ impl Writes {
             FieldValidation::Warn => strict.iter().for_each(|text| ctx.warn(text.as_str())),
             FieldValidation::Strict if strict.is_empty() => {}
             FieldValidation::Strict => {
-                return Err(format!("strict decoding error: {}", strict.join(", ")));
+                return Err(format!("strict decoding error: {}", all_strict(strict)));
             }
         }
         Ok(())
@@ -113,15 +113,13 @@ impl Writes {
 
     /// The error for a value of the wrong type. A wrong apiVersion or kind is reported instead of it, if there is one.
     fn mistyped(&self, text: &str, body: &[u8], format: Format) -> ApiError {
-        let value = codec::decode_value(body, format).unwrap_or_default();
-        for field in ["apiVersion", "kind"] {
-            if let Some(found) = value.get(field).filter(|v| !v.is_string() && !v.is_null()) {
-                let found = type_word(found);
-                let text = format!(
-                    "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go struct field .{field} of type string"
-                );
-                return self.unrecognized(&text, body);
-            }
+        let Ok(value) = codec::decode_value(body, format) else {
+            // A number that no type can hold, in a document that cannot be read otherwise.
+            let def = self.resource.def();
+            return self.cannot_handle(&def.kind, &def.version, text);
+        };
+        if let Some(text) = mistyped_type(&value) {
+            return self.unrecognized(&text, body);
         }
         let checked = self.object_of(value, body).and_then(|mut object| {
             self.check_type(&mut object, body)?;
@@ -137,10 +135,11 @@ impl Writes {
         }
     }
 
-    /// Checks apiVersion and kind of an object, and sets them if they are absent.
+    /// Checks apiVersion and kind of an object, and sets them if they are absent. Another kind of a custom resource is an error of
+    /// its validation, as in kube-apiserver.
     pub(crate) fn check_type(&self, object: &mut Object, body: &[u8]) -> Result<(), ApiError> {
         if self.resource.def().custom.is_some() {
-            self.check_custom_type(object, body)?;
+            return self.check_custom_type(object, body);
         }
         let expected = self.resource.version().api_version.as_str();
         let given = if object.api_version().is_empty() {
@@ -165,21 +164,14 @@ impl Writes {
         Err(self.wrong_type(&gv, given, kind))
     }
 
-    /// Checks that an object of a custom resource names its type, and the kind of the request.
+    /// Checks that an object of a custom resource has a kind, and the apiVersion of the request.
     fn check_custom_type(&self, object: &Object, body: &[u8]) -> Result<(), ApiError> {
-        let text = String::from_utf8_lossy(body);
-        for (field, given) in [
-            ("Kind", object.kind()),
-            ("apiVersion", object.api_version()),
-        ] {
-            if given.is_empty() {
-                let message = format!("Object '{field}' is missing in '{}'", echoed(&text));
-                return Err(if field == "Kind" && !body.is_empty() {
-                    self.unrecognized(&message, body)
-                } else {
-                    ApiError::bad_request(message)
-                });
-            }
+        if let Some(why) = unreadable_type(object, body) {
+            return Err(if body.is_empty() {
+                ApiError::bad_request(why)
+            } else {
+                self.unrecognized(&why, body)
+            });
         }
         let version = self.resource.version();
         if object.api_version() != version.api_version {
@@ -188,16 +180,6 @@ impl Writes {
                 object.api_version(),
                 version.api_version
             )));
-        }
-        let kind = &*self.resource.def().kind;
-        if object.kind() != kind {
-            let why = format!("must be {kind}");
-            let error = FieldError::invalid(&FieldPath::new("kind"), object.kind(), &why);
-            let given = GroupKind {
-                group: self.resource.group_kind().group.clone(),
-                kind: object.kind().into(),
-            };
-            return Err(ApiError::invalid(&given, object.name(), &[error]));
         }
         Ok(())
     }
@@ -250,4 +232,37 @@ impl Writes {
     fn unrecognized(&self, why: &str, body: &[u8]) -> ApiError {
         unrecognized(&self.resource.def().kind, why, body)
     }
+}
+
+/// Why the type of an object of a custom resource cannot be read: it has no kind, or a malformed apiVersion.
+pub(super) fn unreadable_type(object: &Object, body: &[u8]) -> Option<String> {
+    if object.kind().is_empty() {
+        let text = String::from_utf8_lossy(body);
+        return Some(format!("Object 'Kind' is missing in '{}'", echoed(&text)));
+    }
+    let given = object.api_version();
+    let is_malformed = !given.is_empty() && GroupVersion::parse(given).is_none();
+    is_malformed.then(|| format!("unexpected GroupVersion string: {given}"))
+}
+
+/// The error of Go for an apiVersion or a kind that is no text.
+pub(super) fn mistyped_type(document: &Value) -> Option<String> {
+    ["apiVersion", "kind"].into_iter().find_map(|field| {
+        let found = document.get(field)?;
+        let found = Some(found).filter(|found| !found.is_string() && !found.is_null())?;
+        let found = type_word(found);
+        Some(format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go struct field .{field} of type string"
+        ))
+    })
+}
+
+/// All problems of strict decoding as one text. The duplicate keys of YAML are one error of its parser.
+pub(super) fn all_strict(problems: &[String]) -> String {
+    let is_of_parser = |problem: &String| problem.starts_with("line ");
+    let (of_parser, others): (Vec<_>, Vec<_>) = problems.iter().partition(|it| is_of_parser(it));
+    let of_parser: String = of_parser.iter().map(|line| format!("\n  {line}")).collect();
+    let of_parser = (!of_parser.is_empty()).then(|| format!("yaml: unmarshal errors:{of_parser}"));
+    let all = of_parser.as_ref().into_iter().chain(others);
+    all.map(String::as_str).collect::<Vec<_>>().join(", ")
 }

@@ -5,15 +5,15 @@ use apiloom_meta::codec;
 use apiloom_meta::patch::Patch;
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, Object};
-use bytes::Bytes;
 use serde_json::Value;
 
 use super::Writes;
+use super::decode::{mistyped_type, unreadable_type};
 use super::managed;
 use super::results::WrittenObject;
 use super::target::Target;
 use super::update::Change;
-use crate::registry::error::refused_patch;
+use crate::registry::error::{no_type, refused_patch};
 use crate::registry::options::{FieldValidation, PatchOptions, RequestContext};
 
 impl Writes {
@@ -71,19 +71,22 @@ impl Writes {
     /// # Errors
     /// Why it cannot be decoded.
     pub(crate) fn decode_result(&self, value: Value) -> Result<(Object, Vec<String>), String> {
+        if !value.is_object() {
+            return Err(no_type(&value));
+        }
+        if let Some(why) = mistyped_type(&value) {
+            return Err(why);
+        }
         let decoded = codec::decode_document(value, self.resource.schema());
         let decoded = decoded.map_err(|error| error.to_string())?;
         let mut object = Object::from_value(decoded.value)
             .ok_or_else(|| "the result is not an object".to_owned())?;
-        let is_typed = !object.kind().is_empty() && !object.api_version().is_empty();
-        // The error for a custom resource without a type shows the document.
-        let json = if is_typed {
-            Bytes::new()
-        } else {
-            codec::encode_json(object.as_value())
-        };
-        self.check_type(&mut object, &json)
-            .map_err(|error| error.message)?;
+        if self.resource.def().custom.is_none() {
+            self.check_type(&mut object, &[])
+                .map_err(|error| error.message)?;
+        } else if let Some(why) = unreadable_result(&object) {
+            return Err(why);
+        }
         object.drop_empty_metadata();
         Ok((object, decoded.strict))
     }
@@ -98,6 +101,14 @@ impl Writes {
         self.match_namespace(&mut object, target.namespace)?;
         Ok(object)
     }
+}
+
+/// Why the type of an object of a custom resource cannot be read, which shows the object. A type of another kind is an error of its
+/// validation.
+fn unreadable_result(object: &Object) -> Option<String> {
+    let is_shown = object.kind().is_empty();
+    let json = is_shown.then(|| codec::encode_json(object.as_value()));
+    unreadable_type(object, json.as_deref().unwrap_or_default())
 }
 
 /// The error for a patch whose result is not a valid object of the kind. It contains the result, for which the patch is

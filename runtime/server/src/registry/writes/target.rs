@@ -45,8 +45,13 @@ impl<'a> Target<'a> {
 }
 
 impl Writes {
-    /// Sets apiVersion and kind. [`Writes::decode`] has checked those of a body; other callers may leave them out.
+    /// Sets apiVersion and kind. [`Writes::decode`] has checked those of a body; other callers may leave them out. Those of a custom
+    /// resource stay as they are: its validation refuses others.
     pub(crate) fn set_type(&self, object: &mut Object) {
+        let is_typed = !object.kind().is_empty() && !object.api_version().is_empty();
+        if is_typed && self.resource.def().custom.is_some() {
+            return;
+        }
         object.set_type(
             &self.resource.version().api_version,
             &self.resource.def().kind,

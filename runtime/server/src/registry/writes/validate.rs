@@ -2,8 +2,8 @@
 //! errors have the paths that the client sent. The hub's schema applies to every version, but only to objects that are
 //! valid by the schema of the request's version.
 
-use apiloom_meta::kind::Writes as Writable;
-use apiloom_meta::{ApiError, FieldError, Object, validation};
+use apiloom_meta::kind::{NameFormat, Writes as Writable};
+use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, GroupVersion, Object, validation};
 
 use super::Writes;
 use super::draft::{Draft, HubObject, put_metadata};
@@ -21,6 +21,9 @@ impl Writes {
         draft: Result<Draft<'static>, ApiError>,
     ) -> Result<Draft<'static>, ApiError> {
         let def = self.resource.def();
+        if let Some(refused) = self.refused_type(object, Vec::new())? {
+            return Err(refused);
+        }
         // An object that is not stored needs no name.
         let mut metadata = Vec::new();
         if def.has_store {
@@ -48,9 +51,16 @@ impl Writes {
         old: &Object,
         draft: Result<Draft<'a>, ApiError>,
     ) -> Result<Draft<'a>, ApiError> {
-        let mut metadata = validation::validate_update(new, old);
-        if self.resource.def().custom.is_some() {
-            metadata.extend(validation::malformed_finalizer_errors(new));
+        let of_update = validation::validate_update(new, old);
+        // kube-apiserver validates the metadata of each update, and most kinds do it once more.
+        let mut metadata =
+            validation::validate_create(new, self.resource.kind.scope, NameFormat::PathSegment);
+        metadata.extend(of_update.iter().cloned());
+        if let Some(refused) = self.refused_type(new, metadata.clone())? {
+            return Err(refused);
+        }
+        if self.resource.def().custom.is_some() || self.resource.kind.is_own {
+            metadata.extend(of_update);
         }
         metadata.extend(self.finalizer_errors(new));
         let schema = &self.resource.version().version_schema;
@@ -72,6 +82,51 @@ impl Writes {
         let draft = self.validate_draft(target.ctx, new, Some(old), draft, errors)?;
         self.warn_of_finalizers(target.ctx, new, Some(old));
         Ok(draft)
+    }
+
+    /// The refusal of an object of a custom resource that has not the type of the request, with other errors before those of the type.
+    ///
+    /// # Errors
+    /// InternalError if it has no apiVersion.
+    fn refused_type(
+        &self,
+        object: &Object,
+        mut errors: Vec<FieldError>,
+    ) -> Result<Option<ApiError>, ApiError> {
+        let def = self.resource.def();
+        let expected = [
+            ("kind", object.kind(), &*def.kind),
+            (
+                "apiVersion",
+                object.api_version(),
+                self.resource.version().api_version.as_str(),
+            ),
+        ];
+        let is_expected = expected
+            .iter()
+            .all(|(_, found, expected)| found == expected);
+        if def.custom.is_none() || is_expected {
+            return Ok(None);
+        }
+        let given = GroupVersion::parse(object.api_version())
+            .filter(|_| !object.api_version().is_empty())
+            .ok_or_else(|| {
+                ApiError::internal(
+                    "Object 'apiVersion' is missing in 'object has no apiVersion field'",
+                )
+            })?;
+        let wrong = expected
+            .into_iter()
+            .filter(|(_, found, expected)| found != expected);
+        errors.extend(wrong.map(|(field, found, expected)| {
+            FieldError::invalid(
+                &FieldPath::new(field),
+                found,
+                &format!("must be {expected}"),
+            )
+        }));
+        let given = GroupKind::new(&given.group, object.kind());
+        Ok(Some(ApiError::invalid(&given, object.name(), &errors)))
     }
 
     /// Warns of new finalizers without a domain, which objects of custom resources may have.

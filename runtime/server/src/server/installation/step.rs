@@ -65,13 +65,14 @@ async fn apply(
     endpoint: &Endpoint,
     file: &DefinitionFile,
 ) -> Result<Object, ApiError> {
-    let object = Object::from_value(file.document.clone()).unwrap_or_default();
+    let document = Object::from_value(file.document.clone()).unwrap_or_default();
+    let document = document.into();
     let options = PatchOptions {
         field_manager: MANAGER.to_owned(),
         ..PatchOptions::default()
     };
     let writes = endpoint.writes();
-    let applied = writes.apply(ctx, None, &file.name, "", &object, true, &options);
+    let applied = writes.apply(ctx, None, &file.name, "", &document, true, &options);
     Ok(applied.await?.0.object)
 }
 

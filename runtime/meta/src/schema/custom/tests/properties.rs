@@ -6,6 +6,8 @@ use serde_json::{Map, Value, json};
 use super::super::super::{Schema, structural};
 use crate::FieldPath;
 use crate::codec::{self, Format, decode};
+use crate::field::{FieldError, FieldErrorKind};
+use crate::number;
 use crate::object::Object;
 
 /// Few names, so that documents have the fields of schemas.
@@ -197,7 +199,8 @@ proptest! {
             return Err(TestCaseError::fail("it is structural"));
         };
         let raw = serde_json::to_vec(&object).unwrap();
-        let Some(value) = stored(&schema, &raw) else { return Ok(()) };
+        let Some(mut value) = stored(&schema, &raw) else { return Ok(()) };
+        number::settle(&mut value);
 
         // What is stored is not changed again.
         let json = encoded(&schema, &value);
@@ -207,6 +210,7 @@ proptest! {
 
         // A document in memory becomes the same.
         let mut pruned = object;
+        number::settle(&mut pruned);
         schema.default(&mut pruned);
         schema.prune(&mut pruned);
         schema.default(&mut pruned);
@@ -226,7 +230,7 @@ proptest! {
     }
 
     #[test]
-    fn updates_without_changes_are_valid(document in schema(), new in object(), old in object()) {
+    fn updates_without_changes_are_valid(document in schema(), mut new in object(), old in object()) {
         let Ok(schema) = Schema::of_custom_resource(&document) else {
             return Err(TestCaseError::fail("it is structural"));
         };
@@ -235,8 +239,23 @@ proptest! {
         // An update has no other errors than a create, and none in what is equal, besides embedded objects.
         let of_update = schema.validate_update(&new, &old);
         prop_assert!(of_update.iter().all(|error| errors.contains(error)) || errors.len() >= 100);
-        if !document.to_string().contains("embedded-resource") && document["properties"].get("kind").is_none() {
-            prop_assert_eq!(schema.validate_update(&new, &new), Vec::new());
+        schema.prune(&mut new);
+        let text = document.to_string();
+        // An object with fields that have no schema is never equal.
+        let is_described = !["embedded-resource", "preserve-unknown", "\"additionalProperties\":true", ":{}"]
+            .iter()
+            .any(|keyword| text.contains(keyword));
+        let of_every_object = ["apiVersion", "kind", "metadata"];
+        let is_plain = of_every_object.iter().all(|name| document["properties"].get(name).is_none())
+            && ["allOf", "anyOf", "oneOf", "not"].iter().all(|name| document.get(name).is_none());
+        if is_described && is_plain {
+            // Nor is the object itself, with its metadata.
+            let is_of_root = |error: &FieldError| {
+                let path = error.path.as_str();
+                path.is_empty() || error.kind == FieldErrorKind::Required && !path.contains(['.', '['])
+            };
+            let errors = schema.validate_update(&new, &new);
+            prop_assert!(errors.iter().all(is_of_root), "{:?}", errors);
         }
     }
 

@@ -13,6 +13,7 @@ use super::{
     BEFORE_FIRST_APPLY, Difference, Overlap, Own, drop_overlaps, reconciled_fields, unreadable,
 };
 use crate::registry::objects::kind_version::VersionIndex;
+use crate::registry::options::FieldValidation;
 use crate::registry::writes::Writes;
 use crate::registry::writes::target::Target;
 
@@ -26,6 +27,9 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 #[derive(Clone, Debug)]
 pub(crate) struct Applied<'a> {
     pub(crate) document: &'a Object,
+    /// The duplicate fields of the document, for strict validation.
+    pub(crate) strict: &'a [String],
+    pub(crate) validation: FieldValidation,
     /// Takes fields from other managers instead of refusing the request.
     pub(crate) force: bool,
 }
