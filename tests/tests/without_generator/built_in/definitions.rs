@@ -1,5 +1,6 @@
 //! CustomResourceDefinitions: those that are generated for wardle, on a server without its kinds.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant};
 use apiloom::ApiError;
 use apiloom::apis::apiextensions::v1::CustomResourceDefinition;
 use apiloom::prelude::{Admission, AdmissionRequest, Builder, async_trait};
+use apiloom_storage::{Layer, ListRequest, Memory, Page, Storage, StorageError};
 use apiloom_tests::repository;
 use serde_json::{Value, json};
 
@@ -170,5 +172,52 @@ async fn a_kind_whose_names_cannot_be_stored_is_not_served_until_they_are() {
         short_names().await == json!(["flun"])
     })
     .await;
+    server.stop().await;
+}
+
+/// A store in which a list takes longer than a server waits for its watch caches, as one of very many definitions.
+struct Slow(Arc<Memory>);
+
+impl fmt::Debug for Slow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slow").finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Layer for Slow {
+    fn behind(&self) -> &dyn Storage {
+        &*self.0
+    }
+
+    async fn list(&self, request: ListRequest) -> Result<Page, StorageError> {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        self.0.list(request).await
+    }
+
+    /// The next server uses it.
+    async fn close(&self) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_whose_definitions_take_long_to_read_starts_with_them() {
+    let store: Arc<dyn Storage> = Arc::new(Slow(Memory::new()));
+    let start = || {
+        let store = Arc::clone(&store);
+        BuiltIns::of(|builder| {
+            builder
+                .all_built_in()
+                .storage_of::<CustomResourceDefinition>(store)
+        })
+    };
+    let server = start().await;
+    let definition = generated("flunders.wardle.example.com");
+    let (code, made) = server.send("POST", CRDS, &definition).await;
+    assert_eq!(code, 201, "{made}");
+    until_established(&server, "flunders.wardle.example.com").await;
+    server.stop().await;
+    let server = start().await;
+    let (code, list) = server.send("GET", FLUNDERS, &json!(null)).await;
+    assert_eq!((code, &list["items"]), (200, &json!([])));
     server.stop().await;
 }

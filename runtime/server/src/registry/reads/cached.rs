@@ -115,6 +115,18 @@ impl Reads {
         }
     }
 
+    /// Waits until the cache is filled, or the store has failed.
+    #[cfg(any(feature = "apis-apiextensions", feature = "apis-apiregistration"))]
+    pub(crate) async fn filled(&self) {
+        let Some(cache) = &self.resource.cache else {
+            return;
+        };
+        let is_decided =
+            |progress: &CacheProgress| !matches!(progress.fill, Fill::Pending { error: None, .. });
+        // Fails when the cache ends, which the read after it tells.
+        let _ = cache.progress().wait_for(is_decided).await;
+    }
+
     /// Fails for a watch that could receive no events: while the cache is not filled, and if it has been disconnected
     /// from the store for longer than reads wait for it.
     ///

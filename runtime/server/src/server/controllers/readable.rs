@@ -12,6 +12,8 @@ use crate::registry::{Document, Endpoint, WatchEventKind};
 pub(super) async fn read_all(
     endpoint: &Endpoint,
 ) -> Result<(Vec<Document>, Option<String>), ApiError> {
+    // A large store is read for longer than the registry waits at its start.
+    endpoint.reads().filled().await;
     let mut events = watch_all(endpoint).await?;
     let mut objects = Vec::new();
     while let Some(event) = events.next().await {
