@@ -111,11 +111,9 @@ impl Known {
         !self.uid.is_empty() && rest.is_some_and(|rest| rest.starts_with('/'))
     }
 
-    /// The state of all that decides how the kind is served. The generation of a spec that a deletion left alone changes too,
-    /// so it is not counted then.
+    /// The state of all that decides how the kind is served. A deletion leaves the generation alone.
     pub(super) fn state(&self) -> SmolStr {
-        let generation = self.generation - i64::from(self.is_deleting);
-        let names = &self.accepted;
+        let (generation, names) = (self.generation, &self.accepted);
         // No name has a slash or a comma.
         SmolStr::new(format!(
             "{}/{generation}/{}/{}/{}/{}/{}/{}",
