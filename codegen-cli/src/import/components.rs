@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::definition::texts;
 use super::known;
-use super::markers::{AGAIN, COMPONENT, TYPE};
+use super::markers::{AGAIN, COMPONENT};
 
 /// Maximum levels of a schema. Kubernetes' own have about 20.
 const MAX_LEVELS: usize = 100;
@@ -191,8 +191,8 @@ impl<'a> Components<'a> {
             None => (self.read(name)?, false),
         };
         let is_struct = is_known || schema["type"] == "object";
-        let has_fields = schema["properties"].is_object() || schema[TYPE].is_string();
-        let is_kept = self.are_native && schema["type"] == "object" && has_fields;
+        // Metadata and the like are empty by default in Rust too.
+        let is_kept = self.are_native && !is_known && is_struct && schema["properties"].is_object();
         if let Value::Object(keywords) = &mut schema {
             for (name, value) in own {
                 // A struct that Go has without a pointer: absent is the same as empty.
