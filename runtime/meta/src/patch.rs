@@ -448,7 +448,7 @@ fn missing(operation: &str, path: &Pointer) -> String {
 
 fn test(document: &Value, path: &Pointer, expected: &Expected) -> Result<(), String> {
     let found = if path.is_whole() {
-        Some(&*document)
+        Some(document)
     } else {
         held(document, path)
     };

@@ -26,6 +26,7 @@ use serde_json::Value;
 
 use crate::object::Object;
 use crate::schema::Schema;
+#[cfg(feature = "patch")]
 use crate::schema::node::Node;
 
 pub use decoded::{DecodeError, DecodedDocument, Format, MAX_EXPANDED_BYTES};

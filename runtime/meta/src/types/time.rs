@@ -183,11 +183,8 @@ impl Scan<'_> {
         let day = self.number("02", 2, 0..=99, "day")?;
         self.literal("T")?;
         // Go takes an hour of one digit.
-        let is_short = self
-            .rest
-            .bytes()
-            .nth(1)
-            .is_some_and(|byte| !byte.is_ascii_digit());
+        let second = self.rest.as_bytes().get(1);
+        let is_short = second.is_some_and(|byte| !byte.is_ascii_digit());
         let digits = if is_short { 1 } else { 2 };
         let hour = self.number("15", digits, 0..=23, "hour")?;
         self.literal(":")?;
