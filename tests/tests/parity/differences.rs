@@ -116,4 +116,24 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         "lists as YAML",
         "the difference of list items, in a format that the test does not rewrite",
     ),
+    difference(
+        "order of unknown fields",
+        "of custom resources duplicate fields come first, then the unknown ones of metadata, then the others, sorted",
+    ),
+    difference(
+        "text of wrong metadata",
+        "the metadata of a custom resource is decoded by itself, so that the path does not begin with it",
+    ),
+    difference(
+        "causes of metadata",
+        "an update of a custom resource validates the metadata twice, and tells what is wrong with it as often",
+    ),
+    difference(
+        "absent key of an item",
+        "a Go type gives an item the zero value of its key, a definition gives none",
+    ),
+    difference(
+        "type of the object",
+        "custom resources have one type in Go, which the text names",
+    ),
 ];

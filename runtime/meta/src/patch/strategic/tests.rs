@@ -116,11 +116,6 @@ fn an_absent_field_takes_the_value_of_the_patch_without_nulls_and_directives() {
         json!({"pods": [{"name": "a", "image": null}, {"name": "b", "$patch": "delete"}]}),
         json!({"pods": [{"name": "a"}]}),
     );
-    check(
-        json!({"pods": [{"name": "a"}]}),
-        json!({"pods": [{"name": "b", "ports": [{"port": "1", "$patch": "delete"}, {"port": "2"}]}]}),
-        json!({"pods": [{"name": "b", "ports": [{"port": "2"}]}, {"name": "a"}]}),
-    );
     // As in kube-apiserver, an object with a directive adds nothing.
     check(
         json!({}),
