@@ -301,9 +301,23 @@ fn has_escaped_names(value: &Value) -> bool {
     }
 }
 
+/// Whether a float is printed as an integer of more than 63 bits, which is read as a float again.
+fn has_long_integers(value: &Value) -> bool {
+    match value {
+        Value::Array(elements) => elements.iter().any(has_long_integers),
+        Value::Object(fields) => fields.values().any(has_long_integers),
+        Value::Number(number) => {
+            let float = number.as_f64().filter(|_| number.is_f64());
+            float.is_some_and(|float| (9.2e18..1e21).contains(&float.abs()))
+        }
+        _ => false,
+    }
+}
+
 proptest! {
     #[test]
     fn what_reading_made_once_is_recognized(document in objects()) {
+        prop_assume!(!has_long_integers(&document));
         let schema = schema();
         let mut value = document;
         schema.prune(&mut value);
