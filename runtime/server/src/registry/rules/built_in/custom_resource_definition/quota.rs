@@ -6,8 +6,8 @@ use apiloom_apis::apiextensions::v1::CustomResourceDefinition;
 use apiloom_meta::schema::structural::{Footprint, MAX_FOOTPRINT};
 use apiloom_meta::{ApiError, Object};
 use async_trait::async_trait;
-use serde_json::Value;
 
+use super::strategy::schemas;
 use crate::registry::rules::admission::{Admission, AdmissionRequest, Operation};
 use crate::registry::rules::definition_room::DefinitionRoom;
 
@@ -47,11 +47,7 @@ impl Admission for DefinitionQuota {
 
 /// The memory of the schemas of a definition.
 fn footprint(definition: &Object) -> usize {
-    let spec = definition.fields().get("spec");
-    let versions = spec.and_then(|spec| spec.get("versions"));
-    let versions = versions.and_then(Value::as_array).into_iter().flatten();
-    let schemas = versions.filter_map(|version| version.get("schema")?.get("openAPIV3Schema"));
     let mut footprint = Footprint::default();
-    schemas.for_each(|schema| footprint.count(schema));
+    schemas(definition).for_each(|schema| footprint.count(schema));
     footprint.bytes()
 }

@@ -107,7 +107,7 @@ impl ErasedStrategy for DefinitionStrategy {
 }
 
 /// The schemas of a definition's versions.
-fn schemas(object: &Object) -> impl Iterator<Item = &Value> {
+pub(super) fn schemas(object: &Object) -> impl Iterator<Item = &Value> {
     let spec = object.fields().get("spec");
     let versions = spec.and_then(|spec| spec.get("versions"));
     let versions = versions.and_then(Value::as_array).into_iter().flatten();
