@@ -273,13 +273,13 @@ fn normalize(schema: &mut Map<String, Value>, is_native: bool) {
 }
 
 /// Whether a default is the zero value of a type in Go.
-pub(super) fn is_zero(default: &Value) -> bool {
+fn is_zero(default: &Value) -> bool {
     let zeros = [json!(""), json!(0), json!(false), json!({}), json!(0.0)];
     zeros.contains(default)
 }
 
 /// Removes a default that is the zero value of a type in Go.
-fn remove_zero(schema: &mut Value) {
+pub(super) fn remove_zero(schema: &mut Value) {
     if schema.get("default").is_some_and(is_zero)
         && let Some(keywords) = schema.as_object_mut()
     {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::components::is_zero;
+use super::components::remove_zero;
 use super::definition::{items, texts};
 use super::known;
 use super::markers::{COMPONENT, DUPLICATES, TYPE};
@@ -73,7 +73,7 @@ pub(super) fn settle(root: &mut Value) {
     }
     for (name, field) in fields_mut(root) {
         if name == "metadata" {
-            remove_default(field);
+            remove_zero(field);
         }
         settle_below(field, Purpose::of_field(name), &purposes);
     }
@@ -135,7 +135,7 @@ fn presence(schema: &mut Value, purpose: Purpose) {
             is_listed && !purpose.accepts_zero(field)
         };
         if must_be_sent || is_listed && !takes_default(field) {
-            remove_default(field);
+            remove_zero(field);
         }
         required.retain(|known| known != name || must_be_sent);
         if must_be_sent && !is_listed {
@@ -144,15 +144,6 @@ fn presence(schema: &mut Value, purpose: Purpose) {
     }
     if !required.is_empty() || schema.get("required").is_some() {
         schema["required"] = required.into();
-    }
-}
-
-/// Removes a default that is a zero value.
-fn remove_default(field: &mut Value) {
-    if field.get("default").is_some_and(is_zero)
-        && let Some(keywords) = field.as_object_mut()
-    {
-        keywords.remove("default");
     }
 }
 
