@@ -17,6 +17,18 @@ pub fn go_type(value: &Value) -> &'static str {
     }
 }
 
+/// The name of a value's type in JSON, in the errors of Go's decoder.
+pub fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
 /// A value as Go's `%v` prints it: `map[a:1 b:[x y]]`.
 pub fn go_text(value: &Value) -> String {
     let mut out = String::new();

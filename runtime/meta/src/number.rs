@@ -4,8 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-/// The exponent from which Go prints floats with it.
-const MAX_PLAIN_EXPONENT: i32 = 6;
+use crate::go_value;
 
 /// The floats below it fit into an `i128`: 2 to the power of 127.
 const MAX_INTEGRAL: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
@@ -114,17 +113,11 @@ pub(crate) fn settle(value: &mut Value) {
 
 /// A float as Go prints it in texts.
 pub(crate) fn go_float(float: f64) -> String {
-    if float == 0.0 {
-        return "0".to_owned();
-    }
-    let text = format!("{float:e}");
-    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or_default();
-    if (-4..MAX_PLAIN_EXPONENT).contains(&exponent) {
-        return format!("{float}");
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{digits}e{sign}{:02}", exponent.abs())
+    // Zero has no sign after it was stored.
+    let float = if float == 0.0 { 0.0 } else { float };
+    let mut text = String::new();
+    go_value::append_float(float, &mut text);
+    text
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use self::merge::merge;
 use self::operation::{Expected, Operation, Parts, Pointer};
 use self::steps::Steps;
 use crate::codec::{self, DecodeError, DecodedDocument, Format};
+use crate::go_value::json_type;
 use crate::schema::Schema;
 use crate::schema::node::{Node, Property, Types};
 
@@ -292,27 +293,15 @@ fn mistyped_field(operation: &Value) -> Option<String> {
         Some((name, value))
     });
     let (name, value) = found?;
-    let found = type_word(value);
+    let found = json_type(value);
     Some(format!(
         "json: cannot unmarshal {found} into Go struct field jsonPatchOp.{name} of type string"
     ))
 }
 
 fn wrong_type(document: &Value, wanted: &str) -> String {
-    let found = type_word(document);
+    let found = json_type(document);
     format!("json: cannot unmarshal {found} into Go value of type {wanted}")
-}
-
-/// The name of a JSON type in Go's texts.
-fn type_word(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 impl JsonPatch {

@@ -375,10 +375,7 @@ impl<'a> Walk<'a> {
                 Some(_) | None => fields,
             };
             let place = match (fields, self.owner) {
-                (fields, _) if fields.is_empty() && self.is_custom => {
-                    format!("Go value of type {}", go_type(node))
-                }
-                (fields, "") if fields.is_empty() => {
+                (fields, owner) if fields.is_empty() && (self.is_custom || owner.is_empty()) => {
                     format!("Go value of type {}", go_type(node))
                 }
                 (fields, owner) if fields.is_empty() => format!("Go value of type {owner}"),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use apiloom_meta::field::{echoed, go_quote};
+use apiloom_meta::go_value::json_type;
 use apiloom_meta::patch::PatchError;
 use apiloom_meta::{ApiError, FieldPath, GroupResource, StatusCause, StatusDetails, StatusReason};
 use apiloom_storage::{Revision, StorageError};
@@ -89,23 +90,17 @@ pub(super) fn too_large(requested: u64, current: Revision) -> ApiError {
 /// Why a document that is not a JSON object cannot be decoded. The text is that of Go, which decodes apiVersion and kind
 /// into a struct first.
 pub(crate) fn no_type(document: &Value) -> String {
-    let found = type_word(document);
+    let found = json_type(document);
     format!(
         "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type struct \
          {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
     )
 }
 
-/// The name of a JSON type in Go's messages.
-pub(super) fn type_word(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
+/// What Go says of a document without a kind, which it shows.
+pub(crate) fn no_kind(document: &[u8]) -> String {
+    let text = String::from_utf8_lossy(document);
+    format!("Object 'Kind' is missing in '{}'", echoed(&text))
 }
 
 /// BadRequest for a body that cannot be decoded as an object of a kind.

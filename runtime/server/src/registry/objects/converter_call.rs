@@ -6,8 +6,8 @@
 use std::time::Instant;
 
 use apiloom_meta::codec::{Format, decode_value};
-use apiloom_meta::field::{aggregate, echoed};
-use apiloom_meta::go_value::go_type;
+use apiloom_meta::field::aggregate;
+use apiloom_meta::go_value::{go_type, json_type};
 use apiloom_meta::kind::{ConversionReport, ConversionResult};
 use apiloom_meta::{ApiError, FieldPath, GroupVersion, Object, validation};
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use super::kind::{AsynchronousConversion, Kind};
 use super::kind_version::VersionIndex;
-use crate::registry::error::type_word;
+use crate::registry::error::no_kind;
 use crate::registry::large::{LARGE_BYTES, off_thread};
 
 /// The parts of the metadata that a converter may change.
@@ -181,7 +181,7 @@ fn check(
         // Go leaves a null out.
         Value::Null => return Err(Problem::Document("unexpected end of JSON input".to_owned())),
         other => {
-            let kind = type_word(&other);
+            let kind = json_type(&other);
             let why = format!(
                 "json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
             );
@@ -189,9 +189,7 @@ fn check(
         }
     };
     if object.kind().is_empty() {
-        let json = String::from_utf8_lossy(document);
-        let why = format!("Object 'Kind' is missing in '{}'", echoed(&json));
-        return Err(Problem::Document(why));
+        return Err(Problem::Document(no_kind(document)));
     }
     let target = &kind.versions[to];
     for (what, expected, received) in [

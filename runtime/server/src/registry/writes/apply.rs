@@ -1,6 +1,7 @@
 //! apply: server-side apply of the fields of a manager (KEP-555).
 
 use apiloom_meta::codec::{self, DecodeError, Format};
+use apiloom_meta::go_value::json_type;
 use apiloom_meta::{ApiError, Object};
 use serde_json::Value;
 
@@ -11,7 +12,6 @@ use super::managed;
 use super::results::WrittenObject;
 use super::target::Target;
 use super::update::Change;
-use crate::registry::error::type_word;
 use crate::registry::options::{FieldValidation, PatchOptions, RequestContext};
 
 /// The document of an apply request.
@@ -47,7 +47,7 @@ impl Writes {
             other => {
                 return Err(malformed(&format!(
                     "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-                    type_word(&other)
+                    json_type(&other)
                 )));
             }
         };

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use apiloom_meta::codec::{self, DecodeError, Format, MAX_EXPANDED_BYTES};
-use apiloom_meta::field::{echoed, go_quote};
+use apiloom_meta::field::go_quote;
+use apiloom_meta::go_value::json_type;
 use apiloom_meta::{ApiError, GroupVersion, Object, ResourceDef};
 use serde_json::{Map, Value};
 
 use super::Writes;
-use crate::registry::error::{no_type, type_word, unrecognized};
+use crate::registry::error::{no_kind, no_type, unrecognized};
 use crate::registry::options::{FieldValidation, RequestContext};
 
 impl Writes {
@@ -237,8 +238,7 @@ impl Writes {
 /// Why the type of an object of a custom resource cannot be read: it has no kind, or a malformed apiVersion.
 pub(super) fn unreadable_type(object: &Object, body: &[u8]) -> Option<String> {
     if object.kind().is_empty() {
-        let text = String::from_utf8_lossy(body);
-        return Some(format!("Object 'Kind' is missing in '{}'", echoed(&text)));
+        return Some(no_kind(body));
     }
     let given = object.api_version();
     let is_malformed = !given.is_empty() && GroupVersion::parse(given).is_none();
@@ -250,7 +250,7 @@ pub(super) fn mistyped_type(document: &Value) -> Option<String> {
     ["apiVersion", "kind"].into_iter().find_map(|field| {
         let found = document.get(field)?;
         let found = Some(found).filter(|found| !found.is_string() && !found.is_null())?;
-        let found = type_word(found);
+        let found = json_type(found);
         Some(format!(
             "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go struct field .{field} of type string"
         ))
