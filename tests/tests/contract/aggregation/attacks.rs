@@ -1,18 +1,16 @@
 //! Requests that are meant to mislead the server or the one behind it, servers that break HTTP, large bodies and streams.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use apiloom_tests::NoWatch;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
+use tokio::io::AsyncWriteExt as _;
 use tokio::sync::watch;
-use tokio_rustls::TlsAcceptor;
 
 use super::pair::{Authority, Back, Front, TOKEN};
-use super::recorder::{self, Recorder};
+use super::raw_server;
+use super::recorder::Recorder;
 use super::*;
 
 on_each_backend![
@@ -105,44 +103,24 @@ async fn misleading_requests_are_not_forwarded_as_they_are(on: Backend) {
 /// Starts a server over TLS that answers as the last part of the path says, valid or not. The receiver is told that
 /// the client of an endless answer has gone.
 async fn breaking(authority: &Authority) -> (SocketAddr, watch::Receiver<bool>) {
-    let mut tls = recorder::tls(authority);
-    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
-    let acceptor = TlsAcceptor::from(Arc::new(tls));
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
     let (gone, is_gone) = watch::channel(false);
-    tokio::spawn(async move {
-        while let Ok((tcp, _)) = listener.accept().await {
-            let (acceptor, gone) = (acceptor.clone(), gone.clone());
-            tokio::spawn(async move {
-                let Ok(mut stream) = acceptor.accept(tcp).await else {
-                    return;
-                };
-                let mut head = Vec::new();
-                while !head.ends_with(b"\r\n\r\n") {
-                    match stream.read_u8().await {
-                        Ok(byte) => head.push(byte),
-                        Err(_) => return,
-                    }
-                }
-                let head = String::from_utf8(head).unwrap();
-                let path = head.split(' ').nth(1).unwrap();
-                let last = path.rsplit('/').next().unwrap();
-                let bytes = response(last);
-                // The client may be gone at any time.
-                let mut sent = stream.write_all(bytes.as_bytes()).await;
-                while sent.is_ok() && last == "endless" {
-                    sent = stream.write_all(b"2\r\na\n\r\n").await;
-                    sent = sent.and(stream.flush().await);
-                }
-                if last == "endless" {
-                    gone.send_replace(true);
-                }
-                let _ = stream.shutdown().await;
-            });
+    let address = raw_server::start(authority, move |path, mut stream| {
+        let gone = gone.clone();
+        async move {
+            let last = path.rsplit('/').next().unwrap();
+            // The client may be gone at any time.
+            let mut sent = stream.write_all(response(last).as_bytes()).await;
+            while sent.is_ok() && last == "endless" {
+                sent = stream.write_all(b"2\r\na\n\r\n").await;
+                sent = sent.and(stream.flush().await);
+            }
+            if last == "endless" {
+                gone.send_replace(true);
+            }
+            stream
         }
     });
-    (address, is_gone)
+    (address.await, is_gone)
 }
 
 fn response(last: &str) -> String {

@@ -3,12 +3,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
-use tokio_rustls::TlsAcceptor;
+use tokio::io::AsyncWriteExt as _;
 
 use super::pair::{Authority, Front};
-use super::recorder;
+use super::raw_server;
 use super::*;
 
 on_each_backend![every_malformed_response_has_a_response];
@@ -253,47 +251,29 @@ fn cases() -> Vec<(&'static str, Vec<u8>, Becomes)> {
 
 /// Starts a server that answers the path that ends with a number with the response of that number, and closes the connection.
 async fn start(authority: &Authority) -> SocketAddr {
-    let mut tls = recorder::tls(authority);
-    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
-    let acceptor = TlsAcceptor::from(Arc::new(tls));
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
     let responses: Vec<_> = cases().into_iter().map(|(_, bytes, _)| bytes).collect();
     let responses = Arc::new(responses);
-    tokio::spawn(async move {
-        while let Ok((tcp, _)) = listener.accept().await {
-            let (acceptor, responses) = (acceptor.clone(), Arc::clone(&responses));
-            tokio::spawn(async move {
-                let Ok(mut stream) = acceptor.accept(tcp).await else {
-                    return;
-                };
-                let mut head = Vec::new();
-                while !head.ends_with(b"\r\n\r\n") {
-                    match stream.read_u8().await {
-                        Ok(byte) => head.push(byte),
-                        Err(_) => return,
-                    }
-                }
-                let head = String::from_utf8(head).unwrap();
-                let path = head.split(' ').nth(1).unwrap();
-                let number = path.rsplit('/').next().unwrap().parse::<usize>().ok();
-                let list = r#"{"kind":"APIResourceList","groupVersion":"rec.example.com/v1","resources":[]}"#;
-                let discovery = format!(
-                    "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{list}",
-                    list.len()
-                );
-                let response = match number {
-                    Some(number) => responses[number].clone(),
-                    None if path.ends_with("/v1") => discovery.into_bytes(),
-                    None => b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_vec(),
-                };
-                // The client may be gone at any time.
-                let _ = stream.write_all(&response).await;
-                let _ = stream.shutdown().await;
-            });
+    let address = raw_server::start(authority, move |path, mut stream| {
+        let responses = Arc::clone(&responses);
+        async move {
+            let number = path.rsplit('/').next().unwrap().parse::<usize>().ok();
+            let list =
+                r#"{"kind":"APIResourceList","groupVersion":"rec.example.com/v1","resources":[]}"#;
+            let discovery = format!(
+                "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{list}",
+                list.len()
+            );
+            let response = match number {
+                Some(number) => responses[number].clone(),
+                None if path.ends_with("/v1") => discovery.into_bytes(),
+                None => b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_vec(),
+            };
+            // The client may be gone at any time.
+            let _ = stream.write_all(&response).await;
+            stream
         }
     });
-    address
+    address.await
 }
 
 async fn every_malformed_response_has_a_response(on: Backend) {

@@ -6,6 +6,7 @@ mod delegation;
 mod documents;
 mod malformed;
 mod pair;
+mod raw_server;
 mod recorder;
 
 use std::sync::atomic::Ordering;
