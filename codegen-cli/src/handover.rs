@@ -1,6 +1,6 @@
 //! Gives the artifacts of one of cargo's build folders to another, so that cargo does not compile them there again.
 //!
-//! What is there stays. Cargo checks each artifact before it uses it, so a wrong guess about how it keeps them costs only time.
+//! Files that exist stay. Cargo checks each artifact before it uses it, so a wrong guess about how it keeps them costs only time.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;

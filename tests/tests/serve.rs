@@ -488,7 +488,7 @@ async fn the_command_runs_the_program_without_sources() {
     assert_eq!(answer.code, 200, "{}", answer.text());
 }
 
-/// In cargo's folder too: what is there may have been built with other features, and is what was asked for.
+/// In cargo's folder too: the program beside the command is run as it is, also one that was built with other features.
 #[test]
 fn the_command_builds_nothing_in_a_clone() {
     let installed = Installed::new();

@@ -390,7 +390,7 @@ fn difference(id: &str, theirs: Option<&Answer>, ours: Option<&Answer>) -> Strin
     format!("{id}{place}\n  oracle: {theirs}\n  ours:   {ours}")
 }
 
-/// The innermost place where two values differ, and what is there.
+/// The innermost place where two values differ, and both values there.
 fn first_difference<'v>(theirs: &'v Value, ours: &'v Value) -> (String, &'v Value, &'v Value) {
     let pairs: Vec<(String, &Value, &Value)> = match (theirs, ours) {
         (Value::Object(fields), Value::Object(others)) => {
