@@ -5,6 +5,8 @@
     reason = "a test that cannot go on panics, and says where"
 )]
 
+mod takeover;
+
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::{Duration, Instant};
