@@ -1,5 +1,7 @@
 //! Strategic merge patches against a schema with every kind of list.
 
+mod upstream;
+
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
