@@ -29,20 +29,16 @@ pub(crate) fn schema_of(text: &str, others: &[&str]) -> Result<Value, Vec<String
         return Err(reader.problems);
     };
     let mut definitions = known::definitions();
-    let (structs, enums) = (
-        std::mem::take(&mut reader.structs),
-        std::mem::take(&mut reader.enums),
-    );
     let mut reading = Schemas {
-        structs: &structs,
-        enums: &enums,
+        types: &reader.types,
         problems: reader.problems,
     };
-    for (name, model) in &structs {
-        definitions.insert(name.clone(), reading.of_struct(model));
-    }
-    for (name, model) in &enums {
-        definitions.insert(name.clone(), of_enum(model));
+    for (name, model) in &reader.types {
+        let schema = match model {
+            Model::Struct(model) => reading.of_struct(model),
+            Model::Enum(model) => of_enum(model),
+        };
+        definitions.insert(name.clone(), schema);
     }
     let mut root = reading.of_struct(&kind.root);
     root["$defs"] = Value::Object(definitions);
@@ -56,9 +52,15 @@ pub(crate) fn schema_of(text: &str, others: &[&str]) -> Result<Value, Vec<String
 /// The items of modules.
 #[derive(Default)]
 struct Reader {
-    structs: BTreeMap<String, ApiStruct>,
-    enums: BTreeMap<String, ApiEnum>,
+    /// By their names: that of a module hides one of the modules that were read before, as it hides what a glob brings.
+    types: BTreeMap<String, Model>,
     problems: Vec<String>,
+}
+
+/// A type that an import writes.
+enum Model {
+    Struct(ApiStruct),
+    Enum(ApiEnum),
 }
 
 impl Reader {
@@ -82,8 +84,12 @@ impl Reader {
             } else {
                 let name = item.ident.to_string();
                 match parse_api(&item, &mut diagnostics) {
-                    Some(ApiType::Struct(model)) => drop(self.structs.insert(name, model)),
-                    Some(ApiType::Enum(model)) => drop(self.enums.insert(name, model)),
+                    Some(ApiType::Struct(model)) => {
+                        self.types.insert(name, Model::Struct(model));
+                    }
+                    Some(ApiType::Enum(model)) => {
+                        self.types.insert(name, Model::Enum(model));
+                    }
                     Some(ApiType::Newtype(_)) | None => {}
                 }
             }
@@ -105,8 +111,7 @@ fn of_enum(model: &ApiEnum) -> Value {
 
 /// Makes the schemas of models.
 struct Schemas<'a> {
-    structs: &'a BTreeMap<String, ApiStruct>,
-    enums: &'a BTreeMap<String, ApiEnum>,
+    types: &'a BTreeMap<String, Model>,
     problems: Vec<String>,
 }
 
@@ -199,7 +204,7 @@ impl Schemas<'_> {
             ("Condition" | "LabelSelector" | "OwnerReference", []) => {
                 json!({ "$ref": format!("#/$defs/{name}") })
             }
-            (name, []) if self.structs.contains_key(name) || self.enums.contains_key(name) => {
+            (name, []) if self.types.contains_key(name) => {
                 json!({ "$ref": format!("#/$defs/{name}") })
             }
             (name, _) => known::schema_of(name).unwrap_or_else(|| {
@@ -301,9 +306,12 @@ impl Schemas<'_> {
     /// The names in JSON of the fields that identify the items of a list.
     fn json_names(&self, keys: &[Name], ty: Option<&Type>) -> Vec<String> {
         let item = ty.and_then(element_of).map(|item| parts(item).0);
-        let item = item.and_then(|name| self.structs.get(&name));
+        let item = item.and_then(|name| self.types.get(&name));
         let json = |key: &Name| {
-            let field = item?.fields.iter().find(|field| field.name == *key)?;
+            let Model::Struct(item) = item? else {
+                return None;
+            };
+            let field = item.fields.iter().find(|field| field.name == *key)?;
             Some(field.json_name.clone())
         };
         keys.iter()
@@ -354,8 +362,13 @@ impl Schemas<'_> {
                 let [of, variant] = names.as_slice() else {
                     return None;
                 };
-                let variants = &self.enums.get(of)?.variants;
-                let found = variants.iter().find(|known| known.name.text == *variant)?;
+                let Model::Enum(of) = self.types.get(of)? else {
+                    return None;
+                };
+                let found = of
+                    .variants
+                    .iter()
+                    .find(|known| known.name.text == *variant)?;
                 Some(Value::from(&*found.json_name))
             }
             _ => None,

@@ -54,6 +54,7 @@ pub(crate) fn canonical(schema: &Value) -> Value {
     scalar(&mut out);
     flatten(&mut out);
     open_map(&mut out);
+    any_field(&mut out);
     required(&mut out);
     for list in [
         "enum",
@@ -228,33 +229,74 @@ fn flatten(schema: &mut Map<String, Value>) {
         let Value::Object(keywords) = part else {
             continue;
         };
-        let mut rest = Map::new();
-        for (name, value) in keywords {
-            match (name.as_str(), schema.get_mut(&name), &value) {
-                (_, None, _) => {
-                    schema.insert(name, value);
-                }
-                (_, Some(own), value) if own == value => {}
-                ("required", Some(Value::Array(own)), Value::Array(more)) => {
-                    own.extend(more.iter().cloned());
-                }
-                // A value of both lists is left.
-                ("enum", Some(Value::Array(own)), Value::Array(more))
-                    if own.iter().any(|value| more.contains(value)) =>
-                {
-                    own.retain(|value| more.contains(value));
-                }
-                _ => {
-                    rest.insert(name, value);
-                }
-            }
-        }
+        let rest = merge(schema, keywords);
         if !rest.is_empty() {
             kept.push(Value::Object(rest));
         }
     }
     if !kept.is_empty() {
         schema.insert("allOf".to_owned(), kept.into());
+    }
+}
+
+/// Adds keywords to those of a schema that hold beside them. Returns those that cannot be said in one schema with its own.
+fn merge(schema: &mut Map<String, Value>, keywords: Map<String, Value>) -> Map<String, Value> {
+    let mut rest = Map::new();
+    for (name, value) in keywords {
+        match (name.as_str(), schema.get_mut(&name), &value) {
+            (_, None, _) => {
+                schema.insert(name, value);
+            }
+            (_, Some(own), value) if own == value => {}
+            ("required", Some(Value::Array(own)), Value::Array(more)) => {
+                own.extend(more.iter().cloned());
+            }
+            // A value of both lists is left.
+            ("enum", Some(Value::Array(own)), Value::Array(more))
+                if own.iter().any(|value| more.contains(value)) =>
+            {
+                own.retain(|value| more.contains(value));
+            }
+            ("properties", Some(Value::Object(own)), Value::Object(more)) => {
+                let left = merge_fields(own, more);
+                if !left.is_empty() {
+                    rest.insert(name, left.into());
+                }
+            }
+            _ => {
+                rest.insert(name, value);
+            }
+        }
+    }
+    rest
+}
+
+/// [`merge`] for the schemas of fields that both have.
+fn merge_fields(own: &mut Map<String, Value>, more: &Map<String, Value>) -> Map<String, Value> {
+    let mut rest = Map::new();
+    for (name, value) in more {
+        let left = match (own.get_mut(name), value) {
+            (Some(Value::Object(own)), Value::Object(more)) => merge(own, more.clone()).into(),
+            _ => value.clone(),
+        };
+        if left != json!({}) {
+            rest.insert(name.clone(), left);
+        }
+    }
+    rest
+}
+
+/// A field of any value says nothing where unknown fields are kept.
+fn any_field(schema: &mut Map<String, Value>) {
+    let any = json!({ "x-kubernetes-preserve-unknown-fields": true });
+    if schema.get("x-kubernetes-preserve-unknown-fields") != Some(&Value::Bool(true)) {
+        return;
+    }
+    if let Some(Value::Object(fields)) = schema.get_mut("properties") {
+        fields.retain(|_, field| *field != any);
+        if fields.is_empty() {
+            schema.remove("properties");
+        }
     }
 }
 

@@ -405,6 +405,31 @@ fn a_part_with_a_shorter_list_of_values_leaves_those() {
 }
 
 #[test]
+fn a_choice_of_one_may_say_of_a_field_what_the_field_says() {
+    let with = |values: &[&str], part: Value| {
+        let fields =
+            json!({ "mode": { "type": "string", "enum": values }, "to": { "type": "object" } });
+        definition(json!({ "a": { "type": "object", "properties": fields, "oneOf": [part] } }))
+    };
+    let of_mode = |values: Value| json!({ "required": ["to"], "properties": { "mode": values } });
+    let same = with(&["x", "y"], of_mode(json!({ "enum": ["x", "y"] })));
+    assert_eq!(import(&same).lost, [""; 0]);
+    let fewer = with(&["x", "y"], of_mode(json!({ "enum": ["x"] })));
+    let one = with(&["x"], json!({ "required": ["to"] }));
+    assert_eq!(definition_differences(&fewer, &one), Ok(Vec::new()));
+    let other = with(&["x", "y"], of_mode(json!({ "enum": ["z"] })));
+    let lost = definition_differences(&other, &one).unwrap_or_default();
+    assert!(lost.iter().any(|line| line.contains("allOf [")), "{lost:?}");
+}
+
+#[test]
+fn a_required_field_may_be_one_that_no_schema_has() {
+    let open = json!({ "x-kubernetes-preserve-unknown-fields": true, "required": ["to"] });
+    let schema = "#[api(schema = r#\"{\"required\":[\"to\"]}\"#)]";
+    check(json!({ "a": open }), &[schema, "pub a: Option<Value>,"]);
+}
+
+#[test]
 fn an_int_or_string_with_a_type_is_of_that_type() {
     check(
         json!({ "a": { "type": "integer", "x-kubernetes-int-or-string": true } }),

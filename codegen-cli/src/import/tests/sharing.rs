@@ -119,3 +119,31 @@ fn a_kind_is_not_shared_with_a_part_of_another() {
         &["Inner", "Mode"],
     );
 }
+
+/// Types that many kinds have, and one that has the name of one of them and is a type of its own.
+#[test]
+fn a_type_of_one_kind_hides_a_shared_one_of_its_name() {
+    let of_name = json!({ "type": "object", "properties": {
+        "group": { "type": "string", "enum": ["example.com"] } } });
+    let own = json!({ "type": "array", "items": { "type": "object", "required": ["name"], "properties": {
+        "name": { "type": "string" }, "modes": { "type": "array", "items": { "type": "string" } } } } });
+    check(
+        &[
+            kind("Door", json!({ "reference": of_name })),
+            kind("Key", json!({ "reference": of_name, "part": part("a") })),
+            kind("Lock", json!({ "groups": own, "part": part("a") })),
+        ],
+        &["Group", "Inner", "Mode", "Part", "Reference"],
+    );
+    let of_struct = json!({ "type": "object", "properties": {
+        "group": { "type": "object", "properties": { "a": { "type": "string" } } } } });
+    let one_of = json!({ "type": "array", "items": { "type": "string", "enum": ["One", "Two"] } });
+    check(
+        &[
+            kind("Door", json!({ "reference": of_struct })),
+            kind("Key", json!({ "reference": of_struct, "part": part("a") })),
+            kind("Lock", json!({ "groups": one_of, "part": part("a") })),
+        ],
+        &["Group", "Inner", "Mode", "Part", "Reference"],
+    );
+}
