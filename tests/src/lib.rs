@@ -8,6 +8,7 @@
 mod client;
 mod client_program;
 mod cluster;
+pub mod corpus;
 pub mod etcd;
 pub mod https;
 mod kubectl;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use apiloom_cli::{definition_differences, imported_kind, imported_kinds, openapi_differences};
-use apiloom_tests::{Kubectl, Server, build, repository};
+use apiloom_tests::{Kubectl, Server, build, corpus, repository};
 use serde_json::{Value, json};
 
 /// What the imports of the corpus lose.
@@ -111,17 +111,23 @@ fn openapi_documents_of_packages_are_imported_without_loss() {
     }
 }
 
-/// What an import loses of each definition that `tests/corpus/fetch` obtains, with the number of definitions.
+/// The folders of the projects of the corpus.
+fn corpus_projects() -> Vec<PathBuf> {
+    let folders = corpus::folders();
+    let found = folders.iter().flat_map(|root| files(root));
+    found.filter(|path| path.is_dir()).collect()
+}
+
+/// What an import loses of each definition of the corpus, with the number of definitions.
 fn losses() -> (usize, BTreeMap<String, Vec<String>>) {
-    let root = repository().join("target/tools/crds");
-    let fetched = fs::read_to_string(root.join("packages.txt")).unwrap_or_default();
-    let listed = fs::read_to_string(repository().join("tests/corpus/packages.txt")).unwrap();
-    assert_eq!(fetched, listed, "{}: run tests/tools", root.display());
-    let folders = files(&root).into_iter().filter(|path| path.is_dir());
     let mut losses = BTreeMap::new();
     let mut count = 0;
-    for file in folders.flat_map(|folder| files(&folder)) {
-        let name = file.strip_prefix(&root).unwrap().with_extension("");
+    for (folder, file) in corpus_projects()
+        .iter()
+        .flat_map(|folder| files(folder).into_iter().map(move |file| (folder, file)))
+    {
+        let root = folder.parent().unwrap();
+        let name = file.strip_prefix(root).unwrap().with_extension("");
         for document in documents(&file) {
             count += 1;
             let lines = match imported_kind(&document) {
@@ -187,9 +193,8 @@ fn apiloom(folder: &Path, arguments: &[&str]) {
 
 /// The first definition of each project of the corpus that is imported without loss.
 fn corpus_sample() -> Vec<PathBuf> {
-    let root = repository().join("target/tools/crds");
     let mut sample = Vec::new();
-    for folder in files(&root).into_iter().filter(|path| path.is_dir()) {
+    for folder in corpus_projects() {
         // After the @ is another release of the same definitions.
         if folder.display().to_string().contains('@') {
             continue;

@@ -1,5 +1,6 @@
-//! CustomResourceDefinitions of other projects, which `tests/corpus/fetch` obtains. `tests/corpus/definitions.txt` lists
-//! them: the file, the beginning of its SHA-256, and what it makes use of. With UPDATE=1 the test writes that table.
+//! CustomResourceDefinitions of other projects, which `tests/corpus/fetch` obtains or `tests/corpus/written` has. The table
+//! `tests/corpus/definitions.txt` lists them: the file, the beginning of its SHA-256, and what it makes use of. With UPDATE=1
+//! the test writes it.
 
 #![allow(
     clippy::unwrap_used,
@@ -22,7 +23,7 @@ use std::sync::LazyLock;
 use apiloom_meta::FieldPath;
 use apiloom_meta::codec::{self, Format};
 use apiloom_meta::schema::structural::{Footprint, MAX_FOOTPRINT};
-use apiloom_tests::repository;
+use apiloom_tests::{corpus, repository};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -46,13 +47,15 @@ impl Definition {
     }
 }
 
-/// All that were fetched, in the order of their files.
+/// All, in the order of their files.
 static DEFINITIONS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
-    let root = repository().join("target/tools/crds");
-    let fetched = fs::read_to_string(root.join("packages.txt")).unwrap_or_default();
-    let listed = fs::read_to_string(repository().join("tests/corpus/packages.txt")).unwrap();
-    assert_eq!(fetched, listed, "{}: run tests/tools", root.display());
-    read_definitions(&root)
+    let folders = corpus::folders();
+    let mut definitions: Vec<_> = folders
+        .iter()
+        .flat_map(|root| read_definitions(root))
+        .collect();
+    definitions.sort_by(|one, other| one.file.cmp(&other.file));
+    definitions
 });
 
 /// The definitions of a folder of projects, in the order of their files.
@@ -167,8 +170,27 @@ fn the_fetched_definitions_are_those_of_the_table() {
     );
 }
 
+/// Projects whose definitions the corpus has in any case.
+const PROJECTS: [&str; 15] = [
+    "argo-workflows",
+    "cluster-api",
+    "cnpg",
+    "crossplane",
+    "gateway-api",
+    "istio",
+    "karpenter",
+    "keda",
+    "knative",
+    "kueue",
+    "openshift",
+    "opentelemetry",
+    "prometheus-operator",
+    "strimzi",
+    "tekton",
+];
+
 #[test]
-fn there_are_300_definitions_of_20_projects() {
+fn there_are_300_different_definitions_of_20_projects() {
     let projects = DEFINITIONS.iter().map(|definition| {
         let folder = definition.file.split_once('/').unwrap().0;
         folder
@@ -177,16 +199,27 @@ fn there_are_300_definitions_of_20_projects() {
     });
     let projects: BTreeSet<_> = projects.collect();
     assert!(projects.len() >= 20, "{projects:?}");
-    assert!(DEFINITIONS.len() >= 300, "{}", DEFINITIONS.len());
-    // Half of them are the same definition in other releases of its project.
+    for project in PROJECTS {
+        assert!(
+            projects.contains(project),
+            "{project} is not in {projects:?}"
+        );
+    }
+    let channel = "gateway.networking.k8s.io/channel";
+    let is_experimental = |definition: &Definition| {
+        definition.document["metadata"]["annotations"][channel] == "experimental"
+    };
+    assert!(DEFINITIONS.iter().any(is_experimental));
+    // Others are the same definition in another release of its project.
     let names = DEFINITIONS.iter().map(Definition::name);
     let names = BTreeSet::from_iter(names);
-    assert!(names.len() >= 150, "{}", names.len());
+    assert!(names.len() >= 300, "{}", names.len());
 }
 
-/// Bounds on what a definition may take are far from what definitions take.
+/// Bounds on what a definition may take are far from what definitions take: most are below a hundredth, OpenShift's of
+/// ingresses with its patterns of domains is above a third.
 #[test]
-fn definitions_take_less_than_a_quarter_of_their_bound() {
+fn definitions_take_less_than_half_of_their_bound() {
     for definition in &*DEFINITIONS {
         let mut footprint = Footprint::default();
         for version in definition.versions() {
@@ -194,7 +227,7 @@ fn definitions_take_less_than_a_quarter_of_their_bound() {
             footprint.add(schema, &FieldPath::root()).unwrap();
         }
         let bytes = footprint.bytes();
-        assert!(bytes < MAX_FOOTPRINT / 4, "{}: {bytes}", definition.file);
+        assert!(bytes < MAX_FOOTPRINT / 2, "{}: {bytes}", definition.file);
     }
 }
 

@@ -54,6 +54,12 @@ pub(crate) fn document(schema: &Value) -> Value {
 
 fn object(schema: &Value) -> Value {
     let mut fields = Map::new();
+    if schema["x-kubernetes-embedded-resource"] == true {
+        fields.extend([
+            ("apiVersion".to_owned(), json!("v1")),
+            ("kind".to_owned(), json!("A")),
+        ]);
+    }
     add_required(schema, schema, &mut fields);
     let least = schema["minProperties"].as_u64().unwrap_or(0) as usize;
     if let Some(properties) = schema["properties"].as_object() {

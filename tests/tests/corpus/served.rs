@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use apiloom_tests::oracle::Oracle;
-use apiloom_tests::{Kubectl, Server, build, repository};
+use apiloom_tests::{Kubectl, Server, build, corpus, repository};
 use serde_json::Value;
 
 use crate::outcomes::{self, Outcomes, Pass};
@@ -31,10 +31,6 @@ fn examples(root: &Path) -> Vec<Value> {
         documents.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     });
     documents.collect()
-}
-
-fn root() -> std::path::PathBuf {
-    repository().join("target/tools/crds")
 }
 
 /// The causes of a refusal, one a line.
@@ -95,7 +91,8 @@ fn accepted<'d>(pass: &Pass<'d>, outcomes: &Outcomes) -> Vec<&'d Definition> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_are_those_of_the_oracle() {
-    let examples = examples(&root());
+    let folders = corpus::folders();
+    let examples: Vec<_> = folders.iter().flat_map(|root| examples(root)).collect();
     let passes = outcomes::passes(&DEFINITIONS);
     let mut ours = Vec::new();
     let mut refused = Vec::new();
