@@ -20,6 +20,7 @@ mod random;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ const MOMENTS: usize = 36;
 const BLOCK: usize = 4096;
 const WRITERS: usize = 6;
 /// The writing process runs three times, the second time on the files that the first has left without closing; each
-/// writer writes this many keys each time: about 2,500 writes in all.
+/// writer writes this many keys in a round, and rounds until the log was written back: about 2,500 writes in all.
 const RUNS: u64 = 3;
 const KEYS: u64 = 32;
 
@@ -505,12 +506,20 @@ fn write_all() {
     runtime.block_on(async {
         let run: u64 = std::env::var(RUN).unwrap().parse().unwrap();
         let store = Embedded::open(&dir, config).unwrap();
+        write_key(&*store, &dir, &format!("/r/00/{run}-first")).await;
+        let begun = log_number(&dir);
         let writers = (0..WRITERS).map(|writer| {
             let (store, dir) = (Arc::clone(&store), dir.clone());
             tokio::spawn(async move {
-                for index in 0..KEYS {
-                    let key = format!("/r/{:02}/{run}-{writer}", index * 37 % KEYS);
-                    write_key(&*store, &dir, &key).await;
+                for round in 0.. {
+                    for index in 0..KEYS {
+                        let key = format!("/r/{:02}/{run}-{writer}-{round}", index * 37 % KEYS);
+                        write_key(&*store, &dir, &key).await;
+                    }
+                    // How many writes a log holds depends on how many of them are committed together.
+                    if log_number(&dir) != begun {
+                        break;
+                    }
                 }
             })
         });
@@ -524,6 +533,14 @@ fn write_all() {
         std::mem::forget(store);
     });
     runtime.shutdown_background();
+}
+
+/// The number in the header of SQLite's log, which changes when the log begins anew after all of it was written back.
+fn log_number(dir: &Path) -> [u8; 4] {
+    let mut number = [0; 4];
+    let log = fs::File::open(dir.join("store.db-wal")).unwrap();
+    log.read_exact_at(&mut number, 12).unwrap();
+    number
 }
 
 async fn write_key(store: &dyn Storage, dir: &Path, key: &str) {
