@@ -39,6 +39,8 @@ pub mod object;
 #[cfg(feature = "patch")]
 pub mod patch;
 pub mod path;
+#[cfg(test)]
+mod processor_time;
 pub mod protobuf;
 pub mod query;
 #[cfg(feature = "schema")]
