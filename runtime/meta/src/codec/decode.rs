@@ -742,17 +742,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
         let typed = self.node.filter(|node| !node.is_custom);
         if let Some(node) = typed.filter(|node| !node.types.takes(Types::OBJECT)) {
             self.walk.wrong_type(node, "object", self.path);
-            while access
-                .next_key_seed(Key {
-                    is_yaml: self.walk.is_yaml,
-                })?
-                .is_some()
-            {
-                access.next_value_seed(Skip {
-                    depth: self.depth + 1,
-                })?;
-            }
-            return Ok(Value::Null);
+            return self.skip_fields(access);
         }
         if self.node.is_some_and(|node| node.is_json_text) {
             return self.text(access);
@@ -761,87 +751,130 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
         if let Some(name) = self.node.and_then(go_name) {
             self.walk.owner = name;
         }
-        let mut fields = Map::new();
-        // Fields that were null, which means absent; a second one is still a duplicate.
-        let mut absent: HashSet<String> = HashSet::new();
-        let path = self.path;
+        let mut fields = Fields::default();
         self.walk.expand(0)?;
-        while let Some((key, line)) = access.next_key_seed(Key {
-            is_yaml: self.walk.is_yaml,
-        })? {
-            self.walk.expand(key.len())?;
-            let child = self.node.map_or(Child::Free, |node| node.child(&key));
-            if self.walk.has_schema && matches!(child, Child::Free) && key == WRAPPED {
-                let problem = || format!("json: a field cannot have the name {}", go_quote(&key));
-                self.walk.type_error.get_or_insert_with(problem);
-            }
-            let is_data = self.node.is_none_or(Node::is_map);
-            let at = path.step(is_data, &key);
-            let is_ignored = matches!(child, Child::Unknown) && !self.walk.is_custom;
-            if !is_ignored && (fields.contains_key(&key) || absent.contains(&key)) {
-                self.walk.strict(Found::Reading, || match line {
-                    Some(line) => {
-                        let key = go_quote(&shortened(&key, MAX_PATH_BYTES));
-                        format!("line {line}: key {key} already set in map")
-                    }
-                    None => format!("duplicate field {}", go_quote(&at.strict())),
-                });
-            }
-            let (node, value) = match child {
-                Child::Unknown if self.walk.is_custom => {
-                    Self::unknown(self.walk, self.node, &at);
-                    // Also in it, duplicate fields are reported.
-                    access.next_value_seed(self.below(None, &at))?;
-                    absent.insert(key);
-                    continue;
-                }
-                Child::Unknown => {
-                    Self::unknown(self.walk, self.node, &at);
-                    access.next_value_seed(Skip {
-                        depth: self.depth + 1,
-                    })?;
-                    continue;
-                }
-                Child::Free => (None, access.next_value_seed(self.below(None, &at))?),
-                Child::Node(node) if self.embeds(node) => {
-                    let value = access.next_value_seed(self.below(None, &at))?;
-                    match self.embedded(&key, node, value, &at) {
-                        Some(value) => {
-                            fields.insert(key, value);
-                        }
-                        None => {
-                            fields.remove(&key);
-                            absent.insert(key);
-                        }
-                    }
-                    continue;
-                }
-                Child::Node(node) => {
-                    let value = access.next_value_seed(self.below(Some(node), &at))?;
-                    (Some(node), self.walk.known_keywords(node, value, &at))
-                }
-            };
-            if node.is_some_and(|node| node.omits_empty && node.is_unset(&value)) {
-                fields.remove(&key);
-                absent.insert(key);
-                continue;
-            }
-            match node.filter(|node| value.is_null() && crate::schema::drops_null(node)) {
-                None => {
-                    fields.insert(key, value);
-                }
-                Some(node) if is_data && !node.is_custom => {
-                    fields.insert(key, zero(node));
-                }
-                Some(_) => {
-                    fields.remove(&key);
-                    absent.insert(key);
-                }
-            }
+        while let Some(key) = access.next_key_seed(self.key())? {
+            self.walk.expand(key.0.len())?;
+            self.field(&mut access, &mut fields, key)?;
         }
         self.walk.owner = outer;
-        Ok(Value::Object(fields))
+        Ok(Value::Object(fields.present))
     }
+}
+
+/// The fields of an object so far.
+#[derive(Default)]
+struct Fields {
+    present: Map<String, Value>,
+    /// Fields that were null, which means absent; a second one is still a duplicate.
+    absent: HashSet<String>,
+}
+
+impl Fields {
+    /// Whether there was a field of this name before.
+    fn have(&self, name: &str) -> bool {
+        self.present.contains_key(name) || self.absent.contains(name)
+    }
+
+    /// Adds a field, or what means that it is absent. The last of several counts.
+    fn set(&mut self, name: String, value: Option<Value>) {
+        match value {
+            Some(value) => {
+                self.present.insert(name, value);
+            }
+            None => {
+                self.present.remove(&name);
+                self.absent.insert(name);
+            }
+        }
+    }
+}
+
+impl<'k> Seed<'_, '_, 'k> {
+    fn key(&self) -> Key {
+        Key {
+            is_yaml: self.walk.is_yaml,
+        }
+    }
+
+    fn skip(&self) -> Skip {
+        Skip {
+            depth: self.depth + 1,
+        }
+    }
+
+    /// Skips an object whose node takes none.
+    fn skip_fields<'de, A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        while access.next_key_seed(self.key())?.is_some() {
+            access.next_value_seed(self.skip())?;
+        }
+        Ok(Value::Null)
+    }
+
+    /// Decodes the value of a key.
+    fn field<'de, A: MapAccess<'de>>(
+        &mut self,
+        access: &mut A,
+        fields: &mut Fields,
+        (key, line): (String, Option<u64>),
+    ) -> Result<(), A::Error> {
+        let child = self.node.map_or(Child::Free, |node| node.child(&key));
+        if self.walk.has_schema && matches!(child, Child::Free) && key == WRAPPED {
+            let problem = || format!("json: a field cannot have the name {}", go_quote(&key));
+            self.walk.type_error.get_or_insert_with(problem);
+        }
+        let is_data = self.node.is_none_or(Node::is_map);
+        let path = self.path;
+        let at = path.step(is_data, &key);
+        let is_ignored = matches!(child, Child::Unknown) && !self.walk.is_custom;
+        if !is_ignored && fields.have(&key) {
+            self.duplicate(&key, line, &at);
+        }
+        let value = match child {
+            Child::Unknown => {
+                Self::unknown(self.walk, self.node, &at);
+                if is_ignored {
+                    return access.next_value_seed(self.skip());
+                }
+                // Also in it, duplicate fields are reported.
+                access.next_value_seed(self.below(None, &at))?;
+                None
+            }
+            Child::Free => Some(access.next_value_seed(self.below(None, &at))?),
+            Child::Node(node) if self.embeds(node) => {
+                let value = access.next_value_seed(self.below(None, &at))?;
+                self.embedded(&key, node, value, &at)
+            }
+            Child::Node(node) => {
+                let value = access.next_value_seed(self.below(Some(node), &at))?;
+                present(node, self.walk.known_keywords(node, value, &at), is_data)
+            }
+        };
+        fields.set(key, value);
+        Ok(())
+    }
+
+    /// Notes a field that the object has already. YAML tells the line of its key.
+    fn duplicate(&mut self, key: &str, line: Option<u64>, at: &Path<'_>) {
+        self.walk.strict(Found::Reading, || match line {
+            Some(line) => {
+                let key = go_quote(&shortened(key, MAX_PATH_BYTES));
+                format!("line {line}: key {key} already set in map")
+            }
+            None => format!("duplicate field {}", go_quote(&at.strict())),
+        });
+    }
+}
+
+/// The value of a field, or of a key of a map; `None` for one that means absent.
+fn present(node: &Node, value: Value, is_key: bool) -> Option<Value> {
+    if node.omits_empty && node.is_unset(&value) {
+        return None;
+    }
+    if !value.is_null() || !crate::schema::drops_null(node) {
+        return Some(value);
+    }
+    (is_key && !node.is_custom).then(|| zero(node))
 }
 
 /// The value of null where null is not allowed: Go's zero value.
