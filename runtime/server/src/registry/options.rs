@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use apiloom_storage::Revision;
 use parking_lot::Mutex;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -23,6 +24,12 @@ pub struct UserInfo {
 /// Limit for the number of warnings: more than a response can have, whose warnings are limited to 4096 characters.
 const MAX_WARNINGS: usize = 1024;
 
+/// Part of a bound that a request holds for what it writes. Dropped with the request.
+pub(crate) trait Reservation: std::fmt::Debug + Send + Sync {
+    /// Notes that the object was written, at a revision.
+    fn settle(&self, revision: Revision);
+}
+
 /// Context of a request besides its options: the user, and the warnings for the response.
 #[derive(Debug, Default)]
 pub struct RequestContext {
@@ -31,6 +38,8 @@ pub struct RequestContext {
     warnings: Mutex<Vec<String>>,
     /// Capacity reserved for a large document.
     large: OnceLock<OwnedSemaphorePermit>,
+    /// What the admission of the last attempt has reserved.
+    reservation: Mutex<Option<Box<dyn Reservation>>>,
 }
 
 impl RequestContext {
@@ -40,6 +49,7 @@ impl RequestContext {
             user: user.into(),
             warnings: Mutex::default(),
             large: OnceLock::new(),
+            reservation: Mutex::default(),
         }
     }
     /// Whether capacity was reserved for a large document.
@@ -50,6 +60,28 @@ impl RequestContext {
     pub(super) fn set_large(&self, room: OwnedSemaphorePermit) {
         // A reservation that the request already has is kept.
         let _ = self.large.set(room);
+    }
+    /// Replaces what an earlier attempt has reserved. The earlier reservation is given back first.
+    #[cfg(feature = "apis-apiextensions")]
+    pub(super) fn reserve<R: Reservation + 'static, E>(
+        &self,
+        reserve: impl FnOnce() -> Result<R, E>,
+    ) -> Result<(), E> {
+        let mut reservation = self.reservation.lock();
+        *reservation = None;
+        *reservation = Some(Box::new(reserve()?));
+        Ok(())
+    }
+    /// Whether the admission of this attempt has reserved something.
+    #[cfg(feature = "apis-apiextensions")]
+    pub(super) fn has_reservation(&self) -> bool {
+        self.reservation.lock().is_some()
+    }
+    /// Settles what was reserved for the object that was written at a revision.
+    pub(super) fn settle(&self, revision: Revision) {
+        if let Some(reservation) = &*self.reservation.lock() {
+            reservation.settle(revision);
+        }
     }
     /// Adds a `Warning` header to the response. Duplicates are dropped, and so is everything above the number that a
     /// response can have.

@@ -131,6 +131,7 @@ impl Writes {
         }
         match self.store(&key, &prepared, None).await {
             Ok(revision) => {
+                target.ctx.settle(revision);
                 // The objects of the definition may have been deleted before this one was stored.
                 if let Some(refused) = self.refused_by_definition(target.name) {
                     self.undo_create(&key, &object, revision).await?;

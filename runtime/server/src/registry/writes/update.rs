@@ -218,10 +218,11 @@ impl Writes {
                     return Ok(Attempt::Decided(Err(error)));
                 }
                 match self.store(key, &prepared, Some(revision)).await {
-                    Ok(revision) => self
-                        .written(key, &prepared, revision, object)
-                        .await
-                        .map(Attempt::Written),
+                    Ok(revision) => {
+                        target.ctx.settle(revision);
+                        let written = self.written(key, &prepared, revision, object);
+                        written.await.map(Attempt::Written)
+                    }
                     Err(error) => self.conflict_or_error(error, "update"),
                 }
             }

@@ -102,11 +102,7 @@ impl Strategy<CustomResourceDefinition> for DefinitionRules {
         );
     }
 
-    fn validate(
-        &self,
-        _ctx: &RequestContext,
-        object: &CustomResourceDefinition,
-    ) -> Vec<FieldError> {
+    fn validate(&self, ctx: &RequestContext, object: &CustomResourceDefinition) -> Vec<FieldError> {
         let mut errors = Vec::new();
         let name = object.metadata.name.as_deref().unwrap_or_default();
         let expected = format!("{}.{}", object.spec.names.plural, object.spec.group);
@@ -119,7 +115,7 @@ impl Strategy<CustomResourceDefinition> for DefinitionRules {
                 errors.push(FieldError::invalid(&path, text, why));
             }
         }
-        errors.extend(spec_errors(&object.spec));
+        errors.extend(spec_errors(ctx, &object.spec));
         errors.extend(status_errors(object));
         if let Some(error) = approval_error(&object.spec.group, &object.metadata) {
             errors.push(error);
@@ -129,7 +125,7 @@ impl Strategy<CustomResourceDefinition> for DefinitionRules {
 
     fn validate_update(
         &self,
-        _ctx: &RequestContext,
+        ctx: &RequestContext,
         new: &CustomResourceDefinition,
         old: &CustomResourceDefinition,
     ) -> Vec<FieldError> {
@@ -138,7 +134,7 @@ impl Strategy<CustomResourceDefinition> for DefinitionRules {
         let mut errors = if new.spec == old.spec {
             Vec::new()
         } else {
-            spec_errors(&new.spec)
+            spec_errors(ctx, &new.spec)
         };
         let mut fixed = vec![
             (&new.spec.group, &old.spec.group, path.child("group")),
@@ -238,7 +234,7 @@ pub(crate) fn set_condition(
     }
 }
 
-fn spec_errors(spec: &CustomResourceDefinitionSpec) -> Vec<FieldError> {
+fn spec_errors(ctx: &RequestContext, spec: &CustomResourceDefinitionSpec) -> Vec<FieldError> {
     let path = FieldPath::new("spec");
     let mut errors = group_errors(&spec.group, &path.child("group"));
     errors.extend(scope_error(&spec.scope, &path.child("scope")));
@@ -249,7 +245,7 @@ fn spec_errors(spec: &CustomResourceDefinitionSpec) -> Vec<FieldError> {
             "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead",
         ));
     }
-    errors.extend(version_errors(spec, &path));
+    errors.extend(version_errors(ctx, spec, &path));
     errors.extend(name_errors(&spec.names, &path.child("names")));
     errors.extend(names_errors(&spec.names, &path.child("names")));
     if let Some(conversion) = &spec.conversion {

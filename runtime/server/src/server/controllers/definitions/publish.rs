@@ -1,10 +1,11 @@
 //! Publishes the kinds of definitions in the catalog, those of several definitions in one step.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use apiloom_meta::GroupResource;
 use apiloom_meta::kind::{Converter, CustomKind, ResourceDef, SmolStr, StoredDefinition};
+use apiloom_storage::Revision;
 
 use super::known::Known;
 use crate::registry::definition_rules::accepted::JudgedSchema;
@@ -65,6 +66,15 @@ impl Publisher {
         definition: &StoredDefinition,
         schemas: Schemas,
     ) {
+        self.prepare(known, definition, schemas);
+        // One that waits for its names keeps the room that was reserved for it.
+        if known.is_served() || known.is_deleting {
+            let room = self.registry.definition_room();
+            room.see(&known.name, Revision(known.version));
+        }
+    }
+
+    fn prepare(&mut self, known: &Known, definition: &StoredDefinition, schemas: Schemas) {
         let resource = known.resource();
         let catalog = self.registry.catalog();
         if catalog.is_compiled(&resource) {
@@ -187,6 +197,8 @@ impl Publisher {
     /// Notes that a definition is gone.
     pub(super) fn remove(&mut self, known: &Known) {
         let resource = known.resource();
+        let room = self.registry.definition_room();
+        room.see(&known.name, Revision(known.version));
         self.problems.remove(&known.name);
         self.give_room(&known.name);
         self.pending.remove(&resource);
@@ -196,6 +208,9 @@ impl Publisher {
 
     /// Notes that only these definitions are left.
     pub(super) fn remove_all_but(&mut self, resources: &BTreeSet<GroupResource>) {
+        let names: HashSet<String> = resources.iter().map(ToString::to_string).collect();
+        let room = self.registry.definition_room();
+        room.see_all(|name| names.contains(name));
         let catalog = self.registry.catalog();
         let gone = catalog.documents().filter(|of| !resources.contains(of));
         self.removed.extend(gone.cloned());

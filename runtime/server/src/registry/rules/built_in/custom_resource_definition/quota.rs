@@ -11,7 +11,7 @@ use super::strategy::schemas;
 use crate::registry::rules::admission::{Admission, AdmissionRequest, Operation};
 use crate::registry::rules::definition_room::DefinitionRoom;
 
-/// Refuses definitions for which there is no room.
+/// Refuses definitions that are too large, and those for which there is no room.
 pub(in crate::registry) struct DefinitionQuota(pub(in crate::registry) Arc<DefinitionRoom>);
 
 #[async_trait]
@@ -28,20 +28,24 @@ impl Admission for DefinitionQuota {
         let Some(object) = request.object.as_deref().filter(|_| is_of_schemas) else {
             return Ok(());
         };
-        let schemas = footprint(object);
+        let old = request.old_object;
+        // Also what an earlier release has stored.
+        if old.is_some_and(|old| schemas(old).eq(schemas(object))) {
+            return Ok(());
+        }
         // One that is too large by itself is refused by validation, which says what is too large.
-        if schemas > MAX_FOOTPRINT {
+        let bytes = footprint(object);
+        if bytes > MAX_FOOTPRINT {
             return Ok(());
         }
-        // What does not grow is allowed, also beyond the bound.
-        if request
-            .old_object
-            .is_some_and(|old| schemas <= footprint(old))
-        {
-            return Ok(());
+        let reserve = || self.0.reserve(object.name(), bytes);
+        match request.ctx.reserve(reserve) {
+            // What does not grow is allowed, also beyond the bound.
+            Err(full) if !old.is_some_and(|old| bytes <= footprint(old)) => {
+                Err(request.forbidden(&full.message()))
+            }
+            _ => Ok(()),
         }
-        let fits = self.0.check(object.name(), schemas);
-        fits.map_err(|full| request.forbidden(&full.message()))
     }
 }
 

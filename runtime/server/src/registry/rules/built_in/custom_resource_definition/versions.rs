@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::schema::{schema_errors, selectable_errors, size_error};
+use crate::registry::options::RequestContext;
 
 /// Maximum length of a deprecation warning, in bytes.
 const MAX_WARNING_BYTES: usize = 256;
@@ -51,8 +52,9 @@ enum Place {
     Version,
 }
 
-/// The errors of all versions.
+/// The errors of all versions; `ctx` says whether their size was counted before.
 pub(super) fn version_errors(
+    ctx: &RequestContext,
     spec: &CustomResourceDefinitionSpec,
     path: &FieldPath,
 ) -> Vec<FieldError> {
@@ -68,7 +70,9 @@ pub(super) fn version_errors(
             errors.push(FieldError::required(&path, ""));
         }
     }
-    if let Some(error) = size_error(&spec.versions, &versions) {
+    if !ctx.has_reservation()
+        && let Some(error) = size_error(&spec.versions, &versions)
+    {
         errors.push(error);
         return errors;
     }
