@@ -270,8 +270,10 @@ fn the_package_of_an_import_gives_equivalent_definitions() {
         corpus.retain(|path| !sources.contains(path));
         sources.append(&mut corpus);
     }
+    let native = ["apis__apps__v1", "apis__batch__v1"].map(of_kubernetes);
     let mut arguments = vec!["import", "kinds"];
-    arguments.extend(sources.iter().map(|source| source.to_str().unwrap()));
+    let all = sources.iter().chain(&native);
+    arguments.extend(all.map(|source| source.to_str().unwrap()));
     apiloom(&root, &arguments);
     apiloom(&root, &["generate", "kinds"]);
     apiloom(&root, &["generate", "kinds", "--check"]);
@@ -305,7 +307,9 @@ fn the_package_of_an_import_gives_equivalent_definitions() {
     for line in ["pub struct Template {", "pub not: Option<Box<Node>>,"] {
         assert!(shared.contains(line), "{line} in\n{shared}");
     }
-    check_rules_are_evaluated(&root.join("kinds/target/apiloom-builds/debug/kinds-server"));
+    let binary = root.join("kinds/target/apiloom-builds/debug/kinds-server");
+    check_rules_are_evaluated(&binary);
+    check_native_kinds(&binary);
 }
 
 /// The lines of fields in the code of a module.
@@ -401,5 +405,66 @@ fn check_rules_are_evaluated(binary: &Path) {
     assert_eq!(
         created.stdout, "widget.shop.example.com/some created\n",
         "{created:?}"
+    );
+}
+
+/// Kinds of Kubernetes itself treat objects as its own server does.
+fn check_native_kinds(binary: &Path) {
+    let server = Server::start_binary(binary, &["--storage-backend=memory"]);
+    let kubectl = Kubectl::new("1.37", server.kubeconfig());
+    let json = |arguments: &[&str], input: &str| {
+        let output = kubectl.run(&[arguments, &["--output=json"]].concat(), input);
+        serde_json::from_str::<Value>(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
+    };
+    let port = json!({"containerPort": 80});
+    // Two items with equal keys are no error.
+    let container = json!({"name": "c", "image": "i", "ports": [port, port]});
+    let mut set = json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [container]}}}});
+    let created = json(&["create", "-f", "-"], &set.to_string());
+    let zeros = json!({"currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0});
+    assert_eq!(created["status"], zeros);
+    let shown = &created["spec"]["template"]["spec"]["containers"][0]["ports"];
+    let full = json!({"containerPort": 80, "protocol": "TCP"});
+    assert_eq!(shown, &json!([full, full]));
+    assert_eq!(created["spec"]["updateStrategy"], json!({}));
+
+    // A status may leave out what is zero, and is written with metadata.
+    let patch = json!({"metadata": {"labels": {"tier": "one"}}, "spec": {"minReadySeconds": 3},
+        "status": {"numberReady": 1, "currentNumberScheduled": null, "conditions": [{"type": "Ready"}]}});
+    let patched = json(
+        &[
+            "patch",
+            "daemonset/d",
+            "--subresource=status",
+            "--type=merge",
+            "--patch",
+            &patch.to_string(),
+        ],
+        "",
+    );
+    assert_eq!(patched["metadata"]["labels"], json!({"tier": "one"}));
+    assert_eq!(patched["spec"], created["spec"]);
+    let mut status = zeros.clone();
+    status["numberReady"] = 1.into();
+    status["conditions"] = json!([{"type": "Ready", "status": ""}]);
+    assert_eq!(patched["status"], status);
+
+    // What a spec has to say is still missed.
+    set["metadata"]["name"] = "e".into();
+    for (field, told) in [
+        ("selector", "spec.selector: Required value"),
+        ("template", "spec.template: Required value"),
+    ] {
+        let mut wrong = set.clone();
+        wrong["spec"].as_object_mut().unwrap().remove(field);
+        let refused = kubectl.run(&["create", "-f", "-"], &wrong.to_string());
+        assert!(refused.stderr.contains(told), "{refused:?}");
+    }
+    let revision =
+        json!({"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": "r"}});
+    assert_eq!(
+        json(&["create", "-f", "-"], &revision.to_string())["revision"],
+        0
     );
 }
