@@ -172,6 +172,7 @@ impl<K: ApiObject, T: ApiObject> ListWatch<T> for DerivedFrom<K> {
                     .map(|version| version.to_string())
                     .unwrap_or_default(),
                 continue_token: None,
+                bytes: 0,
             })
         }
         .boxed()

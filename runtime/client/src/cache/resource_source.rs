@@ -94,6 +94,9 @@ impl<K: ApiObject, S: Scope> ListWatch<K> for ResourceSource<K, S> {
         let source = self.source();
         async move { source.watch(request).await }.boxed()
     }
+    fn max_list_bytes(&self) -> usize {
+        self.client.max_list_bytes()
+    }
 }
 
 struct Typed<K, S, const STRIP: u8> {
@@ -134,7 +137,10 @@ impl<K: ApiObject, S: Scope, const STRIP: u8> ListWatch<K> for Typed<K, S, STRIP
         let list = self.client.list().options(&options);
         let list = list.keep_undecodable().without_retry();
         async move {
-            let list = list.await.map_err(|error| self.error(error))?;
+            let most = self.client.max_list_bytes();
+            let mut room = most;
+            let list = list.page_within(&options, &mut room).await;
+            let list = list.map_err(|error| self.error(error))?;
             let resource_version = list.resource_version().to_owned();
             let continue_token = list.continue_token().map(str::to_owned);
             let objects = list.items.into_iter();
@@ -145,6 +151,7 @@ impl<K: ApiObject, S: Scope, const STRIP: u8> ListWatch<K> for Typed<K, S, STRIP
                 items: objects.chain(others).collect(),
                 resource_version,
                 continue_token,
+                bytes: most - room,
             })
         }
         .boxed()

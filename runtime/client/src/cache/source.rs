@@ -21,6 +21,10 @@ pub trait ListWatch<T>: Send + Sync + 'static {
     fn always_streams(&self) -> bool {
         false
     }
+    /// Most bytes of all pages of a list together, as [`ListPage::bytes`] counts them. Default: no limit.
+    fn max_list_bytes(&self) -> usize {
+        usize::MAX
+    }
 }
 
 impl<T, S: ListWatch<T> + ?Sized> ListWatch<T> for std::sync::Arc<S> {
@@ -32,6 +36,9 @@ impl<T, S: ListWatch<T> + ?Sized> ListWatch<T> for std::sync::Arc<S> {
     }
     fn always_streams(&self) -> bool {
         (**self).always_streams()
+    }
+    fn max_list_bytes(&self) -> usize {
+        (**self).max_list_bytes()
     }
 }
 
@@ -58,6 +65,8 @@ pub struct ListPage<T> {
     pub resource_version: String,
     /// Token of the next page; `None` for the last one.
     pub continue_token: Option<String>,
+    /// The length of the page as it arrived, for the limit of the whole list; 0 without one.
+    pub bytes: usize,
 }
 
 /// An item of a list.

@@ -251,7 +251,8 @@ impl ClientBuilder {
         self
     }
 
-    /// The longest list, in bytes after decompression: all pages of one that is collected together. Default 1 GiB.
+    /// The longest list, in bytes after decompression: all pages of one that is collected together, and the initial events of a
+    /// watch. Default 1 GiB.
     pub fn max_list_bytes(mut self, bytes: usize) -> Self {
         self.inner.settings.max_list_bytes = bytes;
         self

@@ -196,7 +196,7 @@ impl<K: ApiObject> ListRequest<K> {
     }
 
     /// One answer of at most `room` bytes, which becomes smaller by those of the answer.
-    pub(super) async fn page_within(
+    pub(crate) async fn page_within(
         &self,
         options: &ListOptions,
         room: &mut usize,

@@ -30,6 +30,7 @@ pub use list::{GetRequest, ListRequest, ObjectList, Undecodable};
 pub use methods::ObjectClient;
 pub use object::{ApiObject, ApiResource, Kind};
 pub use options::{FieldValidation, ListOptions, VersionMatch};
+pub(crate) use pages::MAX_EMPTY_PAGES;
 pub use patch::{Patch, PatchRequest};
 pub use request::RawRequest;
 pub use resource::ResourceClient;

@@ -12,7 +12,7 @@ const PAGE_SIZE: u32 = 500;
 
 /// Most pages in a row without an object. Servers send pages that are not full, and one that is empty when all its objects
 /// were deleted; a token after each of many is an endless list.
-const MAX_EMPTY_PAGES: u32 = 16;
+pub(crate) const MAX_EMPTY_PAGES: u32 = 16;
 
 /// The next page of a list, and how many before it had no object.
 struct NextPage {

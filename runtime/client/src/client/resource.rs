@@ -141,6 +141,11 @@ impl<K, S> ResourceClient<K, S> {
         }
     }
 
+    /// The limit of its lists.
+    pub(crate) fn max_list_bytes(&self) -> usize {
+        self.client.settings().max_list_bytes
+    }
+
     /// The client that it was made from.
     pub fn client(&self) -> &Client {
         &self.client

@@ -49,4 +49,7 @@ impl<T: 'static> ListWatch<T> for FactorySource<T> {
     fn always_streams(&self) -> bool {
         self.source().always_streams()
     }
+    fn max_list_bytes(&self) -> usize {
+        self.source().max_list_bytes()
+    }
 }

@@ -195,3 +195,38 @@ async fn each_cache_without_a_state_is_named_with_its_error() {
     );
     assert!(!invalid.lister().is_synced());
 }
+
+/// A server that sends bookmarks as fast as they are read, and never ends a watch: each request ends on this side.
+#[tokio::test(start_paused = true)]
+async fn bookmarks_alone_hold_up_neither_the_start_nor_the_next_watch() {
+    const BOOKMARK: &str =
+        "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"7\"}}}\n";
+    let list = format!(
+        r#"{{"metadata":{{"resourceVersion":"5"}},"items":[{}]}}"#,
+        object("a", 3)
+    );
+    let script = Script::new()
+        .endless(BOOKMARK)
+        .answer(200, &list)
+        .endless(BOOKMARK)
+        .pieces(&[&event("ADDED", &object("b", 8))], End::Open);
+    let factory = InformerFactory::new(&Client::new(script.clone()));
+    let configs = factory.informer::<Config>();
+    factory.start();
+    let most = Duration::from_secs(300);
+    factory.wait_for_sync(most).await.expect("synced");
+    let lister = configs.lister();
+    lister.wait_until(|| lister.get("ns", "b").is_some()).await;
+    let requests = requests(&script);
+    assert_eq!(requests.len(), 4, "{requests:?}");
+    assert!(requests[0].contains("sendInitialEvents=true"));
+    assert!(
+        requests[1].ends_with("configs?limit=500&resourceVersion=0"),
+        "{}",
+        requests[1]
+    );
+    assert!(requests[2].contains("resourceVersion=5&"));
+    assert!(requests[3].contains("resourceVersion=7&"));
+    assert_eq!(lister.len(), 2);
+    factory.shutdown().await;
+}

@@ -3,8 +3,41 @@
 use super::{LIST_FAILURES, Reflector, response};
 use crate::cache::object::CacheObject;
 use crate::cache::resource_version::ResourceVersion;
-use crate::cache::source::{ListItem, ListRequest, SourceError, SourceErrorKind};
+use crate::cache::source::{ListItem, ListPage, ListRequest, SourceError, SourceErrorKind};
 use crate::cache::store::Relist;
+use crate::client::MAX_EMPTY_PAGES;
+
+/// What the pages of a list may still have: a server can go on with small ones for ever.
+#[derive(Clone, Copy)]
+struct Pages {
+    /// Bytes of all that follow.
+    room: usize,
+    /// How many in a row had no object.
+    empty: u32,
+    /// Whether the list began again, because the state of its first page was gone.
+    is_again: bool,
+}
+
+impl Pages {
+    /// # Errors
+    /// If there are too many, or they are too long together.
+    fn count<T>(&mut self, page: &ListPage<T>) -> Result<(), SourceError> {
+        let endless = |problem| Err(SourceError::new(SourceErrorKind::Transport, problem));
+        let Some(room) = self.room.checked_sub(page.bytes) else {
+            return endless("the pages of a list are longer than max_list_bytes of the client");
+        };
+        self.room = room;
+        self.empty = if page.items.is_empty() {
+            self.empty + 1
+        } else {
+            0
+        };
+        if self.empty > MAX_EMPTY_PAGES && page.continue_token.is_some() {
+            return endless("the server sends pages without objects and with continue tokens");
+        }
+        Ok(())
+    }
+}
 
 impl<T: CacheObject> Reflector<T> {
     /// Reads the whole state into the store.
@@ -40,17 +73,29 @@ impl<T: CacheObject> Reflector<T> {
             continue_token: None,
         };
         let mut relist = self.begin_list();
+        let begin = Pages {
+            room: self.source.max_list_bytes(),
+            empty: 0,
+            is_again: false,
+        };
+        let mut pages = begin;
         loop {
             let is_first = request.continue_token.is_none();
             let page = match response(self.source.list(request.clone())).await {
                 Ok(page) => page,
                 // The state of the first page is gone: all objects at once are one state again.
-                Err(error) if error.kind == SourceErrorKind::Expired && !is_first => {
+                Err(error)
+                    if error.kind == SourceErrorKind::Expired && !is_first && !pages.is_again =>
+                {
                     tracing::debug!(
                         cache = self.hub.name(),
                         "a list expired between its pages; all objects are listed"
                     );
                     relist = self.begin_list();
+                    pages = Pages {
+                        is_again: true,
+                        ..begin
+                    };
                     request = ListRequest {
                         resource_version: version.clone(),
                         limit: None,
@@ -60,6 +105,7 @@ impl<T: CacheObject> Reflector<T> {
                 }
                 Err(error) => return Err(error),
             };
+            pages.count(&page)?;
             for item in page.items {
                 self.add(&mut relist, item);
             }

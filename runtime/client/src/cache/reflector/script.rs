@@ -24,6 +24,9 @@ use crate::cache::source::{
 };
 use crate::cache::test_object::{Pod, pod};
 
+/// The characters that the answers to a list may have together.
+pub(super) const MAX_LIST_BYTES: usize = 4096;
+
 /// A request that arrived.
 #[derive(Clone, Debug)]
 pub(in crate::cache) struct Request {
@@ -111,6 +114,7 @@ fn page(text: &str) -> Result<ListPage<Pod>, SourceError> {
         items: Vec::new(),
         resource_version: String::new(),
         continue_token: None,
+        bytes: text.len(),
     };
     for word in text.split_whitespace() {
         if let Some(version) = word.strip_prefix("rv=") {
@@ -169,6 +173,10 @@ fn stream(text: &str) -> WatchStream<Pod> {
 }
 
 impl ListWatch<Pod> for Script {
+    fn max_list_bytes(&self) -> usize {
+        MAX_LIST_BYTES
+    }
+
     fn list(&self, request: ListRequest) -> BoxFuture<'_, Result<ListPage<Pod>, SourceError>> {
         let mut text = match request.continue_token {
             Some(token) => format!("list continue={token}{}", request.resource_version),

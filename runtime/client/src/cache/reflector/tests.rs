@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use tracing::field::{Field, Visit};
 use tracing::{Level, Metadata, Subscriber, span};
 
-use super::script::{Request, Script};
+use super::script::{MAX_LIST_BYTES, Request, Script};
 use super::*;
 use crate::cache::event::Listener;
 use crate::cache::hub::{CacheError, CacheState, Group};
@@ -709,4 +709,38 @@ async fn a_request_without_a_response_is_given_up() {
     sleep_seconds(310.0).await;
     assert_eq!(run.texts().len(), 2);
     assert_eq!(run.errors.lock()[0], "the server did not respond in time");
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_of_endless_pages_are_errors() {
+    let full = "a".repeat(MAX_LIST_BYTES / 4);
+    let full = |n: usize| format!("{full}@{n} rv=5 continue=c{n}");
+    let empty = |n: usize| format!("rv=5 continue=c{n}");
+    for (name, page, count) in [
+        ("full", &full as &dyn Fn(usize) -> String, 4),
+        ("empty", &empty, 17),
+    ] {
+        let mut answers: Vec<String> = (0..count).map(page).collect();
+        answers.push("a@1 rv=6".to_owned());
+        answers.push(String::new());
+        let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
+        let run = Run::new(&answers, &pages(), None);
+        sleep_seconds(60.0).await;
+        let texts = run.texts();
+        assert_eq!(texts.len(), count + 2, "{name}: {texts:?}");
+        assert!(texts[count - 1].starts_with("list continue="), "{name}");
+        assert!(texts[count].starts_with("list rv="), "{name}");
+        assert!(texts[count + 1].starts_with("watch rv=6"), "{name}");
+        assert_eq!(run.lister().len(), 1, "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_expires_again_and_again_is_not_begun_at_once_each_time() {
+    let pairs = ["a@1 rv=5 continue=c", "410"];
+    let answers: Vec<&str> = pairs.iter().copied().cycle().take(400).collect();
+    let run = Run::new(&answers, &pages(), None);
+    sleep_seconds(5.0).await;
+    let count = run.requests().len();
+    assert!((4..40).contains(&count), "{count}");
 }

@@ -17,6 +17,7 @@ use super::options::{ListOptions, VersionMatch};
 use crate::error::Error;
 
 pub use event::{Bookmark, WatchEvent};
+use stream::Limits;
 pub use stream::WatchStream;
 
 /// The shortest time that a watch without one is open.
@@ -124,9 +125,15 @@ impl<K: ApiObject> IntoFuture for WatchRequest<K> {
             // Compression would hold events back, and its frames can end between events.
             let request = request.header("accept-encoding", "identity");
             let path = request.shown_path();
-            let most = self.make.client.settings().max_watch_line_bytes;
+            let settings = self.make.client.settings();
+            let is_initial = options.send_initial_events == Some(true);
+            let limits = Limits {
+                line_bytes: settings.max_watch_line_bytes,
+                initial_bytes: is_initial.then_some(settings.max_list_bytes),
+                timeout,
+            };
             let response = request.without_retry().stream().await?;
-            WatchStream::new(response, path, self.make.kind, most, timeout)
+            WatchStream::new(response, path, self.make.kind, limits)
         })
     }
 }

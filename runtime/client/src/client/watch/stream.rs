@@ -43,12 +43,24 @@ pub struct WatchStream<K> {
     blank: usize,
     /// Whether an event of an unknown type was reported: one line of the log for each stream.
     has_unknown: bool,
+    /// The bytes that the initial events may still have; `None` behind them.
+    initial_room: Option<usize>,
     /// When the server must have ended the watch.
     deadline: Pin<Box<Sleep>>,
     /// The whole time until then.
     most: Duration,
     state: State,
     object: PhantomData<fn() -> K>,
+}
+
+/// What a watch may have.
+pub(super) struct Limits {
+    /// Bytes of an event.
+    pub(super) line_bytes: usize,
+    /// Bytes of all initial events, if those were asked for.
+    pub(super) initial_bytes: Option<usize>,
+    /// How long it was asked to be open.
+    pub(super) timeout: Duration,
 }
 
 enum State {
@@ -69,8 +81,7 @@ impl<K: ApiObject> WatchStream<K> {
         response: Response<Body>,
         path: String,
         kind: String,
-        max_line_bytes: usize,
-        timeout: Duration,
+        limits: Limits,
     ) -> Result<Self, Error> {
         let (parts, body) = response.into_parts();
         let encoding = parts.headers.get(header::CONTENT_ENCODING);
@@ -85,11 +96,12 @@ impl<K: ApiObject> WatchStream<K> {
                 excerpt: String::new(),
             })));
         }
-        let most = timeout.saturating_add(MARGIN);
+        let most = limits.timeout.saturating_add(MARGIN);
         Ok(Self {
             body,
-            lines: Lines::new(max_line_bytes),
+            lines: Lines::new(limits.line_bytes),
             blank: 0,
+            initial_room: limits.initial_bytes,
             has_unknown: false,
             path,
             kind,
@@ -115,6 +127,9 @@ impl<K: ApiObject> WatchStream<K> {
             return match decode(&line, &self.path, &self.kind) {
                 Ok(event) => {
                     self.state = State::Events;
+                    if matches!(&event, WatchEvent::Bookmark(mark) if mark.ends_initial_events) {
+                        self.initial_room = None;
+                    }
                     Some(Ok(event))
                 }
                 Err(LineError::Unknown(event_type)) => {
@@ -266,8 +281,16 @@ impl<K: ApiObject> WatchStream<K> {
     /// Takes bytes that have arrived.
     ///
     /// # Errors
-    /// If too many in a row were blank; the stream has ended then.
+    /// If too many in a row were blank, or the initial events have too many; the stream has ended then.
     fn push(&mut self, bytes: Bytes) -> Result<(), Error> {
+        if let Some(room) = &mut self.initial_room {
+            let Some(rest) = room.checked_sub(bytes.len()) else {
+                self.close();
+                return Err(self
+                    .malformed("the initial events are longer than max_list_bytes of the client"));
+            };
+            *room = rest;
+        }
         self.blank = if bytes.iter().all(u8::is_ascii_whitespace) {
             self.blank + bytes.len()
         } else {

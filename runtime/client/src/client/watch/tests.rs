@@ -278,3 +278,72 @@ async fn a_body_that_is_always_ready_ends_at_the_deadline() {
     let found = events(empty).await;
     assert!(found[0].starts_with("error: "), "{found:?}");
 }
+
+/// Servers end a watch when its time is over; client-go relies on that alone.
+#[tokio::test(start_paused = true)]
+async fn events_without_an_end_end_at_the_deadline() {
+    const BOOKMARK: &str =
+        "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"7\"}}}\n";
+    const UNKNOWN: &str = "{\"type\":\"RENAMED\",\"object\":{}}\n";
+    const UNDECODABLE: &str =
+        "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"name\":\"a\"}}}\n";
+    const BROKEN_LINE: &str = "{\"type\":\"ADDED\",\"object\":\"a\n";
+    for (name, piece, count) in [
+        ("bookmarks", BOOKMARK, 90_000),
+        ("unknown types", UNKNOWN, 0),
+        ("undecodable objects", UNDECODABLE, 90_000),
+        ("one that is broken", BROKEN_LINE, 0),
+    ] {
+        let began = tokio::time::Instant::now();
+        let mut stream = watch(Script::new().endless(piece)).await;
+        let mut events = 0;
+        let error = loop {
+            match stream.next().await.unwrap() {
+                Ok(_) => events += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(stream.next().await.is_none());
+        if name == "one that is broken" {
+            assert!(matches!(error, Error::Decode(_)), "{name}: {error}");
+            continue;
+        }
+        assert!(matches!(error, Error::Timeout(_)), "{name}: {error}");
+        assert_eq!(began.elapsed().as_secs(), 90, "{name}");
+        assert!(
+            (count - count.min(1_000)..=count + 1_000).contains(&events),
+            "{name}: {events}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn initial_events_are_bounded_in_sum_as_lists_are() {
+    let end = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}"#;
+    let end = format!("{end}\n");
+    let events: Vec<String> = (0..20).map(|n| pot("ADDED", "a", &n.to_string())).collect();
+    let pieces: Vec<&str> = events.iter().map(String::as_str).collect();
+    let bytes = events.iter().map(String::len).sum::<usize>() + end.len();
+    let watch = |pieces: &[&str], room: usize| {
+        let client = crate::Client::builder(Script::new().pieces(pieces, End::Clean));
+        let client = client.max_list_bytes(room).build().unwrap();
+        client.namespaced::<Pot>("ns").watch().initial_events()
+    };
+    // What comes behind their end is no part of them.
+    let whole = [&pieces[..], &[&end], &pieces].concat();
+    let mut stream = watch(&whole, bytes).await.unwrap();
+    for number in 0..41 {
+        assert!(stream.next().await.unwrap().is_ok(), "{number}");
+    }
+    assert!(stream.next().await.is_none());
+    for pieces in [&whole[..], &pieces] {
+        let mut stream = watch(pieces, bytes - end.len() - 1).await.unwrap();
+        let error = loop {
+            if let Err(error) = stream.next().await.unwrap() {
+                break error.to_string();
+            }
+        };
+        assert!(error.contains("max_list_bytes"), "{error}");
+        assert!(stream.next().await.is_none());
+    }
+}

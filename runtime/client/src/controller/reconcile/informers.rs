@@ -89,6 +89,7 @@ mod tests {
                 items: Vec::<ListItem<T>>::new(),
                 resource_version: "1".to_owned(),
                 continue_token: None,
+                bytes: 0,
             };
             std::future::ready(Ok(page)).boxed()
         }
