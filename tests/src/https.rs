@@ -30,6 +30,8 @@ pub enum SignedBy {
     Authority,
     /// Its own key, so that the certificate is its own authority.
     Itself,
+    /// Its own key, in a certificate that says that it is an authority, as `openssl req -x509` makes it.
+    ItselfAsAuthority,
 }
 
 /// A running server; it ends when this is dropped.
@@ -81,7 +83,7 @@ pub fn text(code: u16, text: impl Into<Bytes>) -> Response<Body> {
 fn identity(signed_by: SignedBy) -> (Arc<rustls::ServerConfig>, String) {
     let key = KeyPair::generate().unwrap();
     let names = NAMES.map(str::to_owned);
-    let certificate = CertificateParams::new(names.to_vec()).unwrap();
+    let mut certificate = CertificateParams::new(names.to_vec()).unwrap();
     let (certificate, authority): (Certificate, String) = match signed_by {
         SignedBy::Authority => {
             let mut authority = CertificateParams::new(Vec::new()).unwrap();
@@ -91,7 +93,10 @@ fn identity(signed_by: SignedBy) -> (Arc<rustls::ServerConfig>, String) {
             let issuer = Issuer::new(authority, authority_key);
             (certificate.signed_by(&key, &issuer).unwrap(), pem)
         }
-        SignedBy::Itself => {
+        SignedBy::Itself | SignedBy::ItselfAsAuthority => {
+            if matches!(signed_by, SignedBy::ItselfAsAuthority) {
+                certificate.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            }
             let certificate = certificate.self_signed(&key).unwrap();
             let pem = certificate.pem();
             (certificate, pem)

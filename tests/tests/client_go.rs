@@ -15,16 +15,17 @@ use apiloom_tests::{Server, build, repository};
 /// Builds the program once; Go's own cache makes this fast after the first time.
 fn program() -> &'static PathBuf {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(build_program)
+    PROGRAM.get_or_init(|| build_go("client-go", &["main.go", "built_in.go"]))
 }
 
-fn build_program() -> PathBuf {
+/// Builds the files of a folder of `tests`.
+fn build_go(name: &str, files: &[&str]) -> PathBuf {
     let tools = repository().join("target/tools/client-go");
     let go = tools.join("usr/lib/go-1.24");
     assert!(go.exists(), "{} is missing: run tests/tools", go.display());
     let folder = repository().join("target/tests");
     std::fs::create_dir_all(&folder).unwrap();
-    let binary = folder.join("client-go");
+    let binary = folder.join(name);
     let output = Command::new(go.join("bin/go"))
         // What compiles fastest: without optimizations and debugging information, and with few collections of garbage.
         .args([
@@ -35,7 +36,9 @@ fn build_program() -> PathBuf {
         ])
         .arg(&binary)
         .args(
-            ["main.go", "built_in.go"].map(|file| repository().join("tests/client-go").join(file)),
+            files
+                .iter()
+                .map(|file| repository().join("tests").join(name).join(file)),
         )
         .env_clear()
         .env("GOROOT", &go)
@@ -101,4 +104,26 @@ fn client_go_reads_documents_of_openapi_in_protobuf() {
             "false",
         );
     }
+}
+
+/// What is kept of the certificates is what Go says of them now. Their servers are tried by our client in `client/certificates_of_go.rs`.
+#[test]
+fn go_says_of_certificates_what_is_kept() {
+    let table = repository().join("tests/certificates/table.jsonl");
+    let output = Command::new(build_go("certificates", &["main.go"]))
+        .stdin(std::fs::File::open(&table).unwrap())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let found = String::from_utf8(output.stdout).unwrap();
+    let kept = std::fs::read_to_string(&table).unwrap();
+    assert!(kept.lines().count() > 90);
+    for (found, kept) in found.lines().zip(kept.lines()) {
+        assert_eq!(found, kept);
+    }
+    assert_eq!(found.len(), kept.len());
 }

@@ -4,6 +4,7 @@
 
 mod apply;
 mod certificates;
+mod certificates_of_go;
 mod changing_limits;
 mod controllers;
 mod definitions;

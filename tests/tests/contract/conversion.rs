@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use apiloom_tests::https::SignedBy;
 use serde_json::json;
 
 use crate::custom::*;
@@ -17,6 +18,8 @@ on_each_backend![
     a_webhook_that_does_not_answer_holds_up_its_own_requests_alone,
     a_changed_configuration_applies_to_the_next_request,
     a_service_is_found_by_the_map,
+    a_webhook_is_trusted_by_its_own_certificate,
+    an_empty_line_is_no_authority,
     a_definition_with_malformed_authorities_waits_for_better_ones,
     calls_of_webhooks_are_counted,
     a_definition_is_deleted_although_its_webhook_fails,
@@ -639,6 +642,58 @@ async fn a_service_is_found_by_the_map(on: Backend) {
         &unknown,
         "failed: Post \"https://hook.default.svc:443/convert?timeout=30s\": no service port 443 found for service \"hook\" in namespace \"default\"",
     );
+}
+
+/// Go accepts a certificate that is one of the given roots, whether or not it is an authority's.
+async fn a_webhook_is_trusted_by_its_own_certificate(on: Backend) {
+    let (_server, client) = server(on);
+    let first = Webhook::start_signed_by(SignedBy::ItselfAsAuthority).await;
+    let second = Webhook::start_signed_by(SignedBy::Itself).await;
+    establish(&client, &definition_of(&by_url(&first))).await;
+    created(&client, FOOS, &foo("a", &json!({"color": "red"}))).await;
+    let one = format!("{SECOND}/a");
+    let config = async |config: Value| {
+        let patch = json!([{"op": "replace", "path": "/spec/conversion/webhook/clientConfig", "value": config}]);
+        let patched = client.json_patch(&path("foos"), &patch).await;
+        assert_eq!(patched.code, 200, "{}", patched.text());
+    };
+    until(&client, &one, |answer| answer.code == 200).await;
+    // Another one's, and one of another name.
+    config(json!({"url": first.url(), "caBundle": second.ca_bundle})).await;
+    let refused = until(&client, &one, |answer| answer.code == 500).await;
+    assert!(refused.text().contains("certificate"), "{}", refused.text());
+    config(by_url(&second)).await;
+    until(&client, &one, |answer| answer.code == 200).await;
+    let other = second.url().replace("127.0.0.1", "127.0.0.2");
+    config(json!({"url": other, "caBundle": second.ca_bundle})).await;
+    until(&client, &one, |answer| answer.code == 500).await;
+    config(by_url(&first)).await;
+    until(&client, &one, |answer| answer.code == 200).await;
+}
+
+async fn an_empty_line_is_no_authority(on: Backend) {
+    let (_server, client) = server(on);
+    let webhook = Webhook::start().await;
+    let config = json!({"url": webhook.url(), "caBundle": "Cg=="});
+    created(&client, CRDS, &definition_of(&config)).await;
+    until(&client, &path("foos"), |answer| {
+        let found = condition(&answer.json(), "Established");
+        found == Some(("False".to_owned(), "InvalidCABundle".to_owned()))
+    })
+    .await;
+    let patch = |bundle: &str| json!([{"op": "replace", "path": "/spec/conversion/webhook/clientConfig/caBundle", "value": bundle}]);
+    let good = client.json_patch(&path("foos"), &patch(&webhook.ca_bundle));
+    assert_eq!(good.await.code, 200);
+    until(&client, &path("foos"), |answer| {
+        is_true(&answer.json(), "Established")
+    })
+    .await;
+    let refused = client.json_patch(&path("foos"), &patch("Cg==")).await;
+    assert_eq!(refused.code, 422, "{}", refused.text());
+    let message = "spec.conversion.webhookClientConfig.caBundle: Invalid value: \"Cg==\": unable to load root certificates: unable to \
+        parse bytes as PEM block";
+    let found = refused.json()["message"].as_str().unwrap().to_owned();
+    assert!(found.ends_with(message), "{found}");
 }
 
 async fn a_definition_with_malformed_authorities_waits_for_better_ones(on: Backend) {

@@ -50,12 +50,17 @@ pub(crate) struct Webhook {
 impl Webhook {
     /// Starts a webhook whose certificate has the names of this machine and of the service `default/hook`.
     pub(crate) async fn start() -> Self {
+        Self::start_signed_by(SignedBy::Authority).await
+    }
+
+    /// The same with a certificate that is signed so.
+    pub(crate) async fn start_signed_by(signed_by: SignedBy) -> Self {
         let state = Arc::new(State {
             reply: Mutex::new(Reply::Convert),
             calls: Mutex::default(),
         });
         let answering = Arc::clone(&state);
-        let server = HttpsServer::start(SignedBy::Authority, move |request| {
+        let server = HttpsServer::start(signed_by, move |request| {
             let state = Arc::clone(&answering);
             async move { answer(&state, request).await }
         });

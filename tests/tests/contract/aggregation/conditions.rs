@@ -1,6 +1,7 @@
 //! The condition Available with each of its reasons, the metrics about it, and the version of core on another server.
 
 use apiloom::server::services::{ServiceError, ServicePort};
+use apiloom_tests::https::{HttpsServer, SignedBy, text};
 
 use super::pair::{Authority, Front, free_address};
 use super::recorder::Recorder;
@@ -9,6 +10,7 @@ use super::*;
 on_each_backend![
     each_reason_of_the_condition_is_written_and_counted,
     core_can_be_on_another_server,
+    a_service_is_trusted_by_its_own_certificate,
 ];
 
 const RECORDED: &str = "v1.rec.example.com";
@@ -172,4 +174,42 @@ async fn core_can_be_on_another_server(on: Backend) {
     })
     .await;
     front.stop().await;
+}
+
+/// Go accepts a certificate that is one of the given roots, whether or not it is an authority's.
+async fn a_service_is_trusted_by_its_own_certificate(on: Backend) {
+    for signed_by in [SignedBy::ItselfAsAuthority, SignedBy::Itself] {
+        let list =
+            r#"{"kind":"APIResourceList","groupVersion":"rec.example.com/v1","resources":[]}"#;
+        let server = HttpsServer::start(signed_by, move |_| async move { text(200, list) }).await;
+        let stranger = HttpsServer::start(signed_by, move |_| async move { text(200, list) }).await;
+        let authority = Authority::new();
+        let services = [("hook", server.address), ("other", server.address)];
+        let front = Front::start(on, &authority, &services).await;
+        let client = &front.client;
+        let service = |bundle: &str, name: &str| {
+            let spec =
+                json!({"caBundle": bundle, "service": {"namespace": "default", "name": name}});
+            json!({"spec": spec})
+        };
+        let mut object = apiservice("rec.example.com", "hook", &authority);
+        object["spec"]["caBundle"] = json!(server.ca_bundle);
+        created(client, SERVICES, &object).await;
+        until_available(client, RECORDED, "True", "Passed").await;
+        let path = "/apis/rec.example.com/v1/things";
+        until(client, path, |answer| answer.text() == list).await;
+        // Another one's, and another name.
+        for (bundle, name) in [(&stranger.ca_bundle, "hook"), (&server.ca_bundle, "other")] {
+            let changed = service(bundle, name);
+            let path = format!("{SERVICES}/{RECORDED}");
+            assert_eq!(client.merge(&path, &changed).await.code, 200);
+            let object = until_available(client, RECORDED, "False", "FailedDiscoveryCheck").await;
+            let message = object["status"]["conditions"][0]["message"].as_str();
+            assert!(message.unwrap().contains("certificate"), "{object}");
+            let good = service(&server.ca_bundle, "hook");
+            assert_eq!(client.merge(&path, &good).await.code, 200);
+            until_available(client, RECORDED, "True", "Passed").await;
+        }
+        front.stop().await;
+    }
 }

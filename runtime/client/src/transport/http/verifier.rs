@@ -1,24 +1,45 @@
 //! Verifies the certificate of a server, with the rules of Go's `crypto/x509`: its chain ends at an authority, or it is itself
-//! one of the given certificates, byte for byte. Names, dates and purposes hold for both.
+//! one of the given certificates, byte for byte. Names, dates and purposes hold for both. `tests/certificates` has what Go says of
+//! about a hundred, with two that differ.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::CryptoProvider;
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::X509Extension;
+use x509_parser::x509::X509Version;
 
 /// Authorities, and servers that are trusted by their own certificate. webpki alone refuses a self-signed certificate that is
-/// also an authority, which `openssl req -x509` and Go's `generate_cert` make.
+/// also an authority, which `openssl req -x509` and Go's `generate_cert` make, and asks nothing of the certificates of
+/// authorities: neither their dates, nor what they may be used for.
 #[derive(Debug)]
 pub(super) struct Verifier {
-    chains: Arc<WebPkiServerVerifier>,
+    provider: Arc<CryptoProvider>,
+    authorities: Vec<Authority>,
+    /// For the time in which all of them are valid.
+    chains: Option<Arc<WebPkiServerVerifier>>,
     /// The given certificates that name a server: one without names can be no server's.
     servers: Vec<CertificateDer<'static>>,
+}
+
+/// A given certificate that may sign those of servers.
+#[derive(Debug)]
+struct Authority {
+    certificate: CertificateDer<'static>,
+    valid: Validity,
+}
+
+/// When a certificate is valid.
+#[derive(Clone, Copy, Debug)]
+struct Validity {
+    not_before: UnixTime,
+    not_after: UnixTime,
 }
 
 impl Verifier {
@@ -30,27 +51,79 @@ impl Verifier {
         trusted: Vec<CertificateDer<'static>>,
         provider: Arc<CryptoProvider>,
     ) -> Result<Self, String> {
-        let mut roots = RootCertStore::empty();
-        let mut problem = "there is no certificate".to_owned();
-        let mut servers = Vec::new();
+        let mut problem = Some("there is no certificate".to_owned());
+        let (mut authorities, mut servers) = (Vec::new(), Vec::new());
         for certificate in trusted {
-            match roots.add(certificate.clone()) {
-                Ok(()) if names_a_server(&certificate) => servers.push(certificate),
-                Ok(()) => {}
-                Err(error) => problem = error.to_string(),
+            if let Err(error) = RootCertStore::empty().add(certificate.clone()) {
+                problem = problem.map(|_| error.to_string());
+                continue;
+            }
+            problem = None;
+            let Ok((_, parsed)) = x509_parser::parse_x509_certificate(&certificate) else {
+                continue;
+            };
+            if matches!(parsed.subject_alternative_name(), Ok(Some(_))) {
+                servers.push(certificate.clone());
+            }
+            if may_sign(&parsed) {
+                let valid = Validity::of(&parsed);
+                authorities.push(Authority { certificate, valid });
             }
         }
-        if roots.is_empty() {
+        if let Some(problem) = problem {
             return Err(problem);
         }
-        let chains = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
-        let chains = chains.build().map_err(|error| error.to_string())?;
-        Ok(Self { chains, servers })
+        Ok(Self {
+            chains: chains(authorities.iter(), &provider),
+            provider,
+            authorities,
+            servers,
+        })
     }
 
     fn is_trusted_server(&self, certificate: &CertificateDer<'_>) -> bool {
         self.servers.iter().any(|server| server == certificate)
     }
+
+    /// What verifies chains that end at an authority which is valid now; `None` without any.
+    fn chains_at(&self, now: UnixTime) -> Option<Arc<WebPkiServerVerifier>> {
+        let is_valid = |authority: &&Authority| authority.valid.check(now).is_ok();
+        if self.authorities.iter().all(|of| is_valid(&of)) {
+            return self.chains.clone();
+        }
+        chains(self.authorities.iter().filter(is_valid), &self.provider)
+    }
+}
+
+/// What verifies chains that end at these authorities; `None` without any.
+fn chains<'a>(
+    authorities: impl Iterator<Item = &'a Authority>,
+    provider: &Arc<CryptoProvider>,
+) -> Option<Arc<WebPkiServerVerifier>> {
+    let mut roots = RootCertStore::empty();
+    for authority in authorities {
+        // It was read before.
+        let _ = roots.add(authority.certificate.clone());
+    }
+    let provider = Arc::clone(provider);
+    let chains = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+    chains.build().ok()
+}
+
+/// Whether a certificate is that of an authority for servers. Those of version 1 say nothing of it.
+fn may_sign(certificate: &X509Certificate<'_>) -> bool {
+    let is_authority = match certificate.basic_constraints() {
+        Ok(Some(constraints)) => constraints.value.ca,
+        Ok(None) => certificate.version() != X509Version::V3,
+        Err(_) => false,
+    };
+    let signs = certificate.key_usage();
+    let signs = signs.is_ok_and(|usage| usage.is_none_or(|usage| usage.value.key_cert_sign()));
+    let mut extensions = certificate.extensions().iter();
+    let is_known = |extension: &X509Extension<'_>| {
+        !extension.critical || !extension.parsed_extension().unsupported()
+    };
+    is_authority && signs && extensions.all(is_known) && check_purpose(certificate).is_ok()
 }
 
 impl ServerCertVerifier for Verifier {
@@ -63,7 +136,8 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         if !self.is_trusted_server(end_entity) {
-            let chains = &self.chains;
+            let chains = self.chains_at(now);
+            let chains = chains.ok_or(CertificateError::UnknownIssuer)?;
             return chains.verify_server_cert(
                 end_entity,
                 intermediates,
@@ -74,7 +148,7 @@ impl ServerCertVerifier for Verifier {
         }
         let (_, parsed) = x509_parser::parse_x509_certificate(end_entity)
             .map_err(|_| CertificateError::BadEncoding)?;
-        check_dates(&parsed, now)?;
+        Validity::of(&parsed).check(now)?;
         check_purpose(&parsed)?;
         // Also refuses extensions that are critical and unknown.
         verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
@@ -87,8 +161,8 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let chains = &self.chains;
-        chains.verify_tls12_signature(message, certificate, signature)
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
     }
 
     fn verify_tls13_signature(
@@ -97,41 +171,48 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let chains = &self.chains;
-        chains.verify_tls13_signature(message, certificate, signature)
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.chains.supported_verify_schemes()
+        let algorithms = &self.provider.signature_verification_algorithms;
+        algorithms.supported_schemes()
     }
 }
 
-fn names_a_server(certificate: &CertificateDer<'_>) -> bool {
-    let parsed = x509_parser::parse_x509_certificate(certificate);
-    parsed.is_ok_and(|(_, parsed)| matches!(parsed.subject_alternative_name(), Ok(Some(_))))
-}
+impl Validity {
+    fn of(certificate: &X509Certificate<'_>) -> Self {
+        let validity = certificate.validity();
+        // Times before 1970 are long past.
+        let time = |at: i64| {
+            UnixTime::since_unix_epoch(Duration::from_secs(u64::try_from(at).unwrap_or_default()))
+        };
+        Self {
+            not_before: time(validity.not_before.timestamp()),
+            not_after: time(validity.not_after.timestamp()),
+        }
+    }
 
-fn check_dates(certificate: &X509Certificate<'_>, now: UnixTime) -> Result<(), CertificateError> {
-    let validity = certificate.validity();
-    // Times before 1970 are long past.
-    let time = |at: i64| {
-        UnixTime::since_unix_epoch(Duration::from_secs(u64::try_from(at).unwrap_or_default()))
-    };
-    let not_before = time(validity.not_before.timestamp());
-    let not_after = time(validity.not_after.timestamp());
-    if now < not_before {
-        return Err(CertificateError::NotValidYetContext {
-            time: now,
+    fn check(self, now: UnixTime) -> Result<(), CertificateError> {
+        let Self {
             not_before,
-        });
-    }
-    if now > not_after {
-        return Err(CertificateError::ExpiredContext {
-            time: now,
             not_after,
-        });
+        } = self;
+        if now < not_before {
+            return Err(CertificateError::NotValidYetContext {
+                time: now,
+                not_before,
+            });
+        }
+        if now > not_after {
+            return Err(CertificateError::ExpiredContext {
+                time: now,
+                not_after,
+            });
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// A certificate that lists its purposes has that of servers among them.
@@ -243,6 +324,7 @@ mod tests {
         let malformed = CertificateDer::from(vec![0x30, 0]);
         let good = self_signed(params());
         verify(&[&malformed, &good], &good, "hook.test").unwrap();
+        verify(&[&good, &malformed], &good, "hook.test").unwrap();
         assert!(Verifier::new(vec![malformed], provider()).is_err());
         assert!(Verifier::new(Vec::new(), provider()).is_err());
     }
