@@ -127,3 +127,29 @@ fn go_says_of_certificates_what_is_kept() {
     }
     assert_eq!(found.len(), kept.len());
 }
+
+/// Kubernetes' own clients of definitions, of the release of the oracle, which send Protobuf unless they are told otherwise. Where
+/// Debian's packages could not be had, the contract's checks of Protobuf stand alone.
+#[test]
+fn generated_clients_of_definitions_and_apiservices_work_in_protobuf() {
+    let program = repository().join("target/tools/oracle-1.36/definitions");
+    if !program.exists() {
+        return;
+    }
+    let server = Server::start(&[]);
+    let output = Command::new(program)
+        .arg(server.kubeconfig())
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert!(output.status.success(), "{}", text.concat());
+    assert_eq!(
+        text[0]
+            .lines()
+            .filter(|line| line.ends_with(": ok"))
+            .count(),
+        8,
+        "{}",
+        text[0]
+    );
+}
