@@ -218,6 +218,19 @@ fn corpus_sample() -> Vec<PathBuf> {
     sample
 }
 
+/// Kinds that share types, and have others of the same names.
+#[test]
+fn folders_of_the_corpus_are_imported_at_once_without_loss() {
+    let root = tempfile::tempdir().unwrap();
+    for project in ["cnpg", "kueue", "prometheus-operator"] {
+        let folder = repository().join("target/tools/crds").join(project);
+        let arguments = ["import", project, folder.to_str().unwrap()];
+        let (is_done, said, told) = run_apiloom(root.path(), &arguments);
+        assert!(is_done, "{project}: {said}{told}");
+        assert_eq!(told, "", "{project}");
+    }
+}
+
 /// Documents of Kubernetes itself, which client-go has for its tests.
 fn of_kubernetes(name: &str) -> PathBuf {
     let folder =

@@ -30,15 +30,19 @@ pub(crate) fn schema_of(text: &str, others: &[&str]) -> Result<Value, Vec<String
     };
     let mut definitions = known::definitions();
     let mut reading = Schemas {
-        types: &reader.types,
+        modules: &reader.modules,
+        at: 0,
         problems: reader.problems,
     };
-    for (name, model) in &reader.types {
-        let schema = match model {
-            Model::Struct(model) => reading.of_struct(model),
-            Model::Enum(model) => of_enum(model),
-        };
-        definitions.insert(name.clone(), schema);
+    for (at, types) in reader.modules.iter().enumerate() {
+        reading.at = at;
+        for (name, model) in types {
+            let schema = match model {
+                Model::Struct(model) => reading.of_struct(model),
+                Model::Enum(model) => of_enum(model),
+            };
+            definitions.insert(key(at, name), schema);
+        }
     }
     let mut root = reading.of_struct(&kind.root);
     root["$defs"] = Value::Object(definitions);
@@ -49,11 +53,16 @@ pub(crate) fn schema_of(text: &str, others: &[&str]) -> Result<Value, Vec<String
     Ok(schema.to_crd().schema)
 }
 
+/// The name of the schema of a type of a module.
+fn key(module: usize, name: &str) -> String {
+    format!("{module}.{name}")
+}
+
 /// The items of modules.
 #[derive(Default)]
 struct Reader {
-    /// By their names: that of a module hides one of the modules that were read before, as it hides what a glob brings.
-    types: BTreeMap<String, Model>,
+    /// The types of each module, by their names. A module may use those of the modules before it.
+    modules: Vec<BTreeMap<String, Model>>,
     problems: Vec<String>,
 }
 
@@ -67,7 +76,7 @@ impl Reader {
     /// Reads a module. Returns its kind.
     fn add(&mut self, text: &str) -> Result<Option<Kind>, Vec<String>> {
         let file = syn::parse_file(text).map_err(|error| vec![error.to_string()])?;
-        let mut found = None;
+        let (mut found, mut types) = (None, BTreeMap::new());
         for item in file.items {
             let item: syn::DeriveInput = match item {
                 Item::Struct(item) => item.into(),
@@ -85,10 +94,10 @@ impl Reader {
                 let name = item.ident.to_string();
                 match parse_api(&item, &mut diagnostics) {
                     Some(ApiType::Struct(model)) => {
-                        self.types.insert(name, Model::Struct(model));
+                        types.insert(name, Model::Struct(model));
                     }
                     Some(ApiType::Enum(model)) => {
-                        self.types.insert(name, Model::Enum(model));
+                        types.insert(name, Model::Enum(model));
                     }
                     Some(ApiType::Newtype(_)) | None => {}
                 }
@@ -97,6 +106,7 @@ impl Reader {
             self.problems
                 .extend(errors.map(|error| format!("{}: {}", item.ident, error.message)));
         }
+        self.modules.push(types);
         Ok(found)
     }
 }
@@ -111,11 +121,21 @@ fn of_enum(model: &ApiEnum) -> Value {
 
 /// Makes the schemas of models.
 struct Schemas<'a> {
-    types: &'a BTreeMap<String, Model>,
+    modules: &'a [BTreeMap<String, Model>],
+    /// The module whose code is read.
+    at: usize,
     problems: Vec<String>,
 }
 
-impl Schemas<'_> {
+impl<'a> Schemas<'a> {
+    /// The type of a name, and its module. One of the module itself hides those that it has from others.
+    fn find(&self, name: &str) -> Option<(usize, &'a Model)> {
+        let visible = self.modules.iter().enumerate().take(self.at + 1);
+        visible
+            .rev()
+            .find_map(|(at, types)| Some((at, types.get(name)?)))
+    }
+
     fn of_struct(&mut self, model: &ApiStruct) -> Value {
         let (mut properties, mut required) = (Map::new(), Vec::new());
         for field in &model.fields {
@@ -204,15 +224,19 @@ impl Schemas<'_> {
             ("Condition" | "LabelSelector" | "OwnerReference", []) => {
                 json!({ "$ref": format!("#/$defs/{name}") })
             }
-            (name, []) if self.types.contains_key(name) => {
-                json!({ "$ref": format!("#/$defs/{name}") })
-            }
-            (name, _) => known::schema_of(name).unwrap_or_else(|| {
-                self.problems
-                    .push(format!("the type {name} is not known here"));
-                Value::Null
-            }),
+            (name, _) => self.of_name(name),
         }
+    }
+
+    fn of_name(&mut self, name: &str) -> Value {
+        if let Some((at, _)) = self.find(name) {
+            return json!({ "$ref": format!("#/$defs/{}", key(at, name)) });
+        }
+        known::schema_of(name).unwrap_or_else(|| {
+            self.problems
+                .push(format!("the type {name} is not known here"));
+            Value::Null
+        })
     }
 
     /// Adds the keywords of rules; a flat list. The type is that of the value, if lists may be in it.
@@ -306,9 +330,9 @@ impl Schemas<'_> {
     /// The names in JSON of the fields that identify the items of a list.
     fn json_names(&self, keys: &[Name], ty: Option<&Type>) -> Vec<String> {
         let item = ty.and_then(element_of).map(|item| parts(item).0);
-        let item = item.and_then(|name| self.types.get(&name));
+        let item = item.and_then(|name| self.find(&name));
         let json = |key: &Name| {
-            let Model::Struct(item) = item? else {
+            let (_, Model::Struct(item)) = item? else {
                 return None;
             };
             let field = item.fields.iter().find(|field| field.name == *key)?;
@@ -362,7 +386,7 @@ impl Schemas<'_> {
                 let [of, variant] = names.as_slice() else {
                     return None;
                 };
-                let Model::Enum(of) = self.types.get(of)? else {
+                let (_, Model::Enum(of)) = self.find(of)? else {
                     return None;
                 };
                 let found = of

@@ -124,7 +124,7 @@ fn a_kind_is_not_shared_with_a_part_of_another() {
 #[test]
 fn a_type_of_one_kind_hides_a_shared_one_of_its_name() {
     let of_name = json!({ "type": "object", "properties": {
-        "group": { "type": "string", "enum": ["example.com"] } } });
+        "group": { "type": "string", "enum": ["example.com"], "default": "example.com" } } });
     let own = json!({ "type": "array", "items": { "type": "object", "required": ["name"], "properties": {
         "name": { "type": "string" }, "modes": { "type": "array", "items": { "type": "string" } } } } });
     check(
