@@ -682,8 +682,9 @@ async fn an_empty_line_is_no_authority(on: Backend) {
     })
     .await;
     let patch = |bundle: &str| json!([{"op": "replace", "path": "/spec/conversion/webhook/clientConfig/caBundle", "value": bundle}]);
-    let good = client.json_patch(&path("foos"), &patch(&webhook.ca_bundle));
-    assert_eq!(good.await.code, 200);
+    let good = patch(&webhook.ca_bundle);
+    let mended = client.json_patch(&path("foos"), &good).await;
+    assert_eq!(mended.code, 200, "{}", mended.text());
     until(&client, &path("foos"), |answer| {
         is_true(&answer.json(), "Established")
     })
