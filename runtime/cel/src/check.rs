@@ -74,6 +74,14 @@ pub(crate) fn check(
     })
 }
 
+/// The types of the elements of a list or a map in an expression.
+#[derive(Default)]
+struct Elements {
+    first: Option<Type>,
+    common: Option<Type>,
+    is_reported: bool,
+}
+
 struct Checker<'d> {
     this: &'d Arc<Decl>,
     has_optional_old: bool,
@@ -466,14 +474,14 @@ impl Checker<'_> {
     }
 
     fn list(&mut self, items: &mut [(Expr, bool)]) -> Type {
-        let mut common: Option<Type> = None;
+        let mut elements = Elements::default();
         for (item, is_optional) in items {
             let position = item.position;
             let found = self.visit(item);
             let found = self.without_optional(position, found, *is_optional);
-            common = Some(self.common(position, common, found));
+            self.add(&mut elements, position, found);
         }
-        let common = common.unwrap_or_else(|| self.bindings.fresh());
+        let common = elements.common.unwrap_or_else(|| self.bindings.fresh());
         Type::List(Arc::new(common))
     }
 
@@ -492,29 +500,33 @@ impl Checker<'_> {
         }
     }
 
-    /// The type of all elements so far, with one more.
-    fn common(&mut self, position: u32, common: Option<Type>, found: Type) -> Type {
-        let Some(common) = common else { return found };
-        if self.bindings.assign(&common, &found) {
-            return self.join(&common, &found);
+    /// Adds an element to those so far. The first of another type than the first of all is reported, unless they may differ.
+    fn add(&mut self, elements: &mut Elements, position: u32, found: Type) {
+        let (Some(first), Some(common)) = (&elements.first, &elements.common) else {
+            elements.first = Some(found.clone());
+            elements.common = Some(found);
+            return;
+        };
+        let joined = if self.bindings.assign(common, &found) {
+            self.join(common, &found)
+        } else {
+            Type::Dyn
+        };
+        let (expected, shown) = (self.shown(first), self.shown(&found));
+        if !self.is_mixed && !elements.is_reported && expected != shown {
+            elements.is_reported = true;
+            let text = format!("expected type '{expected}' but found '{shown}'");
+            self.literal_issues
+                .push(Issue::new(position as usize, text));
         }
-        if self.is_mixed {
-            return Type::Dyn;
-        }
-        let text = format!(
-            "expected type '{}' but found '{}'",
-            self.shown(&common),
-            self.shown(&found)
-        );
-        self.issue(position, text);
-        common
+        elements.common = Some(joined);
     }
 
     fn map(&mut self, expr: &mut Expr) -> Type {
         let Kind::Map(entries) = &mut expr.kind else {
             return Type::Dyn;
         };
-        let (mut keys, mut values) = (None, None);
+        let (mut keys, mut values) = (Elements::default(), Elements::default());
         for entry in entries {
             let position = entry.key.position;
             let key = match self.visit(&mut entry.key) {
@@ -522,14 +534,14 @@ impl Checker<'_> {
                 key @ (Type::Bool | Type::Int | Type::Uint | Type::Text | Type::Dyn) => key,
                 _ => Type::Dyn,
             };
-            keys = Some(self.common(position, keys, key));
+            self.add(&mut keys, position, key);
             let position = entry.value.position;
             let value = self.visit(&mut entry.value);
             let value = self.without_optional(position, value, entry.is_optional);
-            values = Some(self.common(position, values, value));
+            self.add(&mut values, position, value);
         }
-        let keys = keys.unwrap_or_else(|| self.bindings.fresh());
-        let values = values.unwrap_or_else(|| self.bindings.fresh());
+        let keys = keys.common.unwrap_or_else(|| self.bindings.fresh());
+        let values = values.common.unwrap_or_else(|| self.bindings.fresh());
         Type::Map(Arc::new(keys), Arc::new(values))
     }
 

@@ -8,7 +8,7 @@ use crate::ast::{Fold, FoldOp, OptionalMap};
 use crate::functions::lists;
 use crate::run::{LIST_COST, Outcome, Run, Stop};
 use crate::schema::{Decl, Topology};
-use crate::value::{List, Made, Map, OpaqueValue, Text, Value, compare_numbers};
+use crate::value::{List, Made, Map, Text, Value, compare_numbers};
 
 /// The elements that a macro visits, in order. None is made before it is visited.
 enum Range<'a> {
@@ -30,7 +30,7 @@ impl<'a> Range<'a> {
             Value::Map(Map::Object(fields, decl)) => Self::Object(fields.iter(), decl),
             Value::Map(Map::Json(fields, values)) => Self::Json(fields.iter(), values),
             Value::Map(Map::Made(made)) => Self::Made(Rc::clone(made), 0),
-            _ => return Err(Stop::overload()),
+            other => return Err(not_iterable(other)),
         })
     }
 
@@ -65,6 +65,23 @@ impl<'a> Range<'a> {
             }
         }
     }
+}
+
+/// The error of cel-go, with its name of the type.
+fn not_iterable(value: &Value<'_>) -> Stop {
+    let name = match value {
+        Value::Null => "types.Null",
+        Value::Bool(_) => "types.Bool",
+        Value::Int(_) => "types.Int",
+        Value::Uint(_) => "types.Uint",
+        Value::Double(_) => "types.Double",
+        Value::Text(_) => "types.String",
+        Value::Bytes(_) => "types.Bytes",
+        Value::Duration(_) => "types.Duration",
+        Value::Timestamp(_) => "types.Timestamp",
+        _ => return Stop::overload(),
+    };
+    Stop::error(format!("got '{name}', expected iterable type"))
 }
 
 /// What a macro has found so far.
@@ -221,11 +238,22 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether two values are equal; values of different types are not.
+    /// Whether two values are equal; values of different types are not, but lists and objects of documents and the
+    /// values of Kubernetes' own types cannot be compared with them.
     pub(crate) fn equal(&mut self, a: &Value<'a>, b: &Value<'a>) -> Result<bool, Stop> {
         self.step()?;
         if let Some(order) = compare_numbers(a, b) {
             return Ok(order == Some(std::cmp::Ordering::Equal));
+        }
+        let is_comparable = match (a, b) {
+            (_, Value::Null)
+            | (Value::List(_), Value::List(_))
+            | (Value::Map(_), Value::Map(_)) => true,
+            (Value::Opaque(a), Value::Opaque(b)) => a.kind() == b.kind(),
+            (a, _) => !a.is_part_of_document() && !matches!(a, Value::Opaque(_)),
+        };
+        if !is_comparable {
+            return Err(Stop::overload());
         }
         Ok(match (a, b) {
             (Value::Null, Value::Null) => true,
@@ -235,10 +263,7 @@ impl<'a> Run<'a> {
                 (Some(a), Some(b)) => return self.equal(a, b),
                 _ => false,
             },
-            (Value::Opaque(a), Value::Opaque(b)) => match (&**a, &**b) {
-                (OpaqueValue::Quantity(a), OpaqueValue::Quantity(b)) => a.cmp(b).is_eq(),
-                (a, b) => a == b,
-            },
+            (Value::Opaque(a), Value::Opaque(b)) => a == b,
             (Value::List(a), Value::List(b)) => return self.equal_lists(a, b),
             (Value::Map(a), Value::Map(b)) => return self.equal_maps(a, b),
             _ => a.compare(b).is_some_and(std::cmp::Ordering::is_eq),

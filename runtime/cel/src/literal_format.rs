@@ -51,10 +51,12 @@ pub(crate) fn problem(
         let Some(verb) = characters.next() else {
             return issue("unexpected end of string".to_owned());
         };
+        // cel-go tells a byte.
+        let shown = rest.bytes().next().map_or(verb, char::from);
         rest = characters.as_str();
         if !matches!(verb, 's' | 'd' | 'f' | 'e' | 'b' | 'x' | 'X' | 'o') {
             return issue(format!(
-                "could not parse formatting clause: unrecognized formatting clause \"{verb}\""
+                "could not parse formatting clause: unrecognized formatting clause \"{shown}\""
             ));
         }
         let Some((item, _)) = items.get(used) else {

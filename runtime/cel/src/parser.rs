@@ -581,10 +581,19 @@ impl Parser<'_> {
         let parts = args.iter().chain([&target]);
         let below = parts.map(|part| part.depth).max().unwrap_or(0);
         if let Some((op, variables, has_filter)) = fold {
+            let last = args
+                .get(variables - 1)
+                .map_or(position, |name| name.position);
             let mut args = args.into_iter();
-            let names: Result<Vec<Arc<str>>, Issue> =
-                args.by_ref().take(variables).map(variable).collect();
-            let names = names?;
+            let names = args.by_ref().take(variables);
+            let names = names.map(|name| variable(name, "argument must be a simple name"));
+            let names = names.collect::<Result<Vec<Arc<str>>, Issue>>()?;
+            if let [first, second] = &names[..]
+                && first == second
+            {
+                let text = format!("duplicate variable name: {first}");
+                return Err(Issue::new(last as usize, text));
+            }
             let filter = if has_filter { args.next() } else { None };
             let Some(body) = args.next() else {
                 return Err(self.deep(position));
@@ -605,7 +614,10 @@ impl Parser<'_> {
                 let map = OptionalMap {
                     is_flat: name == "optFlatMap",
                     target,
-                    variable: variable(name_of)?,
+                    variable: variable(
+                        name_of,
+                        &format!("{name}() variable name must be a simple identifier"),
+                    )?,
                     body,
                 };
                 let kind = Kind::OptionalMap(Box::new(map));
@@ -617,13 +629,10 @@ impl Parser<'_> {
     }
 }
 
-/// The variable of a macro, which must be a simple name.
-fn variable(expr: Expr) -> Result<Arc<str>, Issue> {
+/// The variable of a macro, which must be a simple name; otherwise an issue with this text.
+fn variable(expr: Expr, refusal: &str) -> Result<Arc<str>, Issue> {
     match expr.kind {
         Kind::Identifier(name) => Ok(name),
-        _ => Err(Issue::new(
-            expr.position as usize,
-            "argument must be a simple name",
-        )),
+        _ => Err(Issue::new(expr.position as usize, refusal)),
     }
 }

@@ -29,6 +29,22 @@ const MAX_PATTERN: usize = 1024 * 1024;
 /// Number of such patterns that are kept.
 const KEPT_PATTERNS: usize = 8;
 
+const NO_OVERLOAD: &str = "no such overload";
+
+/// The functions whose implementation in cel-go checks the types of its arguments, and names no function.
+const PLAIN_OVERLOADS: [&str; 7] = [
+    "contains",
+    "startsWith",
+    "endsWith",
+    "matches",
+    "find",
+    "findAll",
+    "containsIP",
+];
+
+/// Functions of lists with a signature for each type of items, which is found by the first one.
+const BY_FIRST_ITEM: [&str; 4] = ["isSorted", "sum", "max", "min"];
+
 /// Why an evaluation ended without a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Stop {
@@ -44,7 +60,26 @@ impl Stop {
 
     /// The error of arguments that no signature of a function takes.
     pub(crate) fn overload() -> Self {
-        Self::error("no such overload")
+        Self::error(NO_OVERLOAD)
+    }
+
+    /// With the function and the types of its arguments, as cel-go names them for most functions.
+    fn of_call(self, function: &str, args: &[Value<'_>]) -> Self {
+        if self != Self::overload() || PLAIN_OVERLOADS.contains(&function) {
+            return self;
+        }
+        if BY_FIRST_ITEM.contains(&function)
+            && let Some(Value::List(list)) = args.first()
+            && let Some(Ok(first)) = list.get(0)
+            && first.is_ordered()
+        {
+            return self;
+        }
+        let types: Vec<&str> = args.iter().map(Value::type_name).collect();
+        Self::error(match function {
+            "size" => format!("{NO_OVERLOAD}: size"),
+            _ => format!("{NO_OVERLOAD}: {function}({})", types.join(", ")),
+        })
     }
 }
 
@@ -316,7 +351,7 @@ impl<'a> Run<'a> {
         for part in call.target.iter().chain(&call.args) {
             args.push(self.value(part)?);
         }
-        (function.run)(self, &args)
+        (function.run)(self, &args).map_err(|stop| stop.of_call(function.name, &args))
     }
 
     #[inline(never)]
@@ -346,8 +381,8 @@ impl<'a> Run<'a> {
         for entry in entries {
             let key = self.value(&entry.key)?;
             match (self.value(&entry.value)?, entry.is_optional) {
-                (value, false) => made.insert(key, value)?,
-                (Value::Optional(Some(value)), true) => made.insert(key, (*value).clone())?,
+                (value, false) => made.set(key, value)?,
+                (Value::Optional(Some(value)), true) => made.set(key, (*value).clone())?,
                 (Value::Optional(None), true) => {}
                 _ => return Err(Stop::overload()),
             }
@@ -378,13 +413,12 @@ impl<'a> Run<'a> {
                     1
                 })?;
                 let Some(order) = left.compare(right) else {
-                    // NaN has no order; values of other types have no such operator.
                     let is_number = crate::value::compare_numbers(left, right).is_some();
-                    return if is_number {
-                        Ok(Value::Bool(false))
+                    return Err(if is_number {
+                        Stop::error("NaN values cannot be ordered")
                     } else {
-                        Err(Stop::overload())
-                    };
+                        Stop::overload()
+                    });
                 };
                 Ok(Value::Bool(match operator {
                     Less => order == Ordering::Less,
@@ -507,7 +541,10 @@ fn select<'a>(operand: &Value<'a>, field: &str, is_optional: bool) -> Outcome<'a
             inner @ Value::Map(_) => select(inner, field, true),
             _ => Err(Stop::overload()),
         },
-        _ => Err(Stop::overload()),
+        Value::List(_) => Err(lists::wrong_index("string")),
+        // A value of a type that is known only now, such as a number or a text.
+        _ if is_optional => Ok(Value::Optional(None)),
+        _ => Err(Stop::error(format!("no such key: {field}"))),
     }
 }
 
@@ -519,7 +556,8 @@ fn has<'a>(operand: &Value<'a>, field: &str) -> Outcome<'a> {
             Value::Map(map) => Ok(Value::Bool(map.field(field).is_some())),
             _ => Err(Stop::overload()),
         },
-        _ => Err(Stop::overload()),
+        Value::List(_) => Err(lists::wrong_index("string")),
+        _ => Ok(Value::Bool(false)),
     }
 }
 

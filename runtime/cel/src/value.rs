@@ -4,12 +4,13 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use apiloom_meta::Quantity;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map as JsonMap, Value as Json};
 
-use crate::functions::network::{Cidr, Url};
+use crate::functions::amount::Amount;
+use crate::functions::go_url::Url;
+use crate::functions::network::Cidr;
 use crate::functions::time::{self, Timestamp};
 use crate::functions::versions::{Format, Semver};
 use crate::run::{Outcome, Stop};
@@ -57,7 +58,7 @@ pub(crate) enum Value<'a> {
 pub(crate) enum OpaqueValue {
     Ip(std::net::IpAddr),
     Cidr(Cidr),
-    Quantity(Quantity),
+    Quantity(Amount),
     Url(Box<Url>),
     Semver(Semver),
     Format(Format),
@@ -81,6 +82,8 @@ impl OpaqueValue {
 pub(crate) enum List<'a> {
     Json(&'a [Json], &'a Decl, &'a Topology),
     Items(Rc<Vec<Value<'a>>>),
+    /// The sum of a set or of a list with keys.
+    Sum(Rc<Vec<Value<'a>>>, &'a Topology),
     /// Two lists, and the number of items of both.
     Joined(Rc<(List<'a>, List<'a>, u64)>),
 }
@@ -93,7 +96,7 @@ impl<'a> List<'a> {
     pub(crate) fn len(&self) -> u64 {
         match self {
             Self::Json(items, ..) => items.len() as u64,
-            Self::Items(items) => items.len() as u64,
+            Self::Items(items) | Self::Sum(items, _) => items.len() as u64,
             Self::Joined(both) => both.2,
         }
     }
@@ -107,7 +110,7 @@ impl<'a> List<'a> {
                     let item = items.get(usize::try_from(index).ok()?)?;
                     return Some(Value::of(item, decl));
                 }
-                Self::Items(items) => {
+                Self::Items(items) | Self::Sum(items, _) => {
                     return items.get(usize::try_from(index).ok()?).cloned().map(Ok);
                 }
                 Self::Joined(both) => {
@@ -126,9 +129,18 @@ impl<'a> List<'a> {
     /// How the items are told apart, for a list of a document.
     pub(crate) fn topology(&self) -> &'a Topology {
         match self {
-            Self::Json(_, _, topology) => topology,
+            Self::Json(_, _, topology) | Self::Sum(_, topology) => topology,
             Self::Items(_) | Self::Joined(_) => &Topology::Atomic,
         }
+    }
+
+    /// Whether the list is of a document, or begins with one.
+    fn is_of_document(&self) -> bool {
+        let mut list = self;
+        while let Self::Joined(both) = list {
+            list = &both.0;
+        }
+        matches!(list, Self::Json(..) | Self::Sum(..))
     }
 }
 
@@ -179,6 +191,16 @@ impl<'a> Made<'a> {
         }
         self.index.insert(found, self.entries.len());
         self.entries.push((key, value));
+        Ok(())
+    }
+
+    /// Adds an entry, or replaces that of the key.
+    pub(crate) fn set(&mut self, key: Value<'a>, value: Value<'a>) -> Result<(), Stop> {
+        let known = Key::of(&key).and_then(|key| self.index.get(&key).copied());
+        match known.and_then(|index| self.entries.get_mut(index)) {
+            Some(entry) => *entry = (key, value),
+            None => self.insert(key, value)?,
+        }
         Ok(())
     }
 
@@ -326,12 +348,35 @@ impl<'a> Value<'a> {
             Self::Duration(_) => "google.protobuf.Duration",
             Self::Timestamp(_) => "google.protobuf.Timestamp",
             Self::List(_) => "list",
-            Self::Map(Map::Object(..)) => "object",
             Self::Map(_) => "map",
             Self::Optional(_) => "optional_type",
             Self::Type(_) => "type",
             Self::Opaque(value) => value.kind().name(),
         }
+    }
+
+    /// Whether the value is a list or an object of a document, whose comparison with a value of another type is an error.
+    pub(crate) fn is_part_of_document(&self) -> bool {
+        match self {
+            Self::List(list) => list.is_of_document(),
+            Self::Map(map) => !matches!(map, Map::Made(_)),
+            _ => false,
+        }
+    }
+
+    /// Whether values of the type have an order.
+    pub(crate) fn is_ordered(&self) -> bool {
+        matches!(
+            self,
+            Self::Bool(_)
+                | Self::Int(_)
+                | Self::Uint(_)
+                | Self::Double(_)
+                | Self::Text(_)
+                | Self::Bytes(_)
+                | Self::Duration(_)
+                | Self::Timestamp(_)
+        )
     }
 
     /// The size that costs are counted by: characters, bytes, items or entries; 1 for other values.
@@ -390,31 +435,11 @@ pub(crate) fn compare_numbers(a: &Value<'_>, b: &Value<'_>) -> Option<Option<Ord
     match (whole(a), whole(b), a, b) {
         (Some(a), Some(b), ..) => Some(Some(a.cmp(&b))),
         (_, _, Value::Double(a), Value::Double(b)) => Some(a.partial_cmp(b)),
-        (Some(a), None, _, Value::Double(b)) => Some(compare_mixed(a, *b)),
-        (None, Some(b), Value::Double(a), _) => Some(compare_mixed(b, *a).map(Ordering::reverse)),
+        // Whole numbers are rounded to doubles, as in cel-go.
+        (Some(a), None, _, Value::Double(b)) => Some((a as f64).partial_cmp(b)),
+        (None, Some(b), Value::Double(a), _) => Some(a.partial_cmp(&(b as f64))),
         _ => None,
     }
-}
-
-/// Compares without rounding the whole number.
-fn compare_mixed(whole: i128, double: f64) -> Option<Ordering> {
-    if double.is_nan() {
-        return None;
-    }
-    // Beyond these all 64-bit integers are on one side.
-    if double >= 1e20 {
-        return Some(Ordering::Less);
-    }
-    if double <= -1e20 {
-        return Some(Ordering::Greater);
-    }
-    let floor = double.floor();
-    let order = whole.cmp(&(floor as i128));
-    Some(if order == Ordering::Equal && double > floor {
-        Ordering::Less
-    } else {
-        order
-    })
 }
 
 /// A key or a scalar for messages.

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use serde_json::Value as Json;
 
+use super::time::Timestamp;
 use super::{arg, int};
 use crate::run::{self, LIST_COST, Outcome, Run, Stop, tenth};
 use crate::schema::Topology;
@@ -66,7 +67,7 @@ pub(crate) fn index<'a>(operand: &Value<'a>, at: &Value<'a>, is_optional: bool) 
         Value::List(list) => {
             let position = match Key::of(at) {
                 Some(Key::Number(position)) => position,
-                _ => return Err(Stop::overload()),
+                _ => return Err(wrong_index(at.type_name())),
             };
             let found = u64::try_from(position).ok().and_then(|at| list.get(at));
             found.ok_or_else(|| Stop::error(format!("index out of bounds: {position}")))
@@ -75,7 +76,7 @@ pub(crate) fn index<'a>(operand: &Value<'a>, at: &Value<'a>, is_optional: bool) 
             let found = map.get(at);
             found.ok_or_else(|| Stop::error(format!("no such key: {}", plain(at))))
         }
-        _ => return Err(Stop::overload()),
+        _ => Err(Stop::error(format!("no such key: {}", plain(at)))),
     };
     match (found, is_optional) {
         (Ok(value), false) => value,
@@ -83,6 +84,11 @@ pub(crate) fn index<'a>(operand: &Value<'a>, at: &Value<'a>, is_optional: bool) 
         (Err(_), true) => Ok(Value::Optional(None)),
         (Err(stop), false) => Err(stop),
     }
+}
+
+/// The error of an index that is not a number.
+pub(crate) fn wrong_index(kind: &str) -> Stop {
+    Stop::error(format!("unsupported index type '{kind}' in list"))
 }
 
 /// The operator `in`.
@@ -112,12 +118,20 @@ pub(crate) fn contains_literal<'a>(
 fn has_item<'a>(run: &mut Run<'a>, list: &List<'a>, value: &Value<'a>) -> Result<bool, Stop> {
     let mut index = 0;
     while let Some(item) = list.get(index) {
-        if run.equal(&item?, value)? {
+        if is_equal(run, &item?, value)? {
             return Ok(true);
         }
         index += 1;
     }
     Ok(false)
+}
+
+/// Whether an item is a value. Values that cannot be compared are not equal.
+fn is_equal<'a>(run: &mut Run<'a>, item: &Value<'a>, value: &Value<'a>) -> Result<bool, Stop> {
+    match run.equal(item, value) {
+        Err(Stop::Error(_)) => Ok(false),
+        found => found,
+    }
 }
 
 /// The operator `+`. Sets and lists with keys take no item twice; an item of the second list replaces that with its keys.
@@ -148,7 +162,7 @@ pub(crate) fn join<'a>(run: &mut Run<'a>, a: &List<'a>, b: &List<'a>) -> Outcome
             None => all.push(item),
         }
     }
-    Ok(Value::list(all))
+    Ok(Value::List(List::Sum(Rc::new(all), topology)))
 }
 
 /// Whether two items are the same one of a set or of a list with keys.
@@ -225,7 +239,7 @@ fn position<'a>(run: &mut Run<'a>, args: &[Value<'a>], is_last: bool) -> Outcome
     traverse(run, target)?;
     let mut found = -1;
     for (index, item) in items(run, target)?.iter().enumerate() {
-        if run.equal(item, wanted)? {
+        if is_equal(run, item, wanted)? {
             found = index as i64;
             if !is_last {
                 break;
@@ -238,13 +252,13 @@ fn position<'a>(run: &mut Run<'a>, args: &[Value<'a>], is_last: bool) -> Outcome
 pub(crate) fn is_sorted<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     traverse(run, arg(args, 0)?)?;
     let all = items(run, arg(args, 0)?)?;
-    for pair in all.windows(2) {
-        let order = pair[0].compare(&pair[1]).ok_or_else(Stop::overload)?;
-        if order == Ordering::Greater {
-            return Ok(Value::Bool(false));
-        }
+    if !all.iter().all(Value::is_ordered) {
+        return Err(Stop::overload());
     }
-    Ok(Value::Bool(true))
+    // Neighbors without an order, such as a number and a text, count as sorted.
+    let mut pairs = all.windows(2);
+    let is_sorted = pairs.all(|pair| pair[0].compare(&pair[1]) != Some(Ordering::Greater));
+    Ok(Value::Bool(is_sorted))
 }
 
 pub(crate) fn sum<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
@@ -282,9 +296,13 @@ fn extreme<'a>(
     traverse(run, arg(args, 0)?)?;
     let mut best: Option<Value<'a>> = None;
     for item in items(run, arg(args, 0)?)? {
+        if !item.is_ordered() {
+            return Err(Stop::overload());
+        }
+        // An item that has no order with the best so far is not better.
         let is_better = match &best {
             None => true,
-            Some(best) => item.compare(best).ok_or_else(Stop::overload)? == better,
+            Some(best) => item.compare(best) == Some(better),
         };
         if is_better {
             best = Some(item);
@@ -427,20 +445,36 @@ pub(crate) fn sort_by<'a>(
 }
 
 fn sorted<'a>(items: Vec<Value<'a>>, keys: Vec<Value<'a>>) -> Outcome<'a> {
-    if let Some(first) = keys.first()
-        && keys
-            .iter()
-            .any(|key| key.type_name() != first.type_name() || key.compare(key).is_none())
-    {
-        return Err(Stop::error(
-            "list elements must have the same type and an order",
-        ));
+    if let Some(first) = keys.first() {
+        if !first.is_ordered() {
+            return Err(Stop::error("list elements must be comparable"));
+        }
+        if keys.iter().any(|key| key.type_name() != first.type_name()) {
+            return Err(Stop::error("list elements must have the same type"));
+        }
     }
     let mut pairs: Vec<(Value<'a>, Value<'a>)> = keys.into_iter().zip(items).collect();
-    pairs.sort_by(|(a, _), (b, _)| a.compare(b).unwrap_or(Ordering::Equal));
+    let has_order = |(key, _): &(Value<'a>, _)| key.compare(key).is_some();
+    if pairs.iter().all(has_order) {
+        pairs.sort_by(|(a, _), (b, _)| a.compare(b).unwrap_or(Ordering::Equal));
+    } else {
+        insert_in_order(&mut pairs);
+    }
     Ok(Value::list(
         pairs.into_iter().map(|(_, item)| item).collect(),
     ))
+}
+
+/// Sorts by insertion, which leaves a key without an order, NaN, where it is: no other key is less than it. As many comparisons are
+/// paid for.
+fn insert_in_order<'a>(pairs: &mut [(Value<'a>, Value<'a>)]) {
+    for end in 1..pairs.len() {
+        let mut at = end;
+        while at > 0 && pairs[at].0.compare(&pairs[at - 1].0) == Some(Ordering::Less) {
+            pairs.swap(at, at - 1);
+            at -= 1;
+        }
+    }
 }
 
 pub(crate) fn distinct<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
@@ -453,7 +487,7 @@ pub(crate) fn distinct<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a>
         };
         let mut is_known = false;
         for known in &found {
-            if run.equal(known, &item)? {
+            if is_equal(run, known, &item)? {
                 is_known = true;
                 break;
             }
@@ -530,7 +564,7 @@ pub(crate) fn optional_of_non_zero<'a>(run: &mut Run<'a>, args: &[Value<'a>]) ->
         }
         Value::Double(number) => *number == 0.0,
         Value::Text(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_) => value.size() == 0,
-        Value::Optional(None) => true,
+        Value::Timestamp(time) => *time == Timestamp::FIRST,
         _ => false,
     };
     Ok(if is_zero {
@@ -562,11 +596,12 @@ pub(crate) fn value<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     }
 }
 
+/// What is no optional is its own value.
 pub(crate) fn or_value<'a>(_run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     match arg(args, 0)? {
         Value::Optional(Some(value)) => Ok((**value).clone()),
         Value::Optional(None) => Ok(arg(args, 1)?.clone()),
-        _ => Err(Stop::overload()),
+        other => Ok(other.clone()),
     }
 }
 

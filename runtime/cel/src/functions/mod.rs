@@ -1,5 +1,8 @@
 //! Implementations of the functions, by the types that they are about.
 
+pub(crate) mod amount;
+mod go_address;
+pub(crate) mod go_url;
 pub(crate) mod lists;
 pub(crate) mod network;
 pub(crate) mod numbers;

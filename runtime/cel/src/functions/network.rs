@@ -5,7 +5,10 @@ use std::fmt;
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use super::{arg, opaque, text};
+use apiloom_meta::field::{echoed, go_quote};
+
+use super::go_url::Url;
+use super::{arg, go_address, opaque, text};
 use crate::run::{Outcome, Run, Stop, tenth};
 use crate::value::{Made, Map, OpaqueValue, Value};
 
@@ -17,19 +20,21 @@ pub(crate) struct Cidr {
 }
 
 impl Cidr {
-    fn width(address: &IpAddr) -> u8 {
-        if address.is_ipv4() { 32 } else { 128 }
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        let (address, bits) = text.split_once('/')?;
-        let address = parse_ip(address)?;
-        let is_number = !bits.is_empty() && bits.bytes().all(|byte| byte.is_ascii_digit());
-        if !is_number || (bits.len() > 1 && bits.starts_with('0')) {
-            return None;
+    fn parse(text: &str) -> Result<Self, Stop> {
+        let wrong = |why: &str| {
+            Stop::error(format!(
+                "network address parse error during conversion from string: {why}"
+            ))
+        };
+        let (address, bits) = go_address::parse_prefix(text).map_err(|why| {
+            wrong(&format!(
+                "network address parse error during conversion from string: {why}"
+            ))
+        })?;
+        if is_mapped(&address) {
+            return Err(wrong(&mapped(text)));
         }
-        let bits: u8 = bits.parse().ok()?;
-        (bits <= Self::width(&address)).then_some(Self { address, bits })
+        Ok(Self { address, bits })
     }
 
     fn masked(self) -> Self {
@@ -60,36 +65,39 @@ impl fmt::Display for Cidr {
     }
 }
 
-/// Reads an address. IPv4 addresses in the form of IPv6 are refused.
-fn parse_ip(text: &str) -> Option<IpAddr> {
-    let address: IpAddr = text.parse().ok()?;
-    match address {
-        IpAddr::V6(address) if address.to_ipv4_mapped().is_some() => None,
-        address => Some(address),
+/// Whether an IPv4 address has the form of IPv6.
+fn is_mapped(address: &IpAddr) -> bool {
+    matches!(address, IpAddr::V6(address) if address.to_ipv4_mapped().is_some())
+}
+
+fn mapped(text: &str) -> String {
+    let shown = go_quote(&echoed(text));
+    format!("IPv4-mapped IPv6 address {shown} is not allowed")
+}
+
+/// Reads an address. Those with a zone are refused, and IPv4 addresses in the form of IPv6.
+fn parse_ip(text: &str) -> Result<IpAddr, Stop> {
+    let shown = || go_quote(&echoed(text));
+    let found = go_address::parse(text).map_err(|why| {
+        Stop::error(format!(
+            "IP Address {} parse error during conversion from string: {why}",
+            shown()
+        ))
+    })?;
+    if found.has_zone {
+        return Err(Stop::error(format!(
+            "IP address {} with zone value is not allowed",
+            shown()
+        )));
     }
+    if is_mapped(&found.address) {
+        return Err(Stop::error(mapped(text)));
+    }
+    Ok(found.address)
 }
 
 fn charge_text<'a>(run: &mut Run<'a>, args: &[Value<'a>], passes: u64) -> Result<(), Stop> {
     run.charge(tenth(arg(args, 0)?.size().saturating_mul(passes)))
-}
-
-fn ip_error(text: &str) -> Stop {
-    let shown = apiloom_meta::field::go_quote(&apiloom_meta::field::echoed(text));
-    let is_address = |text: &str| text.parse::<IpAddr>().is_ok();
-    let has_zone = text
-        .split_once('%')
-        .is_some_and(|(address, _)| is_address(address));
-    Stop::error(if is_address(text) {
-        format!("IPv4-mapped IPv6 address {shown} is not allowed")
-    } else if has_zone {
-        format!("IP address {shown} with zone value is not allowed")
-    } else {
-        format!("IP Address {shown} parse error during conversion from string")
-    })
-}
-
-fn cidr_error() -> Stop {
-    Stop::error("network address parse error during conversion from string")
 }
 
 pub(crate) fn ip<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
@@ -98,21 +106,20 @@ pub(crate) fn ip<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
         return Ok(Value::opaque(OpaqueValue::Ip(network(args, 0)?.address)));
     }
     charge_text(run, args, 1)?;
-    let text = text(arg(args, 0)?)?;
-    let address = parse_ip(text).ok_or_else(|| ip_error(text))?;
+    let address = parse_ip(text(arg(args, 0)?)?)?;
     Ok(Value::opaque(OpaqueValue::Ip(address)))
 }
 
 pub(crate) fn is_ip<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     charge_text(run, args, 1)?;
-    Ok(Value::Bool(parse_ip(text(arg(args, 0)?)?).is_some()))
+    Ok(Value::Bool(parse_ip(text(arg(args, 0)?)?).is_ok()))
 }
 
 /// Whether the text is how the address is printed.
 pub(crate) fn is_canonical<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     charge_text(run, args, 2)?;
     let text = text(arg(args, 0)?)?;
-    let address = parse_ip(text).ok_or_else(|| ip_error(text))?;
+    let address = parse_ip(text)?;
     Ok(Value::Bool(address.to_string() == text))
 }
 
@@ -179,13 +186,13 @@ pub(crate) fn is_global_unicast<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Ou
 
 pub(crate) fn cidr<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     charge_text(run, args, 1)?;
-    let found = Cidr::parse(text(arg(args, 0)?)?).ok_or_else(cidr_error)?;
+    let found = Cidr::parse(text(arg(args, 0)?)?)?;
     Ok(Value::opaque(OpaqueValue::Cidr(found)))
 }
 
 pub(crate) fn is_cidr<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     charge_text(run, args, 1)?;
-    Ok(Value::Bool(Cidr::parse(text(arg(args, 0)?)?).is_some()))
+    Ok(Value::Bool(Cidr::parse(text(arg(args, 0)?)?).is_ok()))
 }
 
 pub(crate) fn contains_ip<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
@@ -194,7 +201,8 @@ pub(crate) fn contains_ip<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<
     let address = match arg(args, 1)? {
         value @ Value::Text(text) => {
             run.charge(tenth(value.size()))?;
-            parse_ip(text.as_str()).ok_or_else(|| ip_error(text.as_str()))?
+            // As in kube-apiserver, the error of the text is lost.
+            parse_ip(text.as_str()).map_err(|_| Stop::overload())?
         }
         _ => address(args, 1)?,
     };
@@ -208,7 +216,7 @@ pub(crate) fn contains_cidr<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcom
     let other = match arg(args, 1)? {
         value @ Value::Text(text) => {
             run.charge(tenth(value.size()))?;
-            Cidr::parse(text.as_str()).ok_or_else(cidr_error)?
+            Cidr::parse(text.as_str())?
         }
         _ => network(args, 1)?,
     };
@@ -227,135 +235,19 @@ pub(crate) fn masked<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     Ok(Value::opaque(OpaqueValue::Cidr(network(args, 0)?.masked())))
 }
 
-/// A URL with a scheme, or an absolute path.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Url {
-    scheme: String,
-    host: String,
-    path: String,
-    query: String,
-}
-
-impl Url {
-    /// Reads a URL as Go's `url.ParseRequestURI` does.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        if text.is_empty() || text.bytes().any(|byte| byte.is_ascii_control()) {
-            return None;
-        }
-        let (scheme, rest) = match text.find(':') {
-            Some(at) if is_scheme(&text[..at]) => {
-                (text[..at].to_ascii_lowercase(), &text[at + 1..])
-            }
-            Some(0) => return None,
-            _ => (String::new(), text),
-        };
-        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let mut url = Self {
-            scheme,
-            query: query.to_owned(),
-            ..Self::default()
-        };
-        if !rest.starts_with('/') {
-            // A URL such as `mailto:a@b` has neither host nor path.
-            return (!url.scheme.is_empty()).then_some(url);
-        }
-        let mut path = rest;
-        if let Some(after) = rest.strip_prefix("//").filter(|_| !url.scheme.is_empty()) {
-            let end = after.find('/').unwrap_or(after.len());
-            url.host = host_of(&after[..end])?.to_owned();
-            path = &after[end..];
-        }
-        unescape(path, false)?;
-        url.path = path.to_owned();
-        Some(url)
-    }
-
-    fn hostname(&self) -> &str {
-        let host = self.without_port();
-        host.strip_prefix('[')
-            .and_then(|host| host.strip_suffix(']'))
-            .unwrap_or(host)
-    }
-
-    fn without_port(&self) -> &str {
-        match self.host.rfind(':') {
-            Some(at) if !self.host[at..].contains(']') => &self.host[..at],
-            _ => &self.host,
-        }
-    }
-
-    fn port(&self) -> &str {
-        self.host[self.without_port().len()..].trim_start_matches(':')
-    }
-}
-
-fn is_scheme(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
-}
-
-/// The host and port of an authority.
-fn host_of(authority: &str) -> Option<&str> {
-    let host = authority
-        .rsplit_once('@')
-        .map_or(authority, |(_, host)| host);
-    let port = if let Some(inner) = host.strip_prefix('[') {
-        let end = inner.find(']')?;
-        inner[..end]
-            .split('%')
-            .next()?
-            .parse::<std::net::Ipv6Addr>()
-            .ok()?;
-        &inner[end + 1..]
-    } else {
-        let is_wrong = |byte: u8| {
-            matches!(
-                byte,
-                b' ' | b'<' | b'>' | b'"' | b'\\' | b'^' | b'`' | b'{' | b'}' | b'|'
-            )
-        };
-        if host.bytes().any(is_wrong) || unescape(host, false).is_none() {
-            return None;
-        }
-        host.find(':').map_or("", |at| &host[at..])
-    };
-    let is_port = port.is_empty()
-        || port
-            .strip_prefix(':')
-            .is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
-    is_port.then_some(host)
-}
-
-/// Resolves `%xx`, and `+` in queries; `None` if an escape is malformed.
-fn unescape(text: &str, is_query: bool) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let digit = |byte: u8| char::from(byte).to_digit(16);
-                let (high, low) = (digit(rest.next()?)?, digit(rest.next()?)?);
-                u8::try_from(high * 16 + low).ok()?
-            }
-            b'+' if is_query => b' ',
-            byte => byte,
-        });
-    }
-    Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
 pub(crate) fn url<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     charge_text(run, args, 1)?;
-    let found = Url::parse(text(arg(args, 0)?)?)
-        .ok_or_else(|| Stop::error("URL parse error during conversion from string"))?;
+    let found = Url::parse(text(arg(args, 0)?)?).map_err(|why| {
+        Stop::error(format!(
+            "URL parse error during conversion from string: {why}"
+        ))
+    })?;
     Ok(Value::opaque(OpaqueValue::Url(Box::new(found))))
 }
 
 pub(crate) fn is_url<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     charge_text(run, args, 1)?;
-    Ok(Value::Bool(Url::parse(text(arg(args, 0)?)?).is_some()))
+    Ok(Value::Bool(Url::parse(text(arg(args, 0)?)?).is_ok()))
 }
 
 fn url_part<'a>(run: &mut Run<'a>, args: &[Value<'a>], of: fn(&Url) -> &str) -> Outcome<'a> {
@@ -375,11 +267,11 @@ pub(crate) fn host<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
 }
 
 pub(crate) fn hostname<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    url_part(run, args, Url::hostname)
+    url_part(run, args, |url| url.host_and_port().0)
 }
 
 pub(crate) fn port<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    url_part(run, args, Url::port)
+    url_part(run, args, |url| url.host_and_port().1)
 }
 
 pub(crate) fn escaped_path<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
@@ -387,16 +279,7 @@ pub(crate) fn escaped_path<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome
     let OpaqueValue::Url(url) = opaque(args, 0)? else {
         return Err(Stop::overload());
     };
-    let mut path = String::with_capacity(url.path.len());
-    for byte in url.path.bytes() {
-        let is_plain = byte.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:@/%[]".contains(&byte);
-        if is_plain {
-            path.push(char::from(byte));
-        } else {
-            path.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    Ok(Value::text(path))
+    Ok(Value::text(url.escaped_path()))
 }
 
 pub(crate) fn query<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
@@ -406,12 +289,8 @@ pub(crate) fn query<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     run.charge(1 + tenth(url.query.len() as u64))?;
     let mut names: Vec<String> = Vec::new();
     let mut values: HashMap<String, Vec<Value<'a>>> = HashMap::new();
-    for pair in url.query.split('&').filter(|pair| !pair.is_empty()) {
+    for (name, value) in url.pairs() {
         run.charge(1)?;
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let (Some(name), Some(value)) = (unescape(name, true), unescape(value, true)) else {
-            continue;
-        };
         let known = values.entry(name.clone()).or_default();
         if known.is_empty() {
             names.push(name);

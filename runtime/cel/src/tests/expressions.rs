@@ -11,7 +11,8 @@ fn literals_and_operators() {
         "0xff == 255 && 7u + 1u == 8u",
         "1.5e3 == 1500.0 && .5 < 1.0",
         "1 < 1.5 && 2u > 1 && 2.0 >= 2u",
-        "9007199254740993 > 9007199254740992.0",
+        "dyn(9007199254740993) == 9007199254740992.0 && 9223372036854775807 >= 9223372036854775808.0",
+        "{'a': 1, 'a': 2}.a == 2 && {1: 'x', 1: 'y'}[1] == 'y'",
         "'a' + \"b\" == 'ab' && 'a' < 'b'",
         "b'abc' == bytes('abc') && b'a' + b'b' == b'ab' && b'a' < b'b'",
         r"'\x41\u00fc\101\U0001F600' == 'AüA😀' && '\?\`' == '?`' && b'\xff\101'.size() == 2",
@@ -27,7 +28,7 @@ fn literals_and_operators() {
         "-(3) == -3 && --3 == 3",
         "null == null",
         "dyn(1) == dyn(1.0) && dyn(1) == dyn(1u) && dyn(1) != dyn('1')",
-        "[dyn(1), 2u, 3.0] == [dyn(1.0), 2, 3u]",
+        "[dyn(1), dyn(2u), dyn(3.0)] == [dyn(1.0), dyn(2), dyn(3u)]",
         "// a comment\n 1 == 1",
         "type(1) == int && type('a') == string && type([]) == list && type({}) == map && type(null) == null_type",
         "type(type(1)) == type && type(duration('1s')) == google.protobuf.Duration",
@@ -40,7 +41,7 @@ fn literals_and_operators() {
         ("0u - 1u > 0u", "unsigned integer overflow"),
         ("[1][1] == 1", "index out of bounds: 1"),
         ("{'a': 1}['b'] == 1", "no such key: b"),
-        ("{'a': 1, 'a': 2}.a == 1", "key a already exists"),
+        ("0.0 / 0.0 < 1.0", "NaN values cannot be ordered"),
         ("dyn(1) + dyn('a') == 1", "no such overload"),
     ]);
 }
@@ -184,7 +185,7 @@ fn times() {
         ),
         (
             "duration('2562047h') + duration('2562047h') == self.wait",
-            "duration overflow",
+            "integer overflow",
         ),
         (
             "timestamp(self.name) == self.time",

@@ -23,6 +23,7 @@ use serde_json::Value;
 
 pub(super) use self::defaults::{default_errors, has_unknown_fields, metadata_errors};
 pub use self::digest::Digests;
+pub use self::formats::is_valid as has_format;
 pub(super) use self::publish::{v2, v3};
 pub use self::stored::StoredSchema;
 pub(super) use self::validate::{validate, validate_field};

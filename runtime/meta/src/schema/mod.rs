@@ -59,7 +59,7 @@ use crate::path::JsonPath;
 use crate::query::{JsonQuery, Node as QueryNode};
 
 #[cfg(feature = "schema")]
-pub use self::custom::{Digests, StoredSchema};
+pub use self::custom::{Digests, StoredSchema, has_format};
 pub use self::default::DefaultsTooLarge;
 pub use self::difference::merge_difference;
 pub use self::openapi::Metadata;

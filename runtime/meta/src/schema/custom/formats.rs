@@ -7,8 +7,8 @@ use regex::Regex;
 
 use crate::types::Duration;
 
-/// Whether a text has a format. Formats without rules accept every text. Dashes in the name are ignored.
-pub(super) fn is_valid(format: &str, text: &str) -> bool {
+/// Whether a text of a custom resource has a format. Formats without rules accept every text. Dashes in the name are ignored.
+pub fn is_valid(format: &str, text: &str) -> bool {
     match format.replace('-', "").as_str() {
         "bsonobjectid" => text.len() == 24 && is_hex(text),
         "byte" => is_base64(text),
