@@ -197,16 +197,9 @@ impl Object {
     /// Removes empty values from the metadata: nulls, empty strings, lists and maps. Kubernetes does not write them,
     /// so an object with `annotations: {}` is equal to one without annotations.
     pub fn drop_empty_metadata(&mut self) {
-        let says_something = |value: &Value| match value {
-            Value::Null => false,
-            Value::String(text) => !text.is_empty(),
-            Value::Array(items) => !items.is_empty(),
-            Value::Object(fields) => !fields.is_empty(),
-            Value::Bool(_) | Value::Number(_) => true,
-        };
         self.typed.set_metadata_outdated();
         if let Some(Value::Object(metadata)) = self.fields_beside_typed().get_mut("metadata") {
-            metadata.retain(|_, value| says_something(value));
+            drop_empty(metadata);
         }
     }
     /// `metadata.name`.
@@ -292,6 +285,17 @@ impl Labels for Object {
         let mut labels = labels.filter_map(|(key, value)| Some((key, value.as_str()?)));
         labels.all(|(key, value)| holds(key, value))
     }
+}
+
+/// Removes the values that Kubernetes does not write of a metadata.
+pub(crate) fn drop_empty(metadata: &mut Map<String, Value>) {
+    metadata.retain(|_, value| match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) => true,
+    });
 }
 
 #[cfg(test)]

@@ -253,13 +253,26 @@ fn yaml<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<V
 }
 
 /// Where Kubernetes tells of a strict error of a custom resource: it finds duplicates as it reads, then unknown fields of the
-/// metadata, of the schema, and of the metadata of embedded resources. Other objects' are told in the order of the document.
+/// metadata, of the schema, and of the metadata of embedded resources. Other objects' are told in the order of the document, which is
+/// that of its keys for YAML, after the duplicates that the parser of YAML finds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Found {
     Reading,
     Metadata,
     Pruning,
     Embedded,
+}
+
+/// What orders texts with paths as sorted objects and lists are visited: names stand before what follows them, and indexes are numbers.
+fn in_order_of_keys(text: &str) -> String {
+    let mut key = String::with_capacity(text.len());
+    let mut parts = text.trim_end_matches('"').split('[');
+    key.extend(parts.next().map(|first| first.replace('.', "\0")));
+    for part in parts {
+        let (index, rest) = part.split_once(']').unwrap_or(("", part));
+        key.push_str(&format!("\0{index:0>9}{}", rest.replace('.', "\0")));
+    }
+    key
 }
 
 /// State of a walk, and its results besides the document.
@@ -334,9 +347,19 @@ impl<'a> Walk<'a> {
                 };
                 found.cmp(other).then(texts)
             });
+        } else if self.is_yaml {
+            self.strict.sort_by_cached_key(|(found, text)| match found {
+                Found::Reading => None,
+                _ => Some(in_order_of_keys(text)),
+            });
         }
         let strict = self.strict.into_iter().map(|(_, text)| text).collect();
         Ok(DecodedDocument { value, strict })
+    }
+
+    /// Whether the values of unknown fields are searched for duplicates.
+    fn reads_unknown(&self) -> bool {
+        self.is_custom || self.is_yaml
     }
 
     fn strict(&mut self, found: Found, problem: impl FnOnce() -> String) {
@@ -552,7 +575,10 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
         let decoded = Seed::root(Some(node), &mut walk).deserialize(&value);
         match (decoded, walk.type_error) {
             (Ok(_), Some(why)) => refuse(&value, &why),
-            (Ok(decoded), None) => {
+            (Ok(mut decoded), None) => {
+                if let Value::Object(metadata) = &mut decoded {
+                    crate::object::drop_empty(metadata);
+                }
                 let place = go_quote(&path.strict());
                 let place = place.trim_end_matches('"');
                 for (_, text) in walk.strict {
@@ -826,7 +852,7 @@ impl<'k> Seed<'_, '_, 'k> {
         let is_data = self.node.is_none_or(Node::is_map);
         let path = self.path;
         let at = path.step(is_data, &key);
-        let is_ignored = matches!(child, Child::Unknown) && !self.walk.is_custom;
+        let is_ignored = matches!(child, Child::Unknown) && !self.walk.reads_unknown();
         if !is_ignored && fields.have(&key) {
             self.duplicate(&key, line, &at);
         }

@@ -18,7 +18,7 @@ pub struct DecodedDocument {
     /// The document, without unknown fields, with the last of duplicate fields, and nulls as the schema allows.
     pub value: Value,
     /// Strict errors: `unknown field "spec.bogus"`, `duplicate field "data.k"`. They are in the order of the document; of a
-    /// custom resource duplicates come first, and unknown fields are sorted. At most a hundred, without repetitions.
+    /// custom resource and of YAML duplicates come first, and unknown fields are sorted. At most a hundred, without repetitions.
     pub strict: Vec<String>,
 }
 

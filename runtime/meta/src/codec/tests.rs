@@ -298,17 +298,20 @@ fn json_that_is_sent_as_yaml_is_read_as_yaml() {
 }
 
 #[test]
-fn yaml_tells_unknown_fields_by_path_and_duplicates_by_line() {
-    let text = "spec:\n  replicas: 1\n  bogus: 2\n  replicas: 3\ndata:\n  k: a\n  k: b\n";
+fn yaml_tells_duplicates_by_line_and_then_unknown_fields_by_path() {
+    let text = "spec:\n  replicas: 1\n  bogus: 2\n  replicas: 3\n  bogus: {x: 1, x: 2}\ndata:\n  k: a\n  k: b\nbogus: 1\n";
     let DecodedDocument { value, strict } =
         decode(text.as_bytes(), Format::Yaml, &schema()).expect("decodes");
     assert_eq!(value, json!({"spec":{"replicas":3},"data":{"k":"b"}}));
     assert_eq!(
         strict,
         [
-            r#"unknown field "spec.bogus""#,
             r#"line 4: key "replicas" already set in map"#,
-            r#"line 7: key "k" already set in map"#
+            r#"line 5: key "bogus" already set in map"#,
+            r#"line 5: key "x" already set in map"#,
+            r#"line 8: key "k" already set in map"#,
+            r#"unknown field "bogus""#,
+            r#"unknown field "spec.bogus""#,
         ]
     );
 }
