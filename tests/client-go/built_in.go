@@ -47,11 +47,13 @@ var flunders = schema.GroupVersionResource{Group: "wardle.example.com", Version:
 // Those of any server.
 var schemas = []check{
 	{"openapi", openAPI},
+	{"round-trips", roundTrips},
 }
 
 var builtIn = []check{
 	{"documents", documents},
 	{"openapi", openAPI},
+	{"round-trips", roundTrips},
 	{"kinds", kinds},
 	{"apply", applies},
 	{"metadata-informers", metadataInformers},

@@ -15,7 +15,7 @@ use apiloom_tests::{Server, build, repository};
 /// Builds the program once; Go's own cache makes this fast after the first time.
 fn program() -> &'static PathBuf {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| build_go("client-go", &["main.go", "built_in.go"]))
+    PROGRAM.get_or_init(|| build_go("client-go", &["main.go", "built_in.go", "round_trips.go"]))
 }
 
 /// Builds the files of a folder of `tests`.

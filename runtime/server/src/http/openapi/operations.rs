@@ -271,15 +271,19 @@ impl Operations<'_> {
 
     fn operation(&self, action: &str, id: &str, description: &str, responses: Value) -> Value {
         let def = self.def;
-        json!({
+        let mut operation = json!({
             "operationId": id,
             "tags": [tag(&def.group, &def.version)],
             "description": description,
-            "parameters": parameters::of_action(action, def.has_verb(Verb::Watch)),
             "responses": responses,
             "x-kubernetes-action": action,
             "x-kubernetes-group-version-kind": gvk(&def.group, &def.version, &def.kind),
-        })
+        });
+        let parameters = parameters::of_action(action, def.has_verb(Verb::Watch));
+        if parameters != json!([]) {
+            operation["parameters"] = parameters;
+        }
+        operation
     }
 
     /// An operation of an object or of a subresource, whose kind may be another one.
