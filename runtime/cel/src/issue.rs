@@ -29,12 +29,17 @@ impl Issue {
         if whole.len() > MAX_LINE {
             return format!("ERROR: <input>:{line}:{}: {}", column + 1, self.text);
         }
+        // Characters of more than one byte are marked by wide ones, as in cel-go.
+        let mark = |c: char| if c.len_utf8() > 1 { '．' } else { '.' };
+        let dots: String = before[start..].chars().map(mark).collect();
+        let at = source.get(position..).and_then(|rest| rest.chars().next());
+        let wide = at.is_some_and(|c| c.len_utf8() > 1);
+        let pointer = if wide { '＾' } else { '^' };
         format!(
-            "ERROR: <input>:{line}:{}: {}\n | {}\n | {}^",
+            "ERROR: <input>:{line}:{}: {}\n | {}\n | {dots}{pointer}",
             column + 1,
             self.text,
             whole.replace('\t', " "),
-            ".".repeat(column)
         )
     }
 }

@@ -402,7 +402,11 @@ impl<'a> Run<'a> {
         match operator {
             Equal | NotEqual => {
                 self.charge(comparison_cost(left, right))?;
-                let is_equal = self.equal(left, right)?;
+                let is_equal = match self.equal(left, right) {
+                    // What cannot be compared is not equal, in the sense of `!=` alone.
+                    Err(Stop::Error(_)) if operator == NotEqual => false,
+                    found => found?,
+                };
                 Ok(Value::Bool(is_equal == (operator == Equal)))
             }
             Less | LessEqual | Greater | GreaterEqual => {

@@ -153,10 +153,14 @@ impl Clause {
         } else if self.verb == 'f' {
             fixed(&mut shown, number.abs(), self.precision.unwrap_or(PLACES));
         } else {
-            // cel-go takes a precision for a width, which has no effect.
             scientific(&mut shown, number.abs());
         }
-        out.push_str(&shown);
+        // cel-go takes the precision of `%e` for its width.
+        let width = match self.verb {
+            'e' => self.precision.unwrap_or(PLACES).min(MAX_PRECISION),
+            _ => 0,
+        };
+        let _ = write!(out, "{shown:>width$}");
     }
 }
 

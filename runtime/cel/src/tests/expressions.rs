@@ -222,7 +222,7 @@ fn documents() {
         "self.labels == {'x': '1', 'y': '2'} && self.labels.x == '1' && 'y' in self.labels && !('z' in self.labels)",
         "self.labels.map(k, k) == ['x', 'y'] && self.labels.all(k, v, int(v) > 0)",
         "self.pod.metadata.name == 'p' && self.pod.kind == 'Pod'",
-        "self == self",
+        "self == self && dyn(self) != dyn(1)",
     ]);
     check_errors(&[
         ("self.gone == ''", "no such key: gone"),
