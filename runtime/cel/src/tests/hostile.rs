@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
-
-use super::evaluate;
+use super::{cpu_time, evaluate};
 use crate::rules::MAX_CALL_COST;
 
 /// Evaluates an expression in a thread with the stack of a server's thread.
@@ -17,15 +15,6 @@ fn outcome(text: String) -> Result<u64, String> {
     let (found, took) = thread.spawn(evaluation).unwrap().join().unwrap();
     assert!(took < Duration::from_secs(20), "{took:?}");
     found
-}
-
-/// The CPU time of this thread: on a busy machine an evaluation waits for a core.
-fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(
-        time.tv_sec.try_into().unwrap(),
-        time.tv_nsec.try_into().unwrap(),
-    )
 }
 
 /// An expression around another, many times.

@@ -9,13 +9,16 @@ mod checks;
 mod compile_errors;
 mod costs;
 mod expressions;
+mod growth;
 mod hostile;
 mod kubernetes;
 mod properties;
 mod rules;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value as Json, json};
 
 use crate::program::Program;
@@ -23,6 +26,15 @@ use crate::rules::MAX_CALL_COST;
 use crate::run::Stop;
 use crate::schema::Decl;
 use crate::value::Value;
+
+/// The CPU time of this thread: on a busy machine an evaluation waits for a core.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(
+        time.tv_sec.try_into().unwrap(),
+        time.tv_nsec.try_into().unwrap(),
+    )
+}
 
 /// A schema with a value of every form.
 fn schema() -> Json {
