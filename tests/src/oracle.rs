@@ -26,7 +26,7 @@ pub struct Oracle {
 impl Oracle {
     /// Starts it; `None` on a machine where it could not be built.
     pub fn start() -> Option<Self> {
-        let program = repository().join("target/tools/oracle-1.36/oracle");
+        let program = repository().join("target/tools/oracle-1.36-cel-0.27/oracle");
         if !program.exists() {
             return None;
         }

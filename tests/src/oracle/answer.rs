@@ -67,6 +67,10 @@ static OF_OBJECT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&texts.join("|")).unwrap()
 });
 
+/// The name of the type of an object in the oracle's errors of rules, which is made of the time.
+static OBJECT_TYPE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"selfType[0-9]+(\.[@\w]+)*").unwrap());
+
 /// Removes what differs between servers, at any depth.
 fn clean(value: &mut Value, owners: bool) {
     match value {
@@ -75,6 +79,9 @@ fn clean(value: &mut Value, owners: bool) {
         Value::String(text) => {
             cut_document(text);
             cut_errors_of_types(text);
+            if let Cow::Owned(masked) = OBJECT_TYPE.replace_all(text, "object") {
+                *text = masked;
+            }
             if let Cow::Owned(masked) = OF_OBJECT.replace_all(text, "OF OBJECT") {
                 *text = masked;
             }

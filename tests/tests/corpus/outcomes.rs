@@ -322,7 +322,10 @@ pub(crate) async fn compare(passes: &[Pass<'_>], ours: &[Outcomes], examples: &[
             .then(Oracle::start)
             .flatten();
         let Some(oracle) = oracle else {
-            assert!(!is_update, "UPDATE=1 needs target/tools/oracle-1.36/oracle");
+            assert!(
+                !is_update,
+                "UPDATE=1 needs target/tools/oracle-1.36-cel-0.27/oracle"
+            );
             let shown = other.iter().map(|(id, ours)| {
                 (
                     (*id).clone(),

@@ -129,7 +129,7 @@ async fn other_definitions_are_answered_alike() {
     let definitions = read_definitions(root);
     let mut shown = String::new();
     for pass in outcomes::passes(&definitions) {
-        let oracle = Oracle::start().expect("target/tools/oracle-1.36/oracle");
+        let oracle = Oracle::start().expect("target/tools/oracle-1.36-cel-0.27/oracle");
         let theirs = pass.ask(&oracle.client(), &examples).await;
         let ours = pass.ask(&start().client(), &examples).await;
         for text in outcomes::differences(&theirs, &ours).values() {

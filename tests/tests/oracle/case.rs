@@ -4,6 +4,9 @@
 //! as many cases with the same values. `values` are created one after the other as the field `value` of objects `v0`, `v1`, ..;
 //! `steps` are requests `METHOD: PATH` with a body. In a path, `~` is the collection of the kind, and `DEFINITION` its definition.
 //! A body that is text is sent as it is; `edit` is a merge patch of what a GET of the path answers, and the result is the body.
+//! `expressions` are expressions in CEL about the field `value`: what each is shows in a message of the first of the `values`.
+//! `rejected` are expressions that the `schema` is declared with one by one.
+//!
 //! With `until` a request is repeated until its answer has that code or that text. The conversion `webhook` of a definition is
 //! that of `webhook.rs`. `define` are schemas of the field `value` of further definitions, whose creation is a step each.
 //!
@@ -78,7 +81,8 @@ pub(crate) fn read(name: &str) -> Vec<Case> {
                 .map(|schema| with_schema(case, schema))
                 .collect(),
         });
-    let group = |index: usize| format!("{name}{index}.oracle.example.com");
+    // The name of a file may have what that of a group may not.
+    let group = |index: usize| format!("{}{index}.oracle.example.com", name.replace('_', "-"));
     each.enumerate()
         .map(|(index, case)| Case::parse(&case, &group(index)))
         .collect()
@@ -99,7 +103,20 @@ impl Case {
         let name = case["name"].as_str().expect("a case has a name").to_owned();
         let definition = match (&case["schema"], &case["definition"]) {
             (Value::Null, Value::Null) => None,
-            (schema, Value::Null) => Some(definition(group, &with_value(schema))),
+            (_, Value::Null) if case["rejected"].is_array() => None,
+            (schema, Value::Null) => {
+                let expressions = case["expressions"].as_array();
+                let rules = expressions
+                    .into_iter()
+                    .flatten()
+                    .enumerate()
+                    .map(shown_rule);
+                let mut schema = schema.clone();
+                if expressions.is_some() {
+                    schema["x-kubernetes-validations"] = rules.collect();
+                }
+                Some(definition(group, &with_value(&schema)))
+            }
             (_, spec) => Some(completed(group, spec)),
         };
         let values = case["values"].as_array().into_iter().flatten().enumerate();
@@ -112,6 +129,13 @@ impl Case {
         let defined = case["define"].as_array().into_iter().flatten();
         steps.extend(defined.map(|schema| {
             let spec = json!({"versions": [{"name": "v1", "schema": {"openAPIV3Schema": with_value(schema)}}]});
+            Step::parse(&json!({"define": spec}), group, owners)
+        }));
+        let rejected = case["rejected"].as_array().into_iter().flatten();
+        steps.extend(rejected.map(|expression| {
+            let mut schema = case["schema"].clone();
+            schema["x-kubernetes-validations"] = json!([shown_rule((0, expression))]);
+            let spec = json!({"versions": [{"name": "v1", "schema": {"openAPIV3Schema": with_value(&schema)}}]});
             Step::parse(&json!({"define": spec}), group, owners)
         }));
         let products = case["products"].as_array().into_iter().flatten();
@@ -213,6 +237,15 @@ async fn established(client: &Client, name: &str) {
         );
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
+}
+
+/// A rule that is violated, and tells what an expression is, or the error of it.
+fn shown_rule((index, expression): (usize, &Value)) -> Value {
+    let expression = expression.as_str().expect("an expression is text");
+    json!({
+        "rule": format!("dyn({expression}) == dyn('~')"),
+        "messageExpression": format!("'{index}: %s'.format([dyn({expression})])"),
+    })
 }
 
 fn created(group: &str, index: usize, value: &Value) -> Step {

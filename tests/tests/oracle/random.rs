@@ -59,31 +59,28 @@ fn case(random: &mut Random, seed: u64, index: usize) -> Case {
     let mut steps = Vec::new();
     for number in 0..7 {
         let body = thing(random, &group, &format!("o{number}"), &schema);
-        let validation = random.pick(&["Strict", "Warn", "Warn", "Ignore"]);
-        steps.push(step(
-            "POST",
-            &format!("{things}?fieldValidation={validation}"),
-            "application/json",
-            &body,
-        ));
+        let path = validated(random, &things);
+        let media_type = if random.once_in(5) {
+            "application/yaml"
+        } else {
+            "application/json"
+        };
+        steps.push(step("POST", &path, media_type, &body));
     }
     for _ in 0..4 {
-        let patch = json!({"spec": object_value(random, &schema, 2)});
-        steps.push(step(
-            "PATCH",
-            &object(random, &things),
-            "application/merge-patch+json",
-            &patch,
-        ));
+        let mut patch = json!({"spec": object_value(random, &schema, 2)});
+        if random.once_in(6) {
+            patch["metadata"] = metadata(random);
+        }
+        let path = object(random, &things);
+        let path = validated(random, &path);
+        steps.push(step("PATCH", &path, "application/merge-patch+json", &patch));
     }
-    for _ in 0..2 {
+    for _ in 0..4 {
         let patch = json_patch(random, &schema);
-        steps.push(step(
-            "PATCH",
-            &object(random, &things),
-            "application/json-patch+json",
-            &patch,
-        ));
+        let path = object(random, &things);
+        let path = validated(random, &path);
+        steps.push(step("PATCH", &path, "application/json-patch+json", &patch));
     }
     for _ in 0..6 {
         let path = object(random, &things);
@@ -117,6 +114,12 @@ fn step(method: &str, path: &str, content_type: &str, body: &Value) -> Step {
     step
 }
 
+/// A path with a directive of field validation.
+fn validated(random: &mut Random, path: &str) -> String {
+    let validation = random.pick(&["Strict", "Warn", "Warn", "Ignore"]);
+    format!("{path}?fieldValidation={validation}")
+}
+
 fn object(random: &mut Random, things: &str) -> String {
     format!("{things}/o{}", random.below(8))
 }
@@ -130,7 +133,7 @@ fn thing(random: &mut Random, group: &str, name: &str, schema: &Value) -> Value 
 
 /// A structural schema. Defaults only where they are asked for: not below items that a list is keyed by.
 fn schema(random: &mut Random, depth: usize, defaults: bool) -> Value {
-    let kinds = if depth == 0 { 5 } else { 10 };
+    let kinds = if depth == 0 { 5 } else { 13 };
     let mut schema = match random.below(kinds) {
         0 | 1 => string_schema(random),
         2 => number_schema(random, "integer"),
@@ -139,7 +142,9 @@ fn schema(random: &mut Random, depth: usize, defaults: bool) -> Value {
         5 => json!({"x-kubernetes-int-or-string": true}),
         6 => list_schema(random, depth - 1),
         7 => json!({"type": "object", "additionalProperties": schema(random, depth - 1, false)}),
-        8 => json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+        8 => preserving_schema(random, depth - 1),
+        9 => embedded_schema(random, depth - 1),
+        10 => defaulted_schema(random, depth - 1, defaults),
         _ => object_schema(random, depth - 1, defaults),
     };
     if random.once_in(6) {
@@ -183,6 +188,56 @@ fn object_schema(random: &mut Random, depth: usize, defaults: bool) -> Value {
     schema
 }
 
+/// One that keeps unknown fields, at a field, an item or anywhere.
+fn preserving_schema(random: &mut Random, depth: usize) -> Value {
+    match random.below(4) {
+        0 => json!({"x-kubernetes-preserve-unknown-fields": true}),
+        1 => {
+            json!({"type": "array", "x-kubernetes-preserve-unknown-fields": true, "items": {"type": "object", "properties": {"a": schema(random, depth.min(1), false)}}})
+        }
+        2 => {
+            json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {"a": schema(random, depth.min(1), false)}})
+        }
+        _ => json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+    }
+}
+
+fn embedded_schema(random: &mut Random, depth: usize) -> Value {
+    let mut schema = json!({"type": "object", "x-kubernetes-embedded-resource": true});
+    if random.once_in(2) {
+        schema["x-kubernetes-preserve-unknown-fields"] = json!(true);
+    } else {
+        schema["properties"] = json!({"a": self::schema(random, depth.min(1), false)});
+    }
+    schema
+}
+
+/// An object whose fields have defaults, and which may have itself, of a list item or of a field.
+fn defaulted_schema(random: &mut Random, depth: usize, defaults: bool) -> Value {
+    let mut fields = Map::new();
+    for name in &NAMES[..2] {
+        let mut field = match random.below(3) {
+            0 if depth > 0 => defaulted_schema(random, depth - 1, defaults),
+            1 => json!({"type": "integer", "default": random.below(9)}),
+            _ => json!({"type": "string", "default": random.pick(TEXTS)}),
+        };
+        if random.once_in(4) {
+            field["nullable"] = json!(true);
+        }
+        fields.insert((*name).to_owned(), field);
+    }
+    let mut schema = json!({"type": "object", "properties": fields});
+    if !defaults {
+        return schema;
+    }
+    if random.once_in(2) {
+        schema["default"] = json!({});
+    } else if random.once_in(3) {
+        schema["default"] = json!({"b": null});
+    }
+    schema
+}
+
 fn string_schema(random: &mut Random) -> Value {
     let mut schema = json!({"type": "string"});
     match random.below(8) {
@@ -214,8 +269,15 @@ fn number_schema(random: &mut Random, kind: &str) -> Value {
 }
 
 fn list_schema(random: &mut Random, depth: usize) -> Value {
-    match random.below(4) {
+    match random.below(6) {
         0 => json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}),
+        4 => json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "number"}}),
+        5 => {
+            json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name", "b"], "items": {
+                "type": "object", "required": ["name"],
+                "properties": {"name": {"type": "string"}, "b": {"type": "integer", "default": 1}, "a": schema(random, depth, false)},
+            }})
+        }
         1 => {
             json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], "items": {
                 "type": "object", "required": ["name"],
@@ -254,9 +316,18 @@ fn value_of_type(random: &mut Random, schema: &Value) -> Value {
     }
     match schema["type"].as_str() {
         Some("string") => json!(random.pick(TEXTS)),
+        Some("integer") if random.once_in(12) => json!(2.0),
         Some("integer") => json!(random.below(6)),
         Some("number") => random
-            .pick(&[json!(1), json!(2.5), json!(0), json!(-1.25), json!(3.0)])
+            .pick(&[
+                json!(1),
+                json!(2.5),
+                json!(0),
+                json!(-1.25),
+                json!(3.0),
+                json!(1e21),
+                json!(u64::MAX),
+            ])
             .clone(),
         Some("boolean") => json!(random.once_in(2)),
         Some("array") => (0..random.below(4))
@@ -274,6 +345,17 @@ fn object_value(random: &mut Random, schema: &Value, all_but: usize) -> Value {
             fields.insert(name.clone(), value(random, property));
         }
     }
+    if schema["x-kubernetes-embedded-resource"] == true {
+        for (name, value) in [
+            ("apiVersion", json!("v1")),
+            ("kind", json!("A")),
+            ("metadata", metadata(random)),
+        ] {
+            if !random.once_in(8) {
+                fields.insert(name.to_owned(), value);
+            }
+        }
+    }
     if let Some(values) = schema.get("additionalProperties") {
         for _ in 0..random.below(3) {
             fields.insert((*random.pick(NAMES)).to_owned(), value(random, values));
@@ -283,6 +365,22 @@ fn object_value(random: &mut Random, schema: &Value, all_but: usize) -> Value {
         fields.insert("unknown".to_owned(), json!({"b": [1, {"a": null}]}));
     }
     fields.into()
+}
+
+fn metadata(random: &mut Random) -> Value {
+    random
+        .pick(&[
+            json!({}),
+            json!({"labels": {"a": "b"}}),
+            json!({"labels": {"a b": "c"}, "annotations": {"d": "e"}}),
+            json!({"annotations": {}, "finalizers": []}),
+            json!({"unknown": 1, "labels": {"a": "b"}}),
+            json!({"labels": {"a": 1}}),
+            json!({"generation": 2.0}),
+            json!({"ownerReferences": [{"apiVersion": "v1", "kind": "A", "name": "a", "uid": "u", "unknown": 1}]}),
+            Value::Null,
+        ])
+        .clone()
 }
 
 fn json_patch(random: &mut Random, schema: &Value) -> Value {
@@ -295,7 +393,8 @@ fn json_patch(random: &mut Random, schema: &Value) -> Value {
         } else {
             *random.pick(&names)
         };
-        let path = format!("/spec/{name}");
+        let deeper = random.pick(&["", "", "", "/0", "/-", "/a", "/name", "/0/a", "/unknown"]);
+        let path = format!("/spec/{name}{deeper}");
         operations.push(match random.below(4) {
             0 => json!({"op": "remove", "path": path}),
             1 => json!({"op": "replace", "path": path, "value": value(random, &schema["properties"][name])}),
