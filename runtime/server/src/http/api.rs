@@ -303,6 +303,9 @@ impl Inner {
         let Some((group, version)) = version_of(path) else {
             return self;
         };
+        if self.services.service_of(path).is_some() {
+            return self;
+        }
         let mut servers = self.chain();
         let found = servers.find(|server| serves(&server.catalog, group, version));
         found.unwrap_or(self)

@@ -42,7 +42,7 @@ impl StaticDoc {
 }
 
 /// A document that is kept compressed, because it is large and rarely requested.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PackedDoc {
     gzip: Bytes,
     hash: String,

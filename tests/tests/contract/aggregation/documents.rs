@@ -6,6 +6,7 @@ use super::*;
 
 on_each_backend![
     changed_documents_of_a_service_are_read_again,
+    openapi_v3_of_a_service_is_about_its_version_alone,
     groups_have_the_order_of_stored_apiservices,
     core_of_another_server_is_merged,
 ];
@@ -17,16 +18,22 @@ fn things() -> Value {
     ])
 }
 
-/// Waits until aggregated discovery lists this many resources of the recorder, and OpenAPI has a hash.
-async fn until_listed(client: &Client, count: usize, hash: &str) -> Value {
+/// Waits until aggregated discovery lists this many resources of the recorder, and OpenAPI v3 has a path for each.
+async fn until_listed(client: &Client, count: usize) -> Value {
     let started = Instant::now();
     loop {
         let found = version_of(&aggregated(client).await.0, "rec.example.com");
         let listed = found["resources"].as_array().map_or(0, Vec::len);
         let index = client.get("/openapi/v3").await.json();
         let url = &index["paths"]["apis/rec.example.com/v1"]["serverRelativeURL"];
-        if listed == count && url.as_str().is_some_and(|url| url.ends_with(hash)) {
-            return found;
+        if let Some(url) = url.as_str().filter(|_| listed == count) {
+            let document = client.get(url).await.json();
+            if document["paths"]
+                .as_object()
+                .is_some_and(|paths| paths.len() == count)
+            {
+                return found;
+            }
         }
         assert!(
             started.elapsed() < Duration::from_secs(30),
@@ -44,13 +51,13 @@ async fn changed_documents_of_a_service_are_read_again(on: Backend) {
     let client = &front.client;
     recorder.serve(json!([]));
     register(client, "rec.example.com", "recorder", &authority).await;
-    until_listed(client, 0, "?hash=1").await;
+    until_listed(client, 0).await;
     // With the next look, which is soon when the APIService changes.
     recorder.serve(things());
     let patch = json!({"spec": {"versionPriority": 20}});
     let path = format!("{SERVICES}/v1.rec.example.com");
     assert_eq!(client.merge(&path, &patch).await.code, 200);
-    let found = until_listed(client, 2, "?hash=2").await;
+    let found = until_listed(client, 2).await;
     // A subresource whose resource is not listed has an entry without verbs around it.
     let others = &found["resources"][1];
     assert_eq!(
@@ -69,9 +76,74 @@ async fn changed_documents_of_a_service_are_read_again(on: Backend) {
     let front = front.await;
     let client = &front.client;
     register(client, "rec.example.com", "recorder", &authority).await;
-    until_listed(client, 2, "?hash=2").await;
+    until_listed(client, 2).await;
     recorder.serve(json!([]));
-    until_listed(client, 0, "?hash=3").await;
+    until_listed(client, 0).await;
+    front.stop().await;
+}
+
+async fn openapi_v3_of_a_service_is_about_its_version_alone(on: Backend) {
+    const V3: &str = "/openapi/v3/apis/rec.example.com/v1";
+    let authority = Authority::new();
+    let recorder = Recorder::start(&authority).await;
+    let services = [("recorder", recorder.address)];
+    let every = Duration::from_millis(50);
+    let front = Front::start_with(on, &authority, &services, |config| {
+        config.service_documents_interval = every;
+    });
+    let front = front.await;
+    let client = &front.client;
+    recorder.serve(things());
+    register(client, "rec.example.com", "recorder", &authority).await;
+    until_listed(client, 2).await;
+    // By this server's own hash, and in both formats.
+    let index = client.get("/openapi/v3").await.json();
+    let url = index["paths"]["apis/rec.example.com/v1"]["serverRelativeURL"].clone();
+    assert!(url.as_str().unwrap().starts_with(&format!("{V3}?hash=")));
+    let answer = client.get(url.as_str().unwrap()).await;
+    assert_eq!(answer.header("cache-control"), "public, immutable");
+    let document = answer.json();
+    let names = |value: &Value| -> Vec<String> {
+        let fields = value.as_object().unwrap().keys();
+        fields.cloned().collect()
+    };
+    let base = "/apis/rec.example.com/v1";
+    let expected = ["things", "others/scale"].map(|name| format!("{base}/{name}"));
+    let mut found = names(&document["paths"]);
+    found.sort_by(|one, other| other.cmp(one));
+    assert_eq!(found, expected);
+    assert_eq!(names(&document), ["components", "info", "openapi", "paths"]);
+    let own = json!({"$ref": "#/components/schemas/Used"});
+    assert_eq!(
+        document["components"]["schemas"],
+        json!({"Used": {"properties": {"own": own, "lost": {}, "far": {}}}})
+    );
+    let protobuf = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf";
+    let answer = client.call("GET", V3, &[("accept", protobuf)], "").await;
+    assert_eq!(answer.code, 200);
+    assert!(answer.body.windows(7).any(|bytes| bytes == b"/things"));
+    // Clients do not reach the other server for it: only this server does.
+    let forwarded = recorder.forwarded();
+    assert!(forwarded.iter().all(|seen| !seen.uri.contains("openapi")));
+    // One that is too large is not listed, and leaves the one before.
+    let large: Vec<Value> = (0..70)
+        .map(|n| json!({"name": format!("r{n}"), "singularName": "", "namespaced": true, "kind": "R", "verbs": []}))
+        .collect();
+    recorder.serve(json!(large));
+    let started = Instant::now();
+    let listed = async |count: usize| {
+        let found = version_of(&aggregated(client).await.0, "rec.example.com");
+        found["resources"].as_array().map_or(0, Vec::len) == count
+    };
+    while !listed(70).await || recorder.requests("/openapi/v3/apis").len() < 4 {
+        assert!(started.elapsed() < Duration::from_secs(30));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(client.get(url.as_str().unwrap()).await.json(), document);
+    // Without its APIService there is none.
+    let path = format!("{SERVICES}/v1.rec.example.com");
+    assert_eq!(client.delete(&path, &json!(null)).await.code, 200);
+    until(client, V3, |answer| answer.code == 404).await;
     front.stop().await;
 }
 

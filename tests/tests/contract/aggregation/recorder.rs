@@ -204,6 +204,10 @@ async fn answer(
             let paths = json!({"apis/rec.example.com/v1": {"serverRelativeURL": url}});
             whole(StatusCode::OK, json!({"paths": paths}).to_string())
         }
+        "v1" if path.starts_with("/openapi/v3/") => {
+            let document = openapi(&resources);
+            whole(StatusCode::OK, document.to_string())
+        }
         // Without aggregated discovery and without OpenAPI.
         "apis" | "v2" | "v3" if !path.starts_with("/apis/") => whole(StatusCode::NOT_FOUND, ""),
         "v1" => {
@@ -251,6 +255,30 @@ async fn answer(
         _ if parts.method == "POST" => whole(StatusCode::CREATED, body),
         _ => whole(StatusCode::OK, "{}"),
     })
+}
+
+/// A document with a path for each resource, and with others that are not for clients of an aggregator.
+fn openapi(resources: &Value) -> Value {
+    let base = "/apis/rec.example.com/v1";
+    let to = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
+    let names = resources.as_array().unwrap().iter();
+    let names = names.map(|resource| resource["name"].as_str().unwrap());
+    let item = json!({"get": {"description": "x".repeat(PIECE_BYTES), "responses": {"200": {"schema": to("Used")}}}});
+    let paths = names.map(|name| (format!("{base}/{name}"), item.clone()));
+    let mut paths: serde_json::Map<String, Value> = paths.collect();
+    for path in [
+        "/apis/other.example.com/v1/",
+        "/apis/rec.example.com/v10/",
+        "/version",
+    ] {
+        paths.insert(path.to_owned(), item.clone());
+    }
+    for path in ["..", "a\nb", "a b"] {
+        paths.insert(format!("{base}/{path}"), item.clone());
+    }
+    let used = json!({"properties": {"own": to("Used"), "lost": to("Lost"), "far": {"$ref": "https://elsewhere.test/"}}});
+    let schemas = json!({"Used": used, "Unused": {}, "a\nb": {}});
+    json!({"openapi": "3.0.0", "servers": [{"url": "https://elsewhere.test"}], "paths": paths, "components": {"schemas": schemas}})
 }
 
 /// Switches to a protocol in which everything comes back.

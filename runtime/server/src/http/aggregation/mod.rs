@@ -11,13 +11,13 @@ mod table;
 mod tunnel;
 
 pub(crate) use merge::{local_priority, merge};
-pub(crate) use openapi::{add_v3, merge_v2, part_of_v2, prefix};
+pub(crate) use openapi::{add_v3, merge_v2, part_of_v2, part_of_v3, prefix, v3_documents};
 pub(crate) use remote::{
     Addresses, Connections, ProxyIdentity, RemoteServer, RemoteTarget, Unreachable, add_aggregator,
 };
 pub(crate) use state::{Aggregation, UnreachableNotices};
 pub(crate) use table::{
-    GROUP, LocalService, Priority, RemoteDocuments, Service, Table, version_of,
+    GROUP, LocalService, Priority, RemoteDocuments, RemoteV3, Service, Table, version_of,
 };
 pub(super) use tunnel::{Forwarded, is_requested as asks_for_upgrade};
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::remote::RemoteServer;
 use crate::http::served::RemoteResource;
+use crate::http::static_doc::PackedDoc;
 
 /// Name of the group of APIServices, which this server itself serves in any case: so a wrong APIService can be removed.
 pub(crate) const GROUP: &str = "apiregistration.k8s.io";
@@ -59,8 +60,8 @@ pub(crate) struct RemoteDocuments {
     pub(crate) etag: Option<String>,
     /// Whether the last attempt to read them failed.
     pub(crate) is_stale: bool,
-    /// The path of the OpenAPI v3 document, with its hash.
-    pub(crate) openapi_v3: Option<String>,
+    /// The OpenAPI v3 document.
+    pub(crate) openapi_v3: Option<RemoteV3>,
     /// The part of the OpenAPI v2 document that is about the version.
     pub(crate) openapi_v2: Option<Arc<serde_json::Value>>,
     /// The bytes of that part.
@@ -69,18 +70,49 @@ pub(crate) struct RemoteDocuments {
     pub(crate) v2_etag: Option<String>,
 }
 
-impl RemoteDocuments {
-    /// Without the part of OpenAPI v2, if that has more bytes than there is room for.
-    pub(crate) fn within(self, room: usize) -> Self {
-        if self.v2_bytes <= room {
-            return self;
-        }
+/// The OpenAPI v3 document of a version, as far as it is about that.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RemoteV3 {
+    /// Its path at the other server, with a hash.
+    pub(crate) url: String,
+    pub(crate) etag: Option<String>,
+    /// In JSON.
+    pub(crate) document: Arc<PackedDoc>,
+    /// The bytes of that.
+    pub(crate) bytes: usize,
+}
+
+impl RemoteV3 {
+    /// The document with this URL and this text, compressed.
+    pub(crate) fn new(url: String, etag: Option<String>, text: &str) -> Self {
         Self {
-            openapi_v2: None,
-            v2_bytes: 0,
-            v2_etag: None,
-            ..self
+            url,
+            etag,
+            document: Arc::new(PackedDoc::new(text.as_bytes())),
+            bytes: text.len(),
         }
+    }
+}
+
+impl RemoteDocuments {
+    /// The bytes of OpenAPI of both versions.
+    pub(crate) fn openapi_bytes(&self) -> usize {
+        self.v2_bytes + self.v3_bytes()
+    }
+
+    fn v3_bytes(&self) -> usize {
+        self.openapi_v3.as_ref().map_or(0, |of| of.bytes)
+    }
+
+    /// Without OpenAPI that has more bytes than there is room for: the part of v2 comes first.
+    pub(crate) fn within(mut self, room: usize) -> Self {
+        if self.v2_bytes > room {
+            (self.openapi_v2, self.v2_bytes, self.v2_etag) = (None, 0, None);
+        }
+        if self.openapi_bytes() > room {
+            self.openapi_v3 = None;
+        }
+        self
     }
 }
 
@@ -112,17 +144,12 @@ impl Table {
         &self.local
     }
 
-    /// The service to which a path is forwarded, if there is one: `/apis/GROUP/VERSION` and below, and the OpenAPI document of
-    /// the version.
+    /// The service to which a path is forwarded, if there is one: `/apis/GROUP/VERSION` and below.
     pub(crate) fn service_of(&self, path: &str) -> Option<&Service> {
         if self.services.is_empty() {
             return None;
         }
-        let key = match path.strip_prefix("/openapi/v3") {
-            Some(document) => key_of(document).filter(|(_, rest)| rest.is_empty())?.0,
-            None => key_of(path)?.0,
-        };
-        self.services.get(*self.by_version.get(key)?)
+        self.services.get(*self.by_version.get(key_of(path)?.0)?)
     }
 }
 
@@ -150,20 +177,28 @@ mod tests {
 
     #[test]
     fn openapi_is_kept_within_the_room_for_it() {
+        let url = "/openapi/v3/apis/g/v1".to_owned();
+        let v3 = RemoteV3::new(url, None, &" ".repeat(50));
         let documents = RemoteDocuments {
             openapi_v2: Some(Arc::default()),
             v2_bytes: 100,
             v2_etag: Some("a".to_owned()),
-            openapi_v3: Some("/openapi/v3".to_owned()),
+            openapi_v3: Some(v3),
             ..RemoteDocuments::default()
         };
-        assert_eq!(documents.clone().within(100), documents);
-        let kept = documents.within(99);
-        assert_eq!(
-            (&kept.openapi_v2, &kept.v2_etag, kept.v2_bytes),
-            (&None, &None, 0)
-        );
-        assert!(kept.openapi_v3.is_some());
+        for (room, expected) in [
+            (150, (true, true)),
+            (149, (true, false)),
+            (100, (true, false)),
+            (99, (false, true)),
+            (49, (false, false)),
+        ] {
+            let kept = documents.clone().within(room);
+            let found = (kept.openapi_v2.is_some(), kept.openapi_v3.is_some());
+            assert_eq!(found, expected, "{room}");
+            assert_eq!(kept.v2_etag.is_some(), expected.0, "{room}");
+            assert!(kept.openapi_bytes() <= room);
+        }
     }
 
     #[test]

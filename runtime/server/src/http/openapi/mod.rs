@@ -29,7 +29,7 @@ use http::{HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 
 use super::Body;
-use super::aggregation::{Table, add_v3, merge_v2};
+use super::aggregation::{Table, add_v3, merge_v2, v3_documents};
 use super::query::Query;
 use super::response::{ok, status};
 use super::served::served;
@@ -174,6 +174,8 @@ pub struct OpenApi {
     next: Option<Arc<OpenApi>>,
     /// The own documents of v3.
     v3: Arc<OnceLock<V3>>,
+    /// The documents of v3 of other servers; `None` of a version that has none.
+    of_services: OnceLock<BTreeMap<String, Option<V3Document>>>,
     /// The index of v3 with those of other servers.
     index: OnceLock<Bytes>,
     v2: OnceLock<PackedDoc>,
@@ -201,9 +203,9 @@ struct V3Document {
 }
 
 impl V3Document {
-    fn new(document: &Value) -> Self {
+    fn new(json: PackedDoc) -> Self {
         Self {
-            json: PackedDoc::new(document.to_string().as_bytes()),
+            json,
             protobuf: OnceLock::new(),
         }
     }
@@ -257,6 +259,7 @@ impl OpenApi {
             services: Arc::default(),
             next: None,
             v3: Arc::default(),
+            of_services: OnceLock::new(),
             index: OnceLock::new(),
             v2: OnceLock::new(),
             v2_protobuf: OnceLock::new(),
@@ -271,6 +274,7 @@ impl OpenApi {
             services,
             next,
             v3: Arc::clone(&self.v3),
+            of_services: OnceLock::new(),
             index: OnceLock::new(),
             v2: OnceLock::new(),
             v2_protobuf: OnceLock::new(),
@@ -404,7 +408,7 @@ impl OpenApi {
         chosen: Option<&'static str>,
         path: &str,
     ) -> Response<Body> {
-        let Some(document) = self.v3().documents.get(path) else {
+        let Some(document) = self.v3_document(path) else {
             return status(StatusCode::NOT_FOUND);
         };
         let Some(chosen) = chosen else {
@@ -449,9 +453,26 @@ impl OpenApi {
         response
     }
 
+    fn v3_document(&self, path: &str) -> Option<&V3Document> {
+        let of_services = self.of_services.get_or_init(|| {
+            let documents = v3_documents(&self.services);
+            let packed = |json: &PackedDoc| V3Document::new(json.clone());
+            documents
+                .map(|(key, document)| (key, document.map(packed)))
+                .collect()
+        });
+        match of_services.get(path) {
+            Some(of_service) => of_service.as_ref(),
+            None => self.v3().documents.get(path),
+        }
+    }
+
     fn v3(&self) -> &V3 {
         self.v3.get_or_init(|| {
-            let packed = |source: &Source| (source.key(), V3Document::new(&source.v3()));
+            let packed = |source: &Source| {
+                let json = PackedDoc::new(source.v3().to_string().as_bytes());
+                (source.key(), V3Document::new(json))
+            };
             let documents: BTreeMap<_, _> = self.sources.iter().map(packed).collect();
             let entry = |(path, document): (&String, &V3Document)| {
                 (
@@ -472,7 +493,6 @@ fn location(path: &str, document: &V3Document) -> String {
     format!("/openapi/v3/{path}?hash={}", document.hash())
 }
 
-/// Inserts a header whose value is a path or date of the server, which is always valid.
 /// Adds the entries of another index for documents that this one does not have.
 fn add_missing(index: &mut Value, other: &Bytes) {
     let Ok(mut other) = serde_json::from_slice::<Value>(other) else {
@@ -489,6 +509,7 @@ fn add_missing(index: &mut Value, other: &Bytes) {
     }
 }
 
+/// Inserts a header whose value is a path or date of the server, which is always valid.
 fn insert(response: &mut Response<Body>, name: HeaderName, text: &str) {
     if let Ok(value) = HeaderValue::try_from(text) {
         response.headers_mut().insert(name, value);

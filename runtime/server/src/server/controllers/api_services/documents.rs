@@ -11,8 +11,8 @@ use tokio::sync::Semaphore;
 
 use super::ask::request;
 use crate::http::aggregation::{
-    Connections, RemoteDocuments, RemoteResource, of_discovery, of_resource_list, part_of_v2,
-    prefix,
+    Connections, RemoteDocuments, RemoteResource, RemoteV3, of_discovery, of_resource_list,
+    part_of_v2, part_of_v3, prefix,
 };
 
 /// How long one document may take.
@@ -21,10 +21,10 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Largest document, in bytes: several times the OpenAPI document of Kubernetes.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 
-/// Largest part of an OpenAPI v2 document about one version, in bytes: it becomes a part of this server's own.
+/// Largest part of an OpenAPI document about one version, in bytes: that of v2 becomes a part of this server's own.
 const MAX_PART: usize = 4 * 1024 * 1024;
 
-/// Largest parts of the OpenAPI v2 documents of all versions together, in bytes. A version for which there is no room has none.
+/// Largest parts of the OpenAPI documents of all versions together, in bytes. A version for which there is no room has none.
 pub(super) const MAX_PARTS: usize = 16 * MAX_PART;
 
 /// How many versions' documents are read at the same time: each may take [`MAX_BYTES`], and several times that while it is parsed.
@@ -147,15 +147,52 @@ async fn read_v3(
     }
     let index: Value = serde_json::from_slice(&answer.body).map_err(|error| error.to_string())?;
     let path = prefix(group, version);
-    let url = &index["paths"][path.trim_start_matches('/')]["serverRelativeURL"];
-    // Clients follow it on this server: it can only be the path that is forwarded.
-    let is_own = |url: &&str| {
-        let rest = url.strip_prefix("/openapi/v3");
-        let rest = rest.and_then(|rest| rest.strip_prefix(path.as_str()));
-        let is_own = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?'));
-        is_own && url.len() <= MAX_URL && url.bytes().all(|byte| byte.is_ascii_graphic())
+    let Some(url) = own_url(&index, &path) else {
+        documents.openapi_v3 = None;
+        return Ok(());
     };
-    documents.openapi_v3 = url.as_str().filter(is_own).map(str::to_owned);
+    let known = documents.openapi_v3.as_ref();
+    let known = known.filter(|known| known.url == url);
+    if known.is_some() && url.contains("?hash=") {
+        return Ok(());
+    }
+    let etag = known.and_then(|known| known.etag.as_deref());
+    let answer = get(connections, &url, JSON, etag).await?;
+    if answer.code == StatusCode::NOT_MODIFIED {
+        return Ok(());
+    }
+    if !answer.code.is_success() {
+        return Err(format!("{url} is answered with {}", answer.code));
+    }
+    let packed = tokio::task::spawn_blocking(move || {
+        let document: Value =
+            serde_json::from_slice(&answer.body).map_err(|error| error.to_string())?;
+        let part = part_of_v3(&document, &path).to_string();
+        check_size("v3", part.len())?;
+        Ok(RemoteV3::new(url, answer.etag, &part))
+    });
+    let packed: Result<_, String> = packed.await.map_err(|error| error.to_string())?;
+    documents.openapi_v3 = Some(packed?);
+    Ok(())
+}
+
+/// The URL of the document of a version in the index, if it is that of this version: it is asked for under this server's name.
+fn own_url(index: &Value, path: &str) -> Option<String> {
+    let url = index["paths"][path.trim_start_matches('/')]["serverRelativeURL"].as_str()?;
+    let rest = url.strip_prefix("/openapi/v3")?.strip_prefix(path)?;
+    let is_own = rest.is_empty() || rest.starts_with('?');
+    let is_good = url.len() <= MAX_URL && url.bytes().all(|byte| byte.is_ascii_graphic());
+    (is_own && is_good).then(|| url.to_owned())
+}
+
+/// # Errors
+/// If a part of OpenAPI is too large.
+fn check_size(of: &str, bytes: usize) -> Result<(), String> {
+    if bytes > MAX_PART {
+        return Err(format!(
+            "the OpenAPI {of} of the version has {bytes} bytes, more than {MAX_PART}"
+        ));
+    }
     Ok(())
 }
 
@@ -189,11 +226,7 @@ async fn read_v2(
     });
     let part = part.await.map_err(|error| error.to_string())?;
     let (part, bytes, etag) = part.map_err(|error| error.to_string())?;
-    if bytes > MAX_PART {
-        return Err(format!(
-            "the OpenAPI v2 of the version has {bytes} bytes, more than {MAX_PART}"
-        ));
-    }
+    check_size("v2", bytes)?;
     (documents.v2_bytes, documents.v2_etag) = (bytes, etag);
     if documents.openapi_v2.as_deref() != Some(&part) {
         documents.openapi_v2 = Some(Arc::new(part));

@@ -147,7 +147,9 @@ impl Entries {
     /// The room for the OpenAPI of an APIService beside that of all others.
     fn room_for_documents(&self, name: &str) -> usize {
         let others = self.0.iter().filter(|(other, _)| other.as_str() != name);
-        let taken: usize = others.map(|(_, entry)| entry.documents.v2_bytes).sum();
+        let taken: usize = others
+            .map(|(_, entry)| entry.documents.openapi_bytes())
+            .sum();
         documents::MAX_PARTS.saturating_sub(taken)
     }
 
