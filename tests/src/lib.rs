@@ -10,6 +10,7 @@ mod client_program;
 mod cluster;
 pub mod corpus;
 pub mod etcd;
+pub mod frames;
 pub mod https;
 mod kubectl;
 pub mod network;

@@ -10,11 +10,11 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 use crate::arena::Arena;
-use crate::frames::{
+use crate::wire::{Call, Target, Tls};
+use apiloom_tests::frames::{
     self, CANCEL, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, PRIORITY, RST_STREAM,
     SETTINGS, WINDOW_UPDATE,
 };
-use crate::wire::{Call, Target, Tls};
 
 /// The beginning of a ClientHello of TLS 1.3, which says that 508 bytes follow.
 const HALF_HELLO: [u8; 12] = [22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3, 0];

@@ -1,7 +1,7 @@
 //! Hostile clients against a wardle-server process: while they attack, its memory stays bounded and another user is
 //! served almost as fast as on an idle server.
 //!
-//! `arena.rs` has the measurements and limits, `user.rs` the other user, `wire.rs` and `frames.rs` the attackers'
+//! `arena.rs` has the measurements and limits, `user.rs` the other user, `wire.rs` and `frames.rs` of the crate the attackers'
 //! protocols. The other modules are the attacks, by family.
 
 #![allow(
@@ -11,7 +11,6 @@
 )]
 
 mod arena;
-mod frames;
 mod process;
 mod user;
 mod wire;

@@ -9,8 +9,8 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 use tokio::runtime::Runtime;
 
-use crate::frames::{self, END_HEADERS, HEADERS};
 use crate::wire::{CLOSED, Call, Http2, Target, Tls};
+use apiloom_tests::frames::{self, END_HEADERS, HEADERS};
 
 /// The end of a server whose wait has a bound of a few seconds: far from the 60 s after which the stalled connections would end
 /// by their own timeouts, and far from the bound on a busy machine.

@@ -114,7 +114,7 @@ impl Target {
         if !self.token.is_empty() {
             fields.push(("authorization", &bearer));
         }
-        crate::frames::block(&fields)
+        apiloom_tests::frames::block(&fields)
     }
 
     /// An HTTP/2 connection with this initial window for each response.

@@ -5,6 +5,7 @@ mod conditions;
 mod delegation;
 mod documents;
 mod malformed;
+mod malformed_http2;
 mod pair;
 mod raw_server;
 mod recorder;

@@ -1,5 +1,6 @@
 //! The SETTINGS of a server of HTTP/2: how many streams it allows, and whether a stream can be upgraded. The HTTP library
-//! tells neither to those who send requests.
+//! tells neither to those who send requests. What reads the frames for that also ends a connection on which a server sends
+//! frames for ever that answer nothing, which the library accepts.
 
 use std::io;
 use std::pin::Pin;
@@ -17,6 +18,18 @@ const MAX_FRAME: usize = 16 * 1024;
 /// The type of a SETTINGS frame, and its flag for an acknowledgement.
 const SETTINGS: u8 = 4;
 const ACK: u8 = 1;
+
+/// The types of the frames that answer requests.
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+
+/// Most frames in a row that are no answer: SETTINGS, PING, WINDOW_UPDATE, empty DATA and others. A server that sends a PING
+/// every 15 s comes as far in two days without a request.
+const MAX_IDLE_FRAMES: usize = 10_000;
+
+/// How many bytes must be sent to a server for one more of them: it acknowledges large bodies by a WINDOW_UPDATE for some KiB.
+/// The acknowledgement of a SETTINGS or PING frame has fewer.
+const BYTES_PER_FRAME: usize = 64;
 
 /// `SETTINGS_MAX_CONCURRENT_STREAMS`.
 const MAX_CONCURRENT_STREAMS: u16 = 3;
@@ -80,10 +93,27 @@ impl<S> SettingsReader<S> {
         (reader, settings)
     }
 
-    fn look(&mut self, bytes: &[u8]) {
+    /// # Errors
+    /// If the server sends too many frames that are no answer.
+    fn look(&mut self, bytes: &[u8]) -> io::Result<()> {
         let result = self.frames.as_mut().map(|frames| frames.read(bytes));
-        if let Some(Err(NotHttp2)) = result {
-            self.frames = None;
+        match result {
+            Some(Err(Problem::NotHttp2)) => self.frames = None,
+            Some(Err(Problem::Flood)) => {
+                let problem = format!(
+                    "the server sent {MAX_IDLE_FRAMES} frames in a row that answer nothing"
+                );
+                return Err(io::Error::other(problem));
+            }
+            Some(Ok(())) | None => {}
+        }
+        Ok(())
+    }
+
+    /// Notes bytes that were sent.
+    fn wrote(&mut self, written: &Poll<io::Result<usize>>) {
+        if let (Some(frames), Poll::Ready(Ok(bytes))) = (&mut self.frames, written) {
+            frames.idle = frames.idle.saturating_sub(bytes / BYTES_PER_FRAME);
         }
     }
 }
@@ -98,10 +128,19 @@ struct Frames {
     missing: usize,
     /// The payload, of SETTINGS alone.
     payload: Vec<u8>,
+    /// How many frames in a row were no answer.
+    idle: usize,
+    /// The newest stream that has a head. Further heads of a stream are no answers, but informational, without an end perhaps.
+    answered: u32,
 }
 
-/// The bytes do not begin with SETTINGS, or have SETTINGS that are too long.
-struct NotHttp2;
+/// Why no more frames are read.
+enum Problem {
+    /// The bytes do not begin with SETTINGS, or have SETTINGS that are too long.
+    NotHttp2,
+    /// More than [`MAX_IDLE_FRAMES`].
+    Flood,
+}
 
 impl Frames {
     fn new(settings: watch::Sender<Option<ServerSettings>>) -> Self {
@@ -111,6 +150,8 @@ impl Frames {
             head_length: 0,
             missing: 0,
             payload: Vec::new(),
+            idle: 0,
+            answered: 0,
         }
     }
 
@@ -119,7 +160,7 @@ impl Frames {
         self.head[3] == SETTINGS && self.head[4] & ACK == 0
     }
 
-    fn read(&mut self, mut bytes: &[u8]) -> Result<(), NotHttp2> {
+    fn read(&mut self, mut bytes: &[u8]) -> Result<(), Problem> {
         while !bytes.is_empty() {
             if self.head_length < HEAD {
                 let (part, rest) = bytes.split_at((HEAD - self.head_length).min(bytes.len()));
@@ -144,13 +185,26 @@ impl Frames {
         Ok(())
     }
 
-    fn begin_payload(&mut self) -> Result<(), NotHttp2> {
-        let [a, b, c, ..] = self.head;
+    fn begin_payload(&mut self) -> Result<(), Problem> {
+        let [a, b, c, kind, _, stream @ ..] = self.head;
         self.missing = u32::from_be_bytes([0, a, b, c]) as usize;
         let is_first = self.settings.borrow().is_none();
         let is_settings = self.is_settings();
         if (is_first && !is_settings) || (is_settings && self.missing > MAX_FRAME) {
-            return Err(NotHttp2);
+            return Err(Problem::NotHttp2);
+        }
+        let stream = u32::from_be_bytes(stream);
+        let is_answer = match kind {
+            HEADERS => stream > self.answered,
+            DATA => self.missing > 0,
+            _ => false,
+        };
+        if kind == HEADERS {
+            self.answered = self.answered.max(stream);
+        }
+        self.idle = if is_answer { 0 } else { self.idle + 1 };
+        if self.idle > MAX_IDLE_FRAMES {
+            return Err(Problem::Flood);
         }
         Ok(())
     }
@@ -177,8 +231,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for SettingsReader<S> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
-        self.look(&buffer.filled()[before..]);
-        Poll::Ready(Ok(()))
+        Poll::Ready(self.look(&buffer.filled()[before..]))
     }
 }
 
@@ -188,7 +241,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for SettingsReader<S> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.wrote(&written);
+        written
     }
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_flush(cx)
@@ -201,7 +256,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for SettingsReader<S> {
         cx: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bytes)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bytes);
+        self.wrote(&written);
+        written
     }
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
@@ -227,7 +284,7 @@ mod tests {
     /// What is known after these bytes.
     fn read(bytes: &[u8]) -> Option<(usize, bool)> {
         let (mut reader, settings) = SettingsReader::new(&b""[..]);
-        reader.look(bytes);
+        reader.look(bytes).unwrap();
         let settings = *settings.borrow();
         settings.map(|settings| (settings.most_streams, settings.has_extended_connect))
     }
@@ -257,10 +314,57 @@ mod tests {
             &long,
         ] {
             let (mut reader, settings) = SettingsReader::new(&b""[..]);
-            reader.look(begin);
-            reader.look(&later);
+            reader.look(begin).unwrap();
+            reader.look(&later).unwrap();
             assert_eq!(*settings.borrow(), None);
             assert!(settings.has_changed().is_err(), "no settings follow");
+        }
+    }
+
+    #[test]
+    fn frames_that_answer_nothing_are_bounded() {
+        const PING: [u8; HEAD + 8] = [0, 0, 8, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        const EMPTY_DATA: [u8; HEAD] = [0, 0, 0, DATA, 0, 0, 0, 0, 1];
+        const ONE_BYTE: [u8; HEAD + 1] = [0, 0, 1, DATA, 0, 0, 0, 0, 1, b'a'];
+        let head_of = |stream: u8| [0, 0, 0, HEADERS, 4, 0, 0, 0, stream];
+        let begin = || {
+            let mut reader = SettingsReader::new(&b""[..]).0;
+            reader.look(&frame(&[])).unwrap();
+            reader
+        };
+        let settings = frame(&[(3, 7)]);
+        for flood in [
+            &settings[..],
+            &ACKNOWLEDGEMENT,
+            &PING,
+            &EMPTY_DATA,
+            &head_of(1),
+        ] {
+            let mut reader = begin();
+            reader.look(&head_of(1)).unwrap();
+            let count = (1..).find(|_| reader.look(flood).is_err());
+            assert_eq!(count, Some(MAX_IDLE_FRAMES + 1), "{flood:?}");
+        }
+        let mut reader = begin();
+        for count in 0..6 * MAX_IDLE_FRAMES {
+            match count % 2000 {
+                0 => reader.look(&ONE_BYTE).unwrap(),
+                1000 => reader.look(&head_of((count / 1000) as u8)).unwrap(),
+                _ => reader.look(&PING).unwrap(),
+            }
+        }
+        // What is sent pays for them, but acknowledgements do not.
+        for (written, is_paid) in [(16 * 1024, true), (HEAD, false), (HEAD + 8, false)] {
+            let mut reader = begin();
+            let mut look = || {
+                reader.wrote(&Poll::Ready(Ok(written)));
+                reader.look(&PING).is_ok()
+            };
+            assert_eq!(
+                (0..2 * MAX_IDLE_FRAMES).all(|_| look()),
+                is_paid,
+                "{written}"
+            );
         }
     }
 
