@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use apiloom_meta::field::{FieldError, FieldErrorKind, FieldPath};
+use apiloom_meta::interrupt::is_interrupted;
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -115,7 +116,7 @@ impl Compiler {
         at: &FieldPath,
         context: &Context,
     ) -> Option<Node> {
-        if !has_rules(schema) {
+        if is_interrupted() || !has_rules(schema) {
             return None;
         }
         let rules = self.rules(schema, structure, decl, at, context);

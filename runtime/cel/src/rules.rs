@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use apiloom_meta::field::{FieldError, FieldErrorKind, FieldPath};
+use apiloom_meta::interrupt::is_interrupted;
 use serde_json::Value as Json;
 
 use crate::program::Program;
@@ -181,7 +182,7 @@ impl Walk {
         nearest: Nearest<'d>,
         place: &Place<'_>,
     ) {
-        if new.is_null() || self.is_over {
+        if new.is_null() || self.is_over || is_interrupted() {
             return;
         }
         let old = old.filter(|old| !old.is_null());

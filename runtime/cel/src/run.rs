@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
+use apiloom_meta::interrupt;
 use apiloom_meta::regexp::Pattern;
 
 use crate::ast::{Call, Entry, Expr, Kind, Literal, Operator, Variable};
@@ -134,7 +135,9 @@ impl<'a> Run<'a> {
     /// Adds to the cost.
     pub(crate) fn charge(&mut self, cost: u64) -> Result<(), Stop> {
         self.cost = self.cost.saturating_add(cost);
-        if self.cost > self.limit {
+        // A unit is about as much work as a value of a document.
+        let steps = u32::try_from(cost.max(1)).unwrap_or(u32::MAX);
+        if self.cost > self.limit || interrupt::spend(steps) {
             return Err(Stop::Cost);
         }
         Ok(())

@@ -30,6 +30,7 @@ pub mod go_value;
 pub mod gvk;
 mod hooks;
 mod index_keys;
+pub mod interrupt;
 pub mod kind;
 mod labels;
 pub mod managed_fields;

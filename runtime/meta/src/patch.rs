@@ -327,6 +327,7 @@ struct Target<'d> {
 
 impl Target<'_> {
     fn apply(&mut self, operation: &Operation) -> Result<(), String> {
+        self.steps.spend(1)?;
         match operation {
             Operation::Add(path, value) => self.add(path, value.clone()),
             Operation::Remove(path) => self.remove(path).map(drop),

@@ -52,13 +52,13 @@ fn name(number: usize) -> String {
 }
 
 /// A server over a folder, and an administrator.
-struct Attacked {
-    server: Server,
+pub(crate) struct Attacked {
+    pub(crate) server: Server,
     client: Client,
 }
 
 impl Attacked {
-    fn start(folder: &Path, room: &str) -> Self {
+    pub(crate) fn start(folder: &Path, room: &str) -> Self {
         let server = Server::start_binary_in(&build("apiloom-serve"), folder, &[room]);
         let client = Client::new(server.kubeconfig());
         Self { server, client }
@@ -69,6 +69,14 @@ impl Attacked {
         let answer = answer.unwrap();
         let json = serde_json::from_slice(&answer.body);
         (answer.code, json.unwrap_or_default())
+    }
+
+    /// Serves a kind with this schema.
+    pub(crate) async fn define(&self, number: usize, schema: &Value) {
+        let definition = definition(number, schema);
+        let (code, answer) = self.send("POST", CRDS, &definition).await;
+        assert_eq!(code, 201, "{answer}");
+        self.until(number, "Established").await;
     }
 
     async fn create(&self, number: usize, count: usize) -> (u16, Value) {

@@ -19,6 +19,7 @@ mod bodies;
 mod connections;
 mod definitions;
 mod documents;
+mod interrupts;
 mod objects;
 mod readers;
 mod selectors;

@@ -29,6 +29,9 @@ use super::peek::value_end;
 use super::yaml_parser;
 use super::{encoding, syntax};
 use crate::field::{FieldError, MAX_PATH_BYTES, go_quote, shortened};
+#[cfg(feature = "yaml")]
+use crate::interrupt;
+use crate::interrupt::is_interrupted;
 use crate::number::{self, shortest};
 use crate::schema::format;
 use crate::schema::node::{Child, Node, QUANTITY, Types};
@@ -243,8 +246,9 @@ fn yaml<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<V
             let decoded = yaml_parser::parse(text, MAX_DEPTH + 1, Seed::root(node, walk));
             decoded.map_err(|error| yaml_parser::syntax(&error))
         };
+        let interrupt = interrupt::current();
         let joined = thread
-            .spawn_scoped(scope, decode)
+            .spawn_scoped(scope, move || interrupt::within(interrupt, decode))
             .map_err(|error| format!("error converting YAML to JSON: {error}"))?
             .join();
         joined
@@ -646,6 +650,9 @@ impl<'de> DeserializeSeed<'de> for Seed<'_, '_, '_> {
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         if self.depth > MAX_DEPTH {
             return Err(D::Error::custom(TOO_DEEP));
+        }
+        if is_interrupted() {
+            return Err(D::Error::custom("interrupted"));
         }
         if self.walk.is_parsed_json && self.node.is_some_and(|node| node.is_json_text) {
             return self.raw(<&RawValue>::deserialize(deserializer)?.get());

@@ -8,6 +8,7 @@ use super::SYSTEM_METADATA;
 use super::field_set::FieldSet;
 use super::path_element::{PathElement, is_same};
 use super::shape::{ItemKeys, Shape, field, is_empty};
+use crate::interrupt::is_interrupted;
 use crate::schema::Schema;
 use crate::schema::node::Node;
 
@@ -91,6 +92,9 @@ enum Change {
 
 impl Changes {
     fn compare(&mut self, before: Option<&Value>, after: Option<&Value>, node: Option<&Node>) {
+        if is_interrupted() {
+            return;
+        }
         if let (Some(before), Some(after)) = (before, after)
             && before == after
         {
@@ -213,6 +217,9 @@ impl Changes {
         let mut pairs: BTreeMap<PathElement, [Vec<&Value>; 2]> = BTreeMap::new();
         for (side, items) in [before, after].into_iter().enumerate() {
             for item in items {
+                if is_interrupted() {
+                    return;
+                }
                 if let Ok(element) = keys.element(item) {
                     pairs.entry(element).or_default()[side].push(item);
                 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::shape::Shape;
 use crate::go_value;
+use crate::interrupt::is_interrupted;
 use crate::schema::Schema;
 use crate::schema::node::{Child, Node, Types};
 
@@ -39,7 +40,7 @@ impl Checker {
     /// Checks a value. `is_open` is that a node above it keeps unknown fields, by which all below it takes any.
     fn check(&mut self, value: &Value, node: &Node, is_open: bool) {
         // Without a type, as that of an int-or-string of a custom resource, anything may stand here.
-        if value.is_null() || (node.int_or_string && node.is_custom) {
+        if value.is_null() || (node.int_or_string && node.is_custom) || is_interrupted() {
             return;
         }
         let is_open = is_open || node.preserve_unknown;

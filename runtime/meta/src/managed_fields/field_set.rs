@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::path_element::PathElement;
+use crate::interrupt::is_interrupted;
 
 /// A set of fields, as a tree of sorted lists. A field and the fields below it are members independently.
 ///
@@ -220,6 +221,7 @@ impl FieldSet {
         loop {
             let order = match (a.peek(), b.peek()) {
                 (None, None) => return Self { nodes },
+                _ if is_interrupted() => return Self { nodes },
                 (Some(_), None) => Ordering::Less,
                 (None, Some(_)) => Ordering::Greater,
                 (Some(a), Some(b)) => a.element.cmp(&b.element),

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::path_element::PathElement;
 use super::shape::{ItemKeys, Shape, field, is_empty};
+use crate::interrupt::is_interrupted;
 use crate::schema::Schema;
 use crate::schema::node::Node;
 
@@ -27,6 +28,9 @@ impl Schema {
 
 /// Merges an applied value into the present one; returns whether that changes it.
 fn merge(present: &mut Value, applied: &Value, node: Option<&Node>) -> bool {
+    if is_interrupted() {
+        return false;
+    }
     let are_empty = is_empty(present) && is_empty(applied);
     match (Shape::of(present, node), Shape::of(applied, node)) {
         _ if are_empty => {}

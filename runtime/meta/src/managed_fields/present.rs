@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::field_set::FieldSet;
 use super::path_element::PathElement;
 use super::shape::{Shape, field};
+use crate::interrupt::is_interrupted;
 use crate::schema::Schema;
 use crate::schema::node::Node;
 
@@ -25,6 +26,9 @@ impl Schema {
 /// Whether the value is a member itself, and the members below it.
 fn present(value: &Value, node: Option<&Node>) -> (bool, FieldSet) {
     let mut below = FieldSet::default();
+    if is_interrupted() {
+        return (true, below);
+    }
     match Shape::of(value, node) {
         Shape::Leaf => return (true, below),
         Shape::Fields(fields) => {
@@ -61,6 +65,9 @@ impl Schema {
 fn with_named(set: &FieldSet, node: Option<&Node>) -> FieldSet {
     let mut named = FieldSet::default();
     for member in set.nodes() {
+        if is_interrupted() {
+            break;
+        }
         let (below, is_named) = match &member.element {
             PathElement::Field(name) => field(node, name),
             _ => (node.and_then(|node| node.items.as_deref()), false),

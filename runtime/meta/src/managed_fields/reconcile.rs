@@ -3,6 +3,7 @@
 use super::field_set::{FieldSet, SetNode};
 use super::path_element::PathElement;
 use super::shape::field;
+use crate::interrupt::is_interrupted;
 use crate::schema::Schema;
 use crate::schema::node::{ListType, Node};
 
@@ -18,7 +19,7 @@ impl Schema {
 fn reconcile(set: &FieldSet, node: Option<&Node>) -> Option<FieldSet> {
     let mut changed = Vec::new();
     for (index, member) in set.nodes().iter().enumerate() {
-        if member.below.is_empty() {
+        if member.below.is_empty() || is_interrupted() {
             continue;
         }
         let below = match &member.element {

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::field_set::FieldSet;
 use super::path_element::PathElement;
 use super::shape::{Shape, field};
+use crate::interrupt::is_interrupted;
 use crate::schema::Schema;
 use crate::schema::node::Node;
 
@@ -59,6 +60,7 @@ fn keep(
     node: Option<&Node>,
 ) -> Option<Value> {
     match removed.node(element) {
+        _ if is_interrupted() => None,
         None => Some(value.clone()),
         Some(member) if member.is_member => None,
         Some(member) => Some(without(value, &member.below, node)),

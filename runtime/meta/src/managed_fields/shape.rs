@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value, json};
 
 use super::path_element::PathElement;
+use crate::interrupt::is_interrupted;
 use crate::schema::node::{Child, ListType, Node, Types};
 
 /// How the fields of a value are owned.
@@ -123,6 +124,9 @@ impl<'a> ItemKeys<'a> {
     pub(super) fn group(&self, items: &'a [Value]) -> BTreeMap<PathElement, Vec<&'a Value>> {
         let mut groups: BTreeMap<PathElement, Vec<&Value>> = BTreeMap::new();
         for item in items {
+            if is_interrupted() {
+                break;
+            }
             if let Ok(element) = self.element(item) {
                 groups.entry(element).or_default().push(item);
             }

@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::interrupt::is_interrupted;
+
 /// Merges a patch into a document, which is an object. A list takes its place.
 pub(super) fn merge(document: &mut Value, patch: &Value) {
     match (&mut *document, patch) {
@@ -13,6 +15,9 @@ pub(super) fn merge(document: &mut Value, patch: &Value) {
 
 fn merge_fields(fields: &mut Map<String, Value>, patch: &Map<String, Value>) {
     for (name, new) in patch {
+        if is_interrupted() {
+            return;
+        }
         if new.is_null() {
             fields.remove(name);
             continue;
@@ -32,6 +37,7 @@ fn merge_fields(fields: &mut Map<String, Value>, patch: &Map<String, Value>) {
 /// The same without fields of null; items of null stay.
 fn without_nulls(value: &Value) -> Value {
     match value {
+        _ if is_interrupted() => Value::Null,
         Value::Object(fields) => {
             let set = fields.iter().filter(|(_, value)| !value.is_null());
             set.map(|(name, value)| (name.clone(), without_nulls(value)))

@@ -1,5 +1,7 @@
 //! Limit for the work of one patch.
 
+use crate::interrupt;
+
 /// Maximum number of values that a patch shifts in lists or visits in moved values; takes well under a second. An item
 /// of a list that is merged counts as several.
 pub const MAX_STEPS: usize = 50_000_000;
@@ -17,6 +19,9 @@ impl Default for Steps {
 impl Steps {
     /// Counts some steps; an error above the limit.
     pub(super) fn spend(&mut self, steps: usize) -> Result<(), String> {
+        if interrupt::spend(steps.try_into().unwrap_or(u32::MAX)) {
+            return Err("interrupted".to_owned());
+        }
         let rest = self.0.checked_sub(steps);
         self.0 = rest.unwrap_or(0);
         match rest {

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 use super::node::{Comparison, Filter, Node, Operator, Slice};
-use crate::number;
+use crate::{interrupt, number};
 
 /// A value that a query found.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,6 +66,9 @@ struct Search {
 
 impl Search {
     fn look<'a>(&mut self, count: usize) -> Result<(), Failure<'a>> {
+        if interrupt::spend(count.try_into().unwrap_or(u32::MAX)) {
+            return Err(Failure::Exhausted);
+        }
         self.left = self.left.checked_sub(count).ok_or(Failure::Exhausted)?;
         Ok(())
     }

@@ -9,6 +9,7 @@ mod class;
 mod parse;
 mod program;
 mod properties;
+mod stepped;
 mod tree;
 
 use std::collections::HashMap;
@@ -19,7 +20,9 @@ use self::parse::parse;
 pub use self::program::MAX_KEPT_CACHES;
 use self::program::Program;
 pub use self::tree::MAX_COST;
+use self::tree::Part;
 use crate::budget::{Budget, Share};
+use crate::interrupt;
 
 /// Why a text is no pattern, in the words of Go's package `regexp`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,6 +55,12 @@ struct Shared {
 /// Maximum memory of the programs of all patterns of the process that are kept, in bytes. Further ones are compiled for each search:
 /// slower, but right.
 pub const MAX_KEPT_PROGRAMS: usize = 128 * 1024 * 1024;
+
+/// Bytes of a pattern's memory, times bytes of a text, above which a search is made in steps: below it takes less than about 50 ms.
+const LONG: usize = 1 << 28;
+
+/// The part of it that counts as the work on one value.
+const LONG_STEP: usize = 1 << 12;
 
 /// The bound of the programs that are kept.
 static KEPT_PROGRAMS: Budget = Budget::new(MAX_KEPT_PROGRAMS);
@@ -125,6 +134,12 @@ impl Pattern {
 
     /// Whether any part of a text matches.
     pub fn is_match(&self, text: &str) -> bool {
+        if let Some(parsed) = self.parsed_for_steps(text) {
+            return stepped::is_match(&parsed, text).unwrap_or_default();
+        }
+        if self.is_interrupted_by(text) {
+            return false;
+        }
         self.program().is_some_and(|program| program.is_match(text))
     }
 
@@ -149,10 +164,32 @@ impl Pattern {
         text: &str,
         found: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<(), E> {
+        if let Some(parsed) = self.parsed_for_steps(text) {
+            return stepped::find_each(&parsed, text, found);
+        }
+        if self.is_interrupted_by(text) {
+            return Ok(());
+        }
         match self.program() {
             Some(program) => program.find_each(text, found),
             None => Ok(()),
         }
+    }
+
+    /// What a search in a text may take: bytes of memory, times bytes of text.
+    fn work(&self, text: &str) -> usize {
+        self.cost().saturating_mul(text.len())
+    }
+
+    /// The pattern, if a search in this text may take so long that it must be possible to interrupt it.
+    fn parsed_for_steps(&self, text: &str) -> Option<Part> {
+        (self.work(text) > LONG).then(|| parse(self.text()).ok())?
+    }
+
+    /// Counts a search in a text as work; whether it is not wanted any more.
+    fn is_interrupted_by(&self, text: &str) -> bool {
+        let steps = self.work(text) / LONG_STEP;
+        interrupt::spend(u32::try_from(steps).unwrap_or(u32::MAX))
     }
 
     /// The program; `None` only if the system had no memory or no thread for compiling it.

@@ -19,7 +19,7 @@ pub const MAX_KEPT_CACHES: usize = 32 * 1024 * 1024;
 const MAX_KEPT_CACHE: usize = 256 * 1024;
 
 /// Maximum memory of one search in each direction, in bytes.
-const MAX_CACHE: usize = 512 * 1024;
+pub(super) const MAX_CACHE: usize = 512 * 1024;
 
 /// Height of trees that are compiled on a stack of their own, since compilation recurses.
 const TALL: u32 = 64;
@@ -50,20 +50,9 @@ struct KeptCache {
 impl Program {
     /// Compiles a pattern, within the memory that it costs.
     pub(super) fn compile(pattern: &Part) -> Option<Self> {
-        let regex = if pattern.height < TALL {
-            build(pattern)
-        } else {
-            let build = || build(pattern);
-            std::thread::scope(|scope| {
-                let thread = std::thread::Builder::new().stack_size(STACK);
-                thread.spawn_scoped(scope, build).ok()?.join().ok()?
-            })
-        };
+        let regex = build_tall(pattern, || build(pattern))?;
         let kept = Mutex::new(None);
-        Some(Self {
-            regex: regex?,
-            kept,
-        })
+        Some(Self { regex, kept })
     }
 
     #[cfg(test)]
@@ -121,6 +110,20 @@ impl KeptCache {
     }
 }
 
+/// Builds something by a walk of the tree of a pattern, however tall that is.
+pub(super) fn build_tall<T: Send>(
+    pattern: &Part,
+    build: impl FnOnce() -> Option<T> + Send,
+) -> Option<T> {
+    if pattern.height < TALL {
+        return build();
+    }
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK);
+        thread.spawn_scoped(scope, build).ok()?.join().ok()?
+    })
+}
+
 /// Builds the automata, with accelerations if these fit into the memory that the pattern costs.
 fn build(pattern: &Part) -> Option<Regex> {
     let hir = lower(&pattern.node);
@@ -144,7 +147,7 @@ fn build(pattern: &Part) -> Option<Regex> {
 }
 
 /// The tree in the form of the crate `regex-syntax`.
-fn lower(node: &Node) -> Hir {
+pub(super) fn lower(node: &Node) -> Hir {
     let all = |nodes: &[Node]| nodes.iter().map(lower).collect();
     match node {
         Node::Empty => Hir::empty(),

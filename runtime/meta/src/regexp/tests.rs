@@ -26,6 +26,18 @@ fn places(pattern: &Pattern, text: &str) -> Vec<usize> {
     all
 }
 
+/// The places of a search that can be interrupted, and whether it says that there is a match.
+fn places_in_steps(pattern: &str, text: &str) -> (Vec<usize>, bool) {
+    let parsed = parse(pattern).unwrap();
+    let mut all = Vec::new();
+    let all_of_them: Result<(), ()> = stepped::find_each(&parsed, text, |found| {
+        all.extend([found.start, found.end]);
+        Ok(())
+    });
+    all_of_them.unwrap();
+    (all, stepped::is_match(&parsed, text).unwrap())
+}
+
 #[test]
 fn patterns_are_those_of_go() {
     let mut differences = Vec::new();
@@ -38,6 +50,12 @@ fn patterns_are_those_of_go() {
             (Ok(pattern), Answer::Matches(all)) => {
                 for (value, expected) in all {
                     let found = places(&pattern, &value);
+                    let (in_steps, matches_in_steps) = places_in_steps(&text, &value);
+                    if in_steps != found || matches_in_steps == found.is_empty() {
+                        differences.push(format!(
+                            "{text}: {value:?}: {found:?}, in steps {in_steps:?}"
+                        ));
+                    }
                     let first = pattern.find(&value).map(|range| range.start);
                     let is_match = pattern.is_match(&value);
                     if found != expected
@@ -57,6 +75,25 @@ fn patterns_are_those_of_go() {
     }
     assert!(known >= 3000, "{known}");
     assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+#[test]
+fn searches_in_steps_find_the_same() {
+    let mut compared = 0;
+    // Each search builds its automata.
+    for line in GO.lines().step_by(23) {
+        let (text, answer): (String, Answer) = serde_json::from_str(line).unwrap();
+        let Answer::Matches(all) = answer else {
+            continue;
+        };
+        for (value, expected) in all.into_iter().filter(|(value, _)| !value.is_empty()) {
+            let (found, is_match) = places_in_steps(&text, &value);
+            assert_eq!(found, expected, "{text}: {value:?}");
+            assert_eq!(is_match, !expected.is_empty(), "{text}: {value:?}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 300, "{compared}");
 }
 
 #[test]

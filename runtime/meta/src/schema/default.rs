@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::node::{Child, Node};
+use crate::interrupt::is_interrupted;
 
 /// Error: the defaults of a document exceed their size limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -77,7 +78,7 @@ fn len(value: &Value) -> usize {
 }
 
 fn put(node: &Node, value: &mut Value, room: &mut Room) {
-    if !node.has_defaults || room.bytes == 0 {
+    if !node.has_defaults || room.bytes == 0 || is_interrupted() {
         return;
     }
     match value {
@@ -169,6 +170,9 @@ fn put_entry(node: &Node, value: &mut Value, room: &mut Room) {
 
 /// Drops unknown fields, and nulls that mean absent.
 pub(crate) fn prune(node: &Node, value: &mut Value) {
+    if is_interrupted() {
+        return;
+    }
     match value {
         Value::Object(fields) => {
             fields.retain(|name, field| match node.child(name) {

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::Schema;
 use super::node::{ListType, Node, child, is_set};
+use crate::interrupt::is_interrupted;
 
 /// Fields by which the items of a list without keys are matched when other fields change.
 const NAMES: [&str; 5] = ["name", "key", "type", "id", "uid"];
@@ -52,6 +53,9 @@ fn merge_fields(node: Option<&Node>, document: &mut Fields, before: &Fields, aft
         }
     }
     for (name, value) in after {
+        if is_interrupted() {
+            return;
+        }
         let below = child(node, &name);
         match (before.get(&name), document.get_mut(&name)) {
             (Some(old), _) if *old == value => {}

@@ -12,6 +12,7 @@ use super::walk::Walk;
 use super::{format, transition, union};
 use crate::error::MAX_CAUSES;
 use crate::field::{FieldError, FieldErrorKind, go_quote};
+use crate::interrupt::is_interrupted;
 use crate::names;
 use crate::number;
 
@@ -24,7 +25,8 @@ pub(crate) fn validate(node: &Node, value: &Value, old: Option<&Value>) -> Vec<F
 
 impl Walk {
     fn node(&mut self, node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) {
-        if node.is_checked_apart || old == Some(value) || (self.probing && self.found > 0) {
+        let is_decided = self.probing && self.found > 0;
+        if node.is_checked_apart || is_decided || is_interrupted() || old == Some(value) {
             return;
         }
         let before = self.found;

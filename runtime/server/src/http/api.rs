@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use apiloom_meta::interrupt::is_interrupted;
 use apiloom_meta::kind::{SmolStr, Verb};
 use apiloom_meta::{ApiError, StatusReason};
 use arc_swap::ArcSwap;
@@ -9,12 +10,13 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
+use tokio::time::Instant;
 
 use super::aggregation::{
     Aggregation, Forwarded, GROUP as SERVICES, Service, Table, asks_for_upgrade, merge, version_of,
 };
 use super::body::{self, RequestBody};
-use super::call::{Arrival, Call, ResourceCall};
+use super::call::{Arrival, Call, ResourceCall, interrupt_at};
 use super::compress::compress;
 use super::cut_off::until;
 use super::definitions;
@@ -34,14 +36,16 @@ use super::request_info::MIGRATION_PATH;
 use super::response::full;
 use super::route::{connects, is_out_of_scope, route, stream_of};
 use super::shutdown_signal::ShutdownSignal;
-use super::timeout::{MUTATING_TIMEOUT, handler_timeout, out_of_time};
+use super::timeout::{MUTATING_TIMEOUT, out_of_time};
 use super::version::Version;
 use super::{
     Body, Endpoints, RequestInfo, ServerInfo, connect, create, delete, extended_connect, get, list,
     migration, patch, subresource, update, warning, watch, websocket,
 };
 use crate::auth::Authenticated;
-use crate::registry::{Catalog, Endpoint, OffThread, Registry, RequestContext};
+use crate::registry::{
+    Catalog, Endpoint, OffThread, Registry, RequestContext, check_wanted, handler_timeout,
+};
 
 /// The API as one function from a [`Call`] to its response. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -219,8 +223,9 @@ impl Api {
             return answer.await;
         };
         match tokio::time::timeout_at(at, answer).await {
-            Ok(response) => until(at, response),
-            Err(_) => {
+            Ok(response) if !is_interrupted() || Instant::now() < at => until(at, response),
+            // Its work may have been interrupted before it was asked whether it is.
+            Ok(_) | Err(_) => {
                 current.count_out_of_time(call);
                 out_of_time()
             }
@@ -727,7 +732,10 @@ async fn perform(verb: Verb, call: ResourceCall<'_>) -> Result<Response<Body>, A
         Verb::Delete => Box::pin(delete::delete(call)),
         Verb::DeleteCollection => Box::pin(delete::delete_collection(call)),
     };
-    tokio::time::timeout(MUTATING_TIMEOUT, OffThread::new(ctx, write))
-        .await
-        .unwrap_or_else(|_| Err(handler_timeout()))
+    interrupt_at(Instant::now() + MUTATING_TIMEOUT);
+    let answered = tokio::time::timeout(MUTATING_TIMEOUT, OffThread::new(ctx, write)).await;
+    match answered {
+        Ok(answer) => check_wanted().and(answer),
+        Err(_) => Err(handler_timeout()),
+    }
 }

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_meta::{ApiError, codec};
+use apiloom_meta::{ApiError, codec, interrupt};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Response};
@@ -79,12 +79,22 @@ impl<'r> Call<'r> {
     pub(crate) fn set_deadline(&mut self, longest: Duration) -> Result<(), ApiError> {
         let timeout = request_timeout(&self.info, &self.query, longest)?;
         self.deadline = timeout.map(|timeout| self.arrival.at + timeout);
+        if let Some(deadline) = self.deadline {
+            interrupt_at(deadline);
+        }
         Ok(())
     }
 
     /// The response to a failed request, in a format that its client accepts.
     pub(crate) fn respond(&self, error: &ApiError) -> Response<Body> {
         respond_as(error, negotiate_error(&self.accepts, &self.query))
+    }
+}
+
+/// Interrupts the work of the request that is being polled at a deadline.
+pub(super) fn interrupt_at(deadline: Instant) {
+    if let Some(interrupt) = interrupt::current() {
+        interrupt.set_at(deadline.into_std());
     }
 }
 

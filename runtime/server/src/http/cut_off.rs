@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use apiloom_meta::interrupt::Interrupt;
 use bytes::Bytes;
 use http::Response;
 use http_body::{Body as _, Frame};
@@ -34,6 +35,8 @@ enum Progress {
 /// read.
 struct DeadlineBody {
     progress: Arc<Mutex<Progress>>,
+    /// Ends the work on a piece.
+    interrupt: Interrupt,
     timer: AbortHandle,
 }
 
@@ -45,8 +48,11 @@ impl DeadlineBody {
             tokio::time::sleep_until(deadline).await;
             cut_off(&timed);
         });
+        let interrupt = Interrupt::default();
+        interrupt.set_at(deadline.into_std());
         Self {
             progress,
+            interrupt,
             timer: timer.abort_handle(),
         }
     }
@@ -83,7 +89,12 @@ impl http_body::Body for DeadlineBody {
             Progress::Ended => return Poll::Ready(None),
             Progress::CutOff => return Poll::Ready(Some(Err(CutOff::TimeIsUp))),
             Progress::Sending(body, waker) => {
-                let polled = Pin::new(body).poll_frame(cx);
+                let polled = self.interrupt.scope(|| Pin::new(body).poll_frame(cx));
+                // The piece may be a part of what it should be.
+                if self.interrupt.is_set() {
+                    *progress = Progress::CutOff;
+                    return Poll::Ready(Some(Err(CutOff::TimeIsUp)));
+                }
                 *waker = polled.is_pending().then(|| cx.waker().clone());
                 polled
             }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use apiloom_meta::codec::encode_json;
+use apiloom_meta::interrupt::is_interrupted;
 use apiloom_meta::kind::ProtobufMessage;
 use apiloom_meta::kind::protobuf::STATUS;
 use apiloom_meta::{ApiError, ListMeta, Object, Status, StatusDetails, StatusReason};
@@ -205,10 +206,12 @@ impl Reply {
             // The client has a part of the list already; the response must be aborted, so that the part is not taken
             // for the whole.
             Err(error) => {
-                tracing::error!(
-                    error = error.message,
-                    "unable to encode the rest of a list, so its response is aborted"
-                );
+                if !is_interrupted() {
+                    tracing::error!(
+                        error = error.message,
+                        "unable to encode the rest of a list, so its response is aborted"
+                    );
+                }
                 Err(CutOff::Unfinished)
             }
         });

@@ -30,7 +30,7 @@ pub(super) async fn patch(mut call: ResourceCall<'_>) -> Result<Response<Body>, 
         PatchFormat::Apply => return apply(call, &bytes, &options).await,
     };
     let patch = patch.map_err(|error| refused_patch(&error))?;
-    call.ctx.pause().await;
+    call.ctx.pause().await?;
     let stored = call
         .endpoint
         .writes()
@@ -54,7 +54,7 @@ async fn apply(
 ) -> Result<Response<Body>, ApiError> {
     let writes = call.endpoint.writes();
     let document = writes.decode_applied(bytes)?;
-    call.ctx.pause().await;
+    call.ctx.pause().await?;
     let force = call.query.boolean("force").unwrap_or(false);
     let (stored, created) = writes
         .apply(

@@ -32,7 +32,7 @@ pub(super) async fn subresource(
             let body = input
                 .writes()
                 .decode(call.ctx, &bytes, codec_format, validation)?;
-            call.ctx.pause().await;
+            call.ctx.pause().await?;
             (Some(body), options)
         }
     };

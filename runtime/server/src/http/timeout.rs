@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use apiloom_meta::ApiError;
 use apiloom_meta::field::{echoed, go_quote};
-use apiloom_meta::{ApiError, StatusDetails, StatusReason};
 use http::{Response, StatusCode};
 
 use super::query::Query;
@@ -54,13 +54,6 @@ pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
         return Some(Duration::from_nanos(1));
     }
     duration.try_into().ok()
-}
-
-/// The error after a handler's timeout. The request may have had an effect.
-pub(super) fn handler_timeout() -> ApiError {
-    let message =
-        "Timeout: request did not complete within requested timeout - context deadline exceeded";
-    ApiError::new(StatusReason::Timeout, message).with_details(StatusDetails::default())
 }
 
 /// The 504 response after the timeout of a request without a response. It has no `kind`, as in kube-apiserver.

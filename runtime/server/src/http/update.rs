@@ -19,7 +19,7 @@ pub(super) async fn update(mut call: ResourceCall<'_>) -> Result<Response<Body>,
     let object = bodies
         .writes()
         .decode(call.ctx, &bytes, format, validation)?;
-    call.ctx.pause().await;
+    call.ctx.pause().await?;
     let (stored, created) = call
         .endpoint
         .writes()

@@ -45,6 +45,13 @@ fn unavailable(resource: &GroupResource, operation: &str) -> ApiError {
     })
 }
 
+/// The error after the timeout of a request's work. The request may have had an effect.
+pub(crate) fn handler_timeout() -> ApiError {
+    let message =
+        "Timeout: request did not complete within requested timeout - context deadline exceeded";
+    ApiError::new(StatusReason::Timeout, message).with_details(StatusDetails::default())
+}
+
 /// TooManyRequests while the watch cache is being filled; `since` is for how long it has been. The retry delay grows
 /// with it.
 pub(super) fn initializing(since: Duration) -> ApiError {

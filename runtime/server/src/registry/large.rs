@@ -1,20 +1,24 @@
 //! Limits the CPU and memory that large documents and long queries take from other requests.
 //!
 //! A document of 3 MiB takes a large part of a second and a hundred times its size in memory. So a request reserves
-//! capacity for it, and is then polled in [`OffThread`], where it may block a thread. It yields between its steps, so
-//! that the request of a client that disconnected is dropped there.
+//! capacity for it, and is then polled in [`OffThread`], where it may block a thread. It pauses between its steps, and ends there
+//! if it was interrupted: past its deadline, or because its client has left.
 //!
 //! A long query is limited in the same way: 20,000 terms of a selector fit into a URI, and parsing them does not
 //! yield.
 
+use std::cell::Cell;
 use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use apiloom_meta::ApiError;
+use apiloom_meta::interrupt::is_interrupted;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::registry::error::handler_timeout;
 use crate::registry::options::RequestContext;
 
 /// Minimum size of a large document, in bytes. Below it the work takes one or two milliseconds at most, and moving it
@@ -73,6 +77,7 @@ impl LargeDocuments {
         }
         if let Some(room) = self.reserve(bytes).await {
             ctx.set_large(room);
+            LargeWork::announce();
             // The next poll runs where it may block.
             tokio::task::yield_now().await;
         }
@@ -91,11 +96,48 @@ impl LargeDocuments {
 }
 
 impl RequestContext {
-    /// Yields between the steps of a write with a large document, so that it ends here if the client has disconnected.
-    pub(crate) async fn pause(&self) {
+    /// Yields between the steps of a write with a large document.
+    ///
+    /// # Errors
+    /// As [`check_wanted`].
+    pub(crate) async fn pause(&self) -> Result<(), ApiError> {
         if self.is_large() {
             tokio::task::yield_now().await;
         }
+        check_wanted()
+    }
+}
+
+/// Fails if the work of this request was interrupted: then what the steps before it made may be a part of what it should be.
+///
+/// # Errors
+/// Timeout. The client gets the response for the limit that has passed, or has left.
+pub(crate) fn check_wanted() -> Result<(), ApiError> {
+    if is_interrupted() {
+        return Err(handler_timeout());
+    }
+    Ok(())
+}
+
+/// Says that a request works on a large document from its next poll on, to the code that polls it.
+pub(crate) struct LargeWork;
+
+thread_local! {
+    /// Set and read within one poll of a request.
+    static ANNOUNCED: Cell<bool> = const { Cell::new(false) };
+}
+
+impl LargeWork {
+    pub(crate) fn announce() {
+        ANNOUNCED.set(true);
+    }
+
+    pub(crate) fn forget() {
+        ANNOUNCED.set(false);
+    }
+
+    pub(crate) fn was_announced() -> bool {
+        ANNOUNCED.take()
     }
 }
 

@@ -33,8 +33,8 @@ pub use endpoint::{
     UpdateSubresource, subresource_verbs,
 };
 pub(crate) use endpoint::{EndpointId, PatchFormats, SubresourceAnswer};
-pub(crate) use error::{no_type, refused_patch};
-pub(crate) use large::OffThread;
+pub(crate) use error::{handler_timeout, no_type, refused_patch};
+pub(crate) use large::{LargeWork, OffThread, check_wanted};
 pub use objects::document::{Document, EncodedObject};
 pub use objects::items::Items;
 pub use objects::json::Json;

@@ -21,6 +21,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use super::activity::{Activity, CountingStream, InProgress};
+use super::attended::Attended;
 use super::coalesce::coalesce;
 use super::guarded_body::GuardedBody;
 use super::stall::STALL;
@@ -93,9 +94,9 @@ where
                 end
             });
         let (request, unread) = UnreadBody::of(request);
-        // Boxed, because hyper moves the future of a stream several times before it is polled, and this is its largest
+        // Boxed in it, because hyper moves the future of a stream several times before it is polled, and this is its largest
         // part.
-        let answer = Box::pin(handle(request));
+        let answer = Attended::new(handle(request));
         async move {
             let mut response = answer.await;
             unread.discard(&mut response, &in_progress);

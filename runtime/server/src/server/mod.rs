@@ -6,6 +6,7 @@
 
 mod activity;
 mod additions;
+mod attended;
 mod builder;
 mod certificates;
 mod client_certificates;

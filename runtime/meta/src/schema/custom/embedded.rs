@@ -8,10 +8,11 @@ use super::super::node::{Child, Node};
 use super::super::path::Path;
 use super::super::validate::embedded_type_errors;
 use super::outcome::Outcome;
+use crate::interrupt::is_interrupted;
 
 /// Checks a value and everything in it.
 pub(super) fn check(node: &Node, value: &Value, path: &Path<'_>, out: &mut Outcome) {
-    if !node.is_custom {
+    if !node.is_custom || is_interrupted() {
         return;
     }
     match value {

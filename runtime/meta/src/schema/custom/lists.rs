@@ -9,11 +9,12 @@ use super::super::node::{Child, ListType, Node};
 use super::super::path::Path;
 use super::outcome::Outcome;
 use crate::field::FieldError;
+use crate::interrupt::is_interrupted;
 use crate::number;
 
 /// Checks a value and everything in it.
 pub(super) fn check(node: &Node, value: &Value, path: &Path<'_>, out: &mut Outcome) {
-    if !node.is_custom {
+    if !node.is_custom || is_interrupted() {
         return;
     }
     match value {
@@ -58,6 +59,9 @@ fn list(node: &Node, items: &[Value], path: &Path<'_>, out: &mut Outcome) {
     // The second item with an identity is reported, others after it are not.
     let mut seen: HashMap<Identity<'_>, usize> = HashMap::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
+        if is_interrupted() {
+            return;
+        }
         let identity = Identity::of(keys.map_or(&[], Vec::as_slice), item);
         let count = seen.entry(identity).or_default();
         *count += 1;

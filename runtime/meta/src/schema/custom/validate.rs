@@ -11,6 +11,7 @@ use super::super::transition;
 use super::outcome::{Outcome, invalid_name, unplaced};
 use super::{embedded, formats, lists, numbers};
 use crate::field::{FieldError, FieldPath, go_quote};
+use crate::interrupt::is_interrupted;
 
 /// The errors of an object, or of an update of it: types and values, then embedded objects, then the identity of list
 /// items.
@@ -96,6 +97,9 @@ fn checked(
 /// Whether a value is equal to the old one, as kube-apiserver compares them: the order of the items of a list of type map is ignored,
 /// and an object with a field that has no schema is never equal.
 fn is_unchanged(node: &Node, new: &Value, old: &Value) -> bool {
+    if is_interrupted() {
+        return false;
+    }
     match (new, old) {
         (Value::Object(new), Value::Object(old)) => {
             new.len() == old.len()
@@ -139,7 +143,7 @@ fn value_of(
     is_root: bool,
 ) -> Outcome {
     let mut out = Outcome::default();
-    if !node.is_custom {
+    if !node.is_custom || is_interrupted() {
         return out;
     }
     let at = || path.field();

@@ -8,6 +8,7 @@ use super::reading::{
     VALIDATIONS, branches, has, is_either, is_true, members, part, text, values_of_map,
 };
 use crate::field::{FieldError, FieldPath};
+use crate::interrupt::is_interrupted;
 use crate::regexp::Pattern;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -62,6 +63,9 @@ impl Check {
     }
 
     fn schema(&mut self, schema: &Value, level: Level, path: &FieldPath) {
+        if is_interrupted() {
+            return;
+        }
         let json_type = text(schema, "type");
         match part(schema, "items") {
             Some(items) => self.schema(items, Level::Item, &path.child("items")),

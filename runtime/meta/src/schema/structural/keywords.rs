@@ -10,6 +10,7 @@ use super::reading::{
 };
 use super::rules;
 use crate::field::{FieldError, FieldPath};
+use crate::interrupt::is_interrupted;
 
 /// Keywords of JSON Schema that a definition may not have.
 const UNSUPPORTED: [&str; 6] = [
@@ -70,6 +71,9 @@ impl Around {
 }
 
 fn keywords(schema: &Value, path: &FieldPath, around: &Around, is_root: bool, found: &mut Found) {
+    if is_interrupted() {
+        return;
+    }
     if !schema.is_object() {
         let error = FieldError::invalid(path, schema, "must be a schema");
         found.of_schemas.push(error);

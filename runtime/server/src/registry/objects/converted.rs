@@ -12,6 +12,7 @@ use super::document::EncodedObject;
 use super::json::{Json, METADATA};
 use super::kind::{Kind, KindConversion};
 use super::kind_version::{KindVersion, VersionIndex};
+use crate::registry::large::check_wanted;
 
 /// Converts an object of the cache to another version, as JSON.
 ///
@@ -30,6 +31,8 @@ pub(crate) fn converted(
         Some(json) => json,
         None => convert_document(kind, item, version)?,
     };
+    // What is known of the object, and kept, is that of a whole conversion.
+    check_wanted()?;
     stored.set_convertible(version);
     Ok(json)
 }

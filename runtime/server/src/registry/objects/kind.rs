@@ -13,7 +13,7 @@ use apiloom_meta::codec::{decode_stored, encode_object, pack_managed_fields};
 use apiloom_meta::field::go_quote;
 use apiloom_meta::kind::{Converter, ProtobufMessage, Scope};
 use apiloom_meta::schema::merge_difference;
-use apiloom_meta::{ApiError, GroupKind, GroupResource, Object, ResourceDef};
+use apiloom_meta::{ApiError, GroupKind, GroupResource, Object, ResourceDef, interrupt};
 use apiloom_storage::{Entry, Revision, Storage, StorageError};
 use bytes::Bytes;
 
@@ -483,6 +483,16 @@ impl Kind {
     /// # Errors
     /// As [`Kind::read`].
     pub(crate) fn decode(
+        &self,
+        key: &str,
+        bytes: &[u8],
+        revision: Revision,
+    ) -> Result<(Object, VersionIndex), ApiError> {
+        // It is read in whole, or damage would be told where there is none.
+        interrupt::apart(|| self.decode_whole(key, bytes, revision))
+    }
+
+    fn decode_whole(
         &self,
         key: &str,
         bytes: &[u8],

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use apiloom_cel::Rules;
+use apiloom_meta::interrupt::apart;
 use apiloom_meta::kind::{ResourceDef, SchemaSource};
 use apiloom_meta::schema::{Metadata, Schema};
 use apiloom_meta::validation::embedded_errors;
@@ -37,7 +38,8 @@ impl VersionSchema {
     }
 
     fn checked(&self) -> &CheckedSchema {
-        self.checked.get_or_init(|| {
+        // Others use it too.
+        let make = || {
             let def = &*self.def;
             let checked = match def.schema.schema() {
                 Ok(schema) => checked(def, schema),
@@ -58,7 +60,8 @@ impl VersionSchema {
                 }
             }
             Box::new(checked)
-        })
+        };
+        self.checked.get_or_init(|| apart(make))
     }
 
     /// The schema; one that refuses every object if it could not be checked.
@@ -107,7 +110,8 @@ impl VersionSchema {
     fn rules(&self) -> Option<&Rules> {
         let checked = self.checked();
         let compiled = || compile(&checked.schema).0;
-        checked.rules.get_or_init(compiled).as_ref()
+        let rules = checked.rules.get_or_init(|| apart(compiled));
+        rules.as_ref()
     }
 
     fn add_rule_errors(

@@ -56,9 +56,9 @@ impl Writes {
         };
         self.default_input(target, body)?;
         self.admit_mutation(target, body, None).await?;
-        ctx.pause().await;
+        ctx.pause().await?;
         self.validate_create(ctx, body, Ok(Draft::of_new(None)))?;
-        ctx.pause().await;
+        ctx.pause().await?;
         self.admit_validation(target, body, None).await
     }
 }

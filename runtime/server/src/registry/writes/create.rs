@@ -91,10 +91,10 @@ impl Writes {
         options: &CreateOptions,
     ) -> Result<WrittenObject, ApiError> {
         let ctx = target.ctx;
-        ctx.pause().await;
+        ctx.pause().await?;
         let draft = self.prepare_create(target, &mut object);
         self.validate_create(ctx, &object, draft)?;
-        ctx.pause().await;
+        ctx.pause().await?;
         self.admit_validation(target, &mut object, None).await?;
         let mut answer = handler.create(ctx, &object, options).await?;
         self.set_type(&mut answer);
@@ -188,11 +188,11 @@ impl Writes {
         object: &mut Object,
     ) -> Result<Draft<'static>, ApiError> {
         self.match_namespace(object, target.namespace)?;
-        target.ctx.pause().await;
+        target.ctx.pause().await?;
         let draft = self.before_create(target, object);
-        target.ctx.pause().await;
+        target.ctx.pause().await?;
         let draft = self.validate_create(target.ctx, object, draft)?;
-        target.ctx.pause().await;
+        target.ctx.pause().await?;
         self.admit_validation(target, object, None).await?;
         if error::parse_version(object.resource_version()).is_ok_and(|version| version != 0) {
             return Err(ApiError::internal_text(

@@ -7,6 +7,7 @@ use apiloom_storage::{Revision, StorageError};
 
 use super::Writes;
 use super::results::WrittenObject;
+use crate::registry::large::check_wanted;
 use crate::registry::objects::prepared_object::PreparedObject;
 
 impl Writes {
@@ -18,6 +19,7 @@ impl Writes {
         prepared: &Arc<PreparedObject>,
         expected: Option<Revision>,
     ) -> Result<Revision, StorageError> {
+        check_complete()?;
         let kind = &self.resource.kind;
         if self.resource.cache.is_some() {
             kind.pending_writes.put(key, Arc::clone(prepared));
@@ -62,6 +64,7 @@ impl Writes {
         key: &str,
         expected: Revision,
     ) -> Result<Revision, StorageError> {
+        check_complete()?;
         let kind = &self.resource.kind;
         let deleted = kind.store.delete_if(key, expected).await;
         if let Ok(revision) = &deleted {
@@ -87,4 +90,9 @@ impl Writes {
         let object = kind.read_in(key, &prepared.json, revision, version).await?;
         Ok(object.into())
     }
+}
+
+/// Fails if the work that made a write was interrupted: the write may be a part of what it should be.
+fn check_complete() -> Result<(), StorageError> {
+    check_wanted().map_err(|error| StorageError::Unavailable(error.message))
 }

@@ -259,13 +259,13 @@ impl Writes {
             let (new, sent) = self.changed(target, change, &before, key).await?;
             (new, sent, None)
         };
-        target.ctx.pause().await;
+        target.ctx.pause().await?;
         self.check_version(&new, present.revision(), target.name)?;
         let draft = self.before_update(target, &mut new, &before, sent.as_ref());
         new.set_meta_str("resourceVersion", old.resource_version());
-        target.ctx.pause().await;
+        target.ctx.pause().await?;
         let draft = self.validate_update(target, &new, old, draft)?;
-        target.ctx.pause().await;
+        target.ctx.pause().await?;
         match &old_scale {
             Some(old_scale) => self.admit_scale(target, &new, old_scale).await?,
             None => self.admit_validation(target, &mut new, Some(old)).await?,
@@ -334,7 +334,7 @@ impl Writes {
             }
         };
         let sent = before.is_merged().then(|| new.clone());
-        target.ctx.pause().await;
+        target.ctx.pause().await?;
         if let Change::Patch(..) = change {
             // Of a patch kube-apiserver looks at the result alone, and says so.
             stamp::dedup_owner_references(target.ctx, &mut new, true);

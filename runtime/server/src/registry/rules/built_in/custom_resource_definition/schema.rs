@@ -1,6 +1,7 @@
 //! Rules for the schemas of a kind, and for the fields by which its objects can be selected.
 
 use apiloom_apis::apiextensions::v1::CustomResourceDefinitionVersion;
+use apiloom_meta::interrupt::is_interrupted;
 use apiloom_meta::schema::{Schema, structural};
 use apiloom_meta::{FieldError, FieldPath, JsonPath, codec};
 use serde_json::Value;
@@ -56,7 +57,7 @@ pub(super) fn schema_errors(
         let why = format!("error building validator: {}", problems.0.join("; "));
         errors.push(FieldError::invalid(path, "", &why));
     }
-    if errors.is_empty() {
+    if errors.is_empty() && !is_interrupted() {
         judged.accept(has_status);
     }
     errors
