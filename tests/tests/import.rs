@@ -458,7 +458,7 @@ fn check_native_kinds(binary: &Path) {
     );
     assert_eq!(patched["metadata"]["labels"], json!({"tier": "one"}));
     assert_eq!(patched["spec"], created["spec"]);
-    let mut status = zeros.clone();
+    let mut status = zeros;
     status["numberReady"] = 1.into();
     status["conditions"] = json!([{"type": "Ready", "status": ""}]);
     assert_eq!(patched["status"], status);

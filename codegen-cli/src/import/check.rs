@@ -68,8 +68,8 @@ struct Reader {
 
 /// A type that an import writes.
 enum Model {
-    Struct(ApiStruct),
-    Enum(ApiEnum),
+    Struct(Box<ApiStruct>),
+    Enum(Box<ApiEnum>),
 }
 
 impl Reader {
@@ -94,10 +94,10 @@ impl Reader {
                 let name = item.ident.to_string();
                 match parse_api(&item, &mut diagnostics) {
                     Some(ApiType::Struct(model)) => {
-                        types.insert(name, Model::Struct(model));
+                        types.insert(name, Model::Struct(Box::new(model)));
                     }
                     Some(ApiType::Enum(model)) => {
-                        types.insert(name, Model::Enum(model));
+                        types.insert(name, Model::Enum(Box::new(model)));
                     }
                     Some(ApiType::Newtype(_)) | None => {}
                 }
