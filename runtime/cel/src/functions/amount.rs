@@ -130,7 +130,7 @@ fn scaled(text: &str) -> Option<(i64, i32)> {
         "Ki" | "Mi" | "Gi" | "Ti" | "Pi" | "Ei" => {
             let power = 10 * (1 + "KMGTPE".find(&suffix[..1])?);
             // About three decimal digits for ten binary ones.
-            let is_small = fraction.is_empty() && whole.len() + power * 3 / 10 + 1 <= 15;
+            let is_small = fraction.is_empty() && whole.len() + power * 3 / 10 < 15;
             (0, is_small.then(|| 1_i64 << power)?)
         }
         _ => {

@@ -583,7 +583,7 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
                 if let Value::Object(metadata) = &mut decoded {
                     crate::object::drop_empty(metadata);
                 }
-                let place = go_quote(&path.strict());
+                let place = go_quote(&path.field().to_string());
                 let place = place.trim_end_matches('"');
                 for (_, text) in walk.strict {
                     let text = text.replacen('"', &format!("{place}."), 1);

@@ -123,6 +123,17 @@ fn unknown_fields_are_kept_where_the_schema_says_so() {
 }
 
 #[test]
+fn metadata_of_embedded_objects_is_read_as_that_of_every_object() {
+    let embedded = json!({"type": "object", "x-kubernetes-embedded-resource": true});
+    let schema = schema(&json!({"m": {"type": "object", "additionalProperties": embedded}}));
+    let metadata = json!({"name": "n", "annotations": {}, "finalizers": [], "bogus": 1});
+    let object = |metadata: Value| json!({"m": {"k": {"apiVersion": "v1", "kind": "K", "metadata": metadata}}});
+    let (value, strict) = stored(&schema, &object(metadata));
+    assert_eq!(value, object(json!({"name": "n"})));
+    assert_eq!(strict, ["unknown field \"m[k].metadata.bogus\""]);
+}
+
+#[test]
 fn nulls_of_items_are_replaced_by_defaults() {
     let schema = schema(&json!({
         "l": {"type": "array", "items": {"type": "string", "default": "d"}},
