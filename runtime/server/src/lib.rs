@@ -6,7 +6,9 @@
 
 pub mod auth;
 pub mod http;
+mod memory;
 pub mod options;
+mod received;
 mod recent;
 pub mod registry;
 pub mod server;

@@ -14,15 +14,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use apiloom_storage::Retention;
-use apiloom_storage::cache::Budget;
 use clap::{ArgAction, ArgMatches, Args, Command, CommandFactory, Error, FromArgMatches, Parser};
 
 use self::problems::Problems;
 use self::proxy_client::ProxyClientFlags;
 use crate::http::timeout::parse_duration;
 use crate::registry::{
-    DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_MAX_DEFINITION_BYTES, DEFAULT_MAX_OBJECT_BYTES,
-    EmulationVersion, StorageMediaType,
+    DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_MAX_OBJECT_BYTES, EmulationVersion,
+    StorageMediaType, default_history_bytes, default_max_definition_bytes,
 };
 use crate::server::{
     Backend, Config, ControllerConfig, ControllerNames, Endpoints, EtcdOptions, EtcdOverride,
@@ -70,8 +69,9 @@ struct GenericFlags {
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_OBJECT_BYTES)]
     max_object_bytes: usize,
     /// Maximum memory that all CustomResourceDefinitions together may make the server keep, in bytes, estimated from their
-    /// schemas; further ones are rejected with 403.
-    #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_DEFINITION_BYTES)]
+    /// schemas; further ones are rejected with 403. The default is an eighth of the memory that the process may have, and no more
+    /// than 512 MiB.
+    #[arg(long, value_name = "BYTES", default_value_t = default_max_definition_bytes())]
     max_definition_bytes: usize,
     /// Number of objects that a deletecollection request deletes at the same time.
     #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_DELETE_COLLECTION_WORKERS)]
@@ -243,8 +243,9 @@ struct WatchCacheFlags {
     /// Enable watch caches, which answer reads and watches from memory. If false, they go to the store.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     watch_cache: bool,
-    /// Memory limit for the history of all watch caches together, in bytes; watches resume from it.
-    #[arg(long, value_name = "BYTES", default_value_t = Budget::DEFAULT_BYTES)]
+    /// Memory limit for the history of all watch caches together, in bytes; watches resume from it. The default is a
+    /// sixteenth of the memory that the process may have, and no more than 64 MiB.
+    #[arg(long, value_name = "BYTES", default_value_t = default_history_bytes())]
     watch_cache_history_bytes: usize,
     /// Watch cache sizes of single resources, in changes (102400 by default): RESOURCE.GROUP#SIZE, or RESOURCE#SIZE
     /// for the core group. 0 disables the cache of a resource.

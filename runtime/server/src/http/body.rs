@@ -3,14 +3,14 @@
 use apiloom_meta::codec;
 use apiloom_meta::kind::ProtobufMessage;
 use apiloom_meta::{ApiError, StatusDetails, StatusReason};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
-use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
 
 use super::format::{FORMATS, Format, listed, media_types};
 use crate::auth::BoxError;
+use crate::received::{self, Uncollected};
 use crate::registry::{Catalog, PatchFormats};
 
 /// The body of a request, from a connection or from the same process.
@@ -23,29 +23,26 @@ pub(super) const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
 /// Reads the whole body.
 ///
 /// # Errors
-/// RequestEntityTooLarge above [`MAX_BODY_BYTES`]; a 500 without a reason if the client disconnects.
-pub(super) async fn read(mut body: RequestBody) -> Result<Bytes, ApiError> {
-    // A declared length is used only to refuse a body without reading it.
-    if http_body::Body::size_hint(&body).lower() > MAX_BODY_BYTES as u64 {
-        return Err(too_large());
-    }
-    let mut bytes = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| {
+/// RequestEntityTooLarge above [`MAX_BODY_BYTES`]; TooManyRequests while the bodies of other requests have the memory for all of them;
+/// a 500 without a reason if the client disconnects.
+pub(super) async fn read(body: RequestBody) -> Result<Bytes, ApiError> {
+    let read = received::REQUESTS.collect(body, MAX_BODY_BYTES).await;
+    read.map_err(|error| match error {
+        Uncollected::TooLong(most) => ApiError::too_large(most),
+        Uncollected::NoRoom => without_room(),
+        Uncollected::BrokenOff(error) => {
             ApiError::internal_text(format!("reading the request body: {error}"))
-        })?;
-        if let Ok(data) = frame.into_data() {
-            if bytes.len() + data.len() > MAX_BODY_BYTES {
-                return Err(too_large());
-            }
-            bytes.extend_from_slice(&data);
         }
-    }
-    Ok(bytes.freeze())
+    })
 }
 
-fn too_large() -> ApiError {
-    ApiError::too_large(MAX_BODY_BYTES)
+fn without_room() -> ApiError {
+    let text =
+        "the server has no memory for more request bodies at this time, please try again later";
+    ApiError::new(StatusReason::TooManyRequests, text).with_details(StatusDetails {
+        retry_after_seconds: 1,
+        ..StatusDetails::default()
+    })
 }
 
 /// The size up to which a body may grow when it is decoded; see [`codec::expanded_bytes`].
@@ -202,7 +199,7 @@ fn media_type(headers: &HeaderMap) -> String {
 
 #[cfg(test)]
 mod tests {
-    use http_body_util::Full;
+    use http_body_util::{BodyExt as _, Full};
 
     use super::*;
     use crate::http::testing;

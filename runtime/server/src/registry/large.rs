@@ -10,7 +10,7 @@
 use std::cell::Cell;
 use std::num::NonZeroUsize;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 
 use apiloom_meta::ApiError;
@@ -18,6 +18,7 @@ use apiloom_meta::interrupt::is_interrupted;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::memory;
 use crate::registry::error::handler_timeout;
 use crate::registry::options::RequestContext;
 
@@ -27,6 +28,13 @@ pub(crate) const LARGE_BYTES: usize = 64 * 1024;
 
 /// Capacity for each core, in KiB of documents: one document of the maximum body size.
 const KIB_PER_CORE: usize = 4 * 1024;
+
+/// The capacity is no more than one of so many parts of the memory of the process, since a document takes up to a hundred times its
+/// size. One that is larger than that is alone.
+const PARTS_OF_MEMORY: u64 = 256;
+
+/// How many converters that do not answer may have all of their capacity. Further ones wait for each other.
+const SLOW_CONVERTERS: u32 = 4;
 
 /// Maximum number of large documents in work for each core, even if they are small: each of them occupies a thread.
 const DOCUMENTS_PER_CORE: usize = 8;
@@ -43,30 +51,63 @@ const QUERY_WEIGHT: usize = 32;
 pub(crate) struct LargeDocuments {
     room: Arc<Semaphore>,
     kib: u32,
+    /// That of all converters together, if this is of one.
+    of_all: Option<Arc<Semaphore>>,
 }
 
+/// The capacity of the writes of all kinds that are converted by converters.
+static OF_CONVERTERS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
+    let kib = LargeDocuments::new().kib.saturating_mul(SLOW_CONVERTERS);
+    Arc::new(Semaphore::new(kib as usize))
+});
+
+/// The capacity of the results of all converters: no request waits for anything else while it has some.
+static OF_RESULTS: LazyLock<LargeDocuments> = LazyLock::new(LargeDocuments::new);
+
 impl LargeDocuments {
-    /// Capacity in proportion to the cores of this machine.
+    /// Capacity in proportion to the cores of this machine, and to the memory of this process if that is small.
     pub(crate) fn new() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        Self::with_room(cores.saturating_mul(KIB_PER_CORE))
+        let most = cores.saturating_mul(KIB_PER_CORE * 1024);
+        Self::with_room(memory::share(PARTS_OF_MEMORY, most) / 1024)
+    }
+
+    /// Capacity for the writes of one converter, which may not answer for long, within that of all.
+    pub(crate) fn of_converter() -> Self {
+        Self {
+            of_all: Some(Arc::clone(&OF_CONVERTERS)),
+            ..Self::new()
+        }
+    }
+
+    /// Capacity for the results of converters.
+    pub(crate) fn of_results() -> Self {
+        OF_RESULTS.clone()
     }
 
     fn with_room(kib: usize) -> Self {
-        let kib = kib.min(Semaphore::MAX_PERMITS);
+        let kib = kib.clamp(1, Semaphore::MAX_PERMITS);
         Self {
             room: Arc::new(Semaphore::new(kib)),
             kib: u32::try_from(kib).unwrap_or(u32::MAX),
+            of_all: None,
         }
     }
 
     /// Waits for capacity, first come, first served. A document that is larger than the whole capacity gets all of it.
-    pub(crate) async fn reserve(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+    pub(crate) async fn reserve(&self, bytes: usize) -> Option<Vec<OwnedSemaphorePermit>> {
         let least = KIB_PER_CORE / DOCUMENTS_PER_CORE;
         let kib = u32::try_from((bytes / 1024).max(least)).unwrap_or(u32::MAX);
-        let room = Arc::clone(&self.room);
-        // The semaphore is never closed.
-        room.acquire_many_owned(kib.min(self.kib)).await.ok()
+        let kib = kib.min(self.kib);
+        let mut reserved = Vec::with_capacity(2);
+        for room in [Some(&self.room), self.of_all.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            // It is never closed.
+            reserved.push(Arc::clone(room).acquire_many_owned(kib).await.ok()?);
+        }
+        Some(reserved)
     }
 
     /// Reserves capacity for a document of this size, if it is large, until the request ends. A request reserves only
@@ -200,6 +241,23 @@ mod tests {
         let all = large.reserve(usize::MAX).now_or_never().flatten();
         assert!(all.is_some());
         assert!(large.reserve(LARGE_BYTES).now_or_never().is_none());
+    }
+
+    // Each kind with a webhook had capacity of its own, and their number has no bound.
+    #[test]
+    fn converters_that_do_not_answer_have_a_bound_together() {
+        let of_all = Arc::new(Semaphore::new(2 * KIB_PER_CORE));
+        let converter = || LargeDocuments {
+            of_all: Some(Arc::clone(&of_all)),
+            ..LargeDocuments::with_room(KIB_PER_CORE)
+        };
+        let reserve = |of: &LargeDocuments| of.reserve(usize::MAX).now_or_never().flatten();
+        let converters = [converter(), converter(), converter()];
+        let held: Vec<_> = converters[..2].iter().map(reserve).collect();
+        assert!(held.iter().all(Option::is_some));
+        assert!(reserve(&converters[2]).is_none());
+        drop(held);
+        assert!(reserve(&converters[2]).is_some());
     }
 
     // 50 bodies of 200 KB at once left 61 threads behind.

@@ -18,8 +18,8 @@ mod writes;
 pub use apiloom_apis::core::v1::{Namespace, NamespaceCondition, NamespaceSpec, NamespaceStatus};
 pub use catalog::builder::RegistryBuilder;
 pub(crate) use catalog::builder::{
-    DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_EVENT_TTL, DEFAULT_MAX_DEFINITION_BYTES,
-    DEFAULT_MAX_OBJECT_BYTES,
+    DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_EVENT_TTL, DEFAULT_MAX_OBJECT_BYTES,
+    default_history_bytes, default_max_definition_bytes,
 };
 pub use catalog::built_in::BuiltIn;
 pub use catalog::change::CatalogChange;

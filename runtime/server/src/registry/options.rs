@@ -37,7 +37,7 @@ pub struct RequestContext {
     pub user: Arc<UserInfo>,
     warnings: Mutex<Vec<String>>,
     /// Capacity reserved for a large document.
-    large: OnceLock<OwnedSemaphorePermit>,
+    large: OnceLock<Vec<OwnedSemaphorePermit>>,
     /// What the admission of the last attempt has reserved.
     reservation: Mutex<Option<Box<dyn Reservation>>>,
 }
@@ -57,7 +57,7 @@ impl RequestContext {
         self.large.get().is_some()
     }
     /// Keeps the capacity for a large document until the request ends.
-    pub(super) fn set_large(&self, room: OwnedSemaphorePermit) {
+    pub(super) fn set_large(&self, room: Vec<OwnedSemaphorePermit>) {
         // A reservation that the request already has is kept.
         let _ = self.large.set(room);
     }

@@ -8,14 +8,13 @@ use std::time::Duration;
 
 use apiloom_meta::GroupResource;
 use apiloom_storage::Retention;
-use apiloom_storage::cache::Budget;
 
 use super::controllers::config::ControllerConfig;
 use crate::http::Endpoints;
 use crate::http::timeout::REQUEST_TIMEOUT;
 use crate::registry::{
-    DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_EVENT_TTL, DEFAULT_MAX_DEFINITION_BYTES,
-    DEFAULT_MAX_OBJECT_BYTES, EmulationVersion, StorageMediaType,
+    DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_EVENT_TTL, DEFAULT_MAX_OBJECT_BYTES,
+    EmulationVersion, StorageMediaType, default_history_bytes, default_max_definition_bytes,
 };
 
 /// Storage backend.
@@ -229,7 +228,7 @@ pub struct Config {
     /// standard input. Needs the feature `apis-apiextensions`. Default none.
     pub crds: Vec<PathBuf>,
     /// Memory limit for the history of all watch caches together, in bytes; `None` for no caches, so that all reads go
-    /// to the store. Default 64 MiB.
+    /// to the store. Default 64 MiB, or a sixteenth of the memory that the process may have.
     pub watch_cache_history_bytes: Option<usize>,
     /// Watch cache sizes of single resources.
     pub watch_cache_sizes: Vec<WatchCacheSize>,
@@ -241,7 +240,7 @@ pub struct Config {
     /// Maximum size of an object in bytes of JSON; larger writes are rejected with 413. 0 for no limit. Default 3 MiB.
     pub max_object_bytes: usize,
     /// Maximum memory that all CustomResourceDefinitions together may make the server keep, in bytes, estimated from their schemas:
-    /// what does not fit is refused. Default 512 MiB.
+    /// what does not fit is refused. Default 512 MiB, or an eighth of the memory that the process may have.
     pub max_definition_bytes: usize,
     /// How many objects a deletecollection deletes at the same time. Default 16.
     pub delete_collection_workers: NonZeroUsize,
@@ -301,12 +300,12 @@ impl Config {
             kubeconfig: None,
             crds: Vec::new(),
             embedded_history_bytes: Retention::default().max_bytes,
-            watch_cache_history_bytes: Some(Budget::DEFAULT_BYTES),
+            watch_cache_history_bytes: Some(default_history_bytes()),
             watch_cache_sizes: Vec::new(),
             max_requests_inflight: 400,
             max_mutating_requests_inflight: 200,
             max_object_bytes: DEFAULT_MAX_OBJECT_BYTES,
-            max_definition_bytes: DEFAULT_MAX_DEFINITION_BYTES,
+            max_definition_bytes: default_max_definition_bytes(),
             delete_collection_workers: DEFAULT_DELETE_COLLECTION_WORKERS,
             event_ttl: DEFAULT_EVENT_TTL,
             system_namespaces: None,

@@ -22,11 +22,16 @@ use super::filters::Filters;
 use super::stall::{STALL, Stall};
 use super::{ServerError, open_files, unread};
 use crate::auth::Connection;
+use crate::memory;
 
 /// Timeout of TLS handshakes.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Limit for concurrent connections, if the limit of open files allows it.
+/// Limit for concurrent connections, if the limit of open files and the memory allow it.
 const MAX_CONNECTIONS: usize = 20_000;
+/// Memory of a connection with its buffers, about.
+const CONNECTION_BYTES: usize = 64 * 1024;
+/// Connections may have one of so many parts of the memory of this process.
+const PARTS_OF_MEMORY: u64 = 4;
 /// File descriptors reserved for the store, the listener and the event loop.
 const RESERVED_FILES: u64 = 128;
 /// Time without traffic until TCP keepalive begins, as HTTP/2 sends pings. With the next two, a client that is gone is noticed
@@ -69,7 +74,8 @@ pub(super) async fn serve(
     drain: Duration,
 ) {
     let acceptor = TlsAcceptor::from(tls);
-    let mut door = ConnectionLimit::new(max_connections(open_files::limit()));
+    let mut door =
+        ConnectionLimit::new(max_connections(open_files::limit()).min(max_connections_in_memory()));
     // Every connection holds a receiver.
     let (shutdown, _) = watch::channel(());
     loop {
@@ -190,6 +196,12 @@ fn max_connections(open_files: Option<u64>) -> usize {
     usize::try_from(connections).map_or(MAX_CONNECTIONS, |connections| {
         connections.clamp(1, MAX_CONNECTIONS)
     })
+}
+
+/// Maximum number of connections for the memory of this process.
+fn max_connections_in_memory() -> usize {
+    let bytes = memory::share(PARTS_OF_MEMORY, MAX_CONNECTIONS * CONNECTION_BYTES);
+    (bytes / CONNECTION_BYTES).max(1)
 }
 
 /// Limits the number of connections. Refusals are logged once when they begin, and once when they end.

@@ -7,7 +7,18 @@ use std::time::Instant;
 use tracing_subscriber::EnvFilter;
 
 use super::{Backend, BoundServer, Builder, Config, Server, ServerError, open_files};
+use crate::memory;
 use crate::options::{CommandLine, Options};
+
+/// The stack of a thread, which is address space before it is memory.
+const STACK_BYTES: usize = 2 * 1024 * 1024;
+
+/// Most threads for work that blocks, and least.
+const MAX_BLOCKING_THREADS: usize = 512;
+const MIN_BLOCKING_THREADS: usize = 16;
+
+/// The stacks of these threads may have one of so many parts of the memory of the process.
+const PARTS_OF_MEMORY: u64 = 4;
 
 /// Runs a server called `name` with the process' arguments. SIGTERM and SIGINT stop it gracefully, a second signal
 /// immediately with exit code 1. `configure` registers what it serves.
@@ -72,8 +83,11 @@ fn finish(outcome: Result<(), MainError>) -> ExitCode {
 }
 
 fn run(work: impl Future<Output = Result<(), MainError>>) -> Result<(), MainError> {
+    let stacks = memory::share(PARTS_OF_MEMORY, MAX_BLOCKING_THREADS * STACK_BYTES);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .thread_stack_size(STACK_BYTES)
+        .max_blocking_threads((stacks / STACK_BYTES).max(MIN_BLOCKING_THREADS))
         .build()
         .map_err(MainError::Runtime)?;
     let outcome = runtime.block_on(work);

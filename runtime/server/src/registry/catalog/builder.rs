@@ -20,6 +20,7 @@ use super::resources::Registry;
 use super::runtime_config::RuntimeConfig;
 use super::snapshot::{Catalog, Parts, Settings};
 use super::system_namespaces::{self, SystemNamespaces};
+use crate::memory;
 use crate::registry::endpoint::{Endpoint, EndpointContext, GivenHandlers, Subresource};
 use crate::registry::objects::kind::Kind;
 use crate::registry::objects::stored_value::StorageMediaType;
@@ -36,7 +37,17 @@ use crate::registry::writes::{WriteSettings, stamp};
 pub(crate) const DEFAULT_MAX_OBJECT_BYTES: usize = 3 * 1024 * 1024;
 
 /// Default memory of all definitions together, in bytes: some thousand definitions of a usual size.
-pub(crate) const DEFAULT_MAX_DEFINITION_BYTES: usize = 512 * 1024 * 1024;
+const DEFAULT_MAX_DEFINITION_BYTES: usize = 512 * 1024 * 1024;
+
+/// The memory for all definitions together: an eighth of that of the process, up to [`DEFAULT_MAX_DEFINITION_BYTES`].
+pub(crate) fn default_max_definition_bytes() -> usize {
+    memory::share(8, DEFAULT_MAX_DEFINITION_BYTES)
+}
+
+/// The memory for the histories of all watch caches together: a sixteenth of that of the process, up to [`Budget::DEFAULT_BYTES`].
+pub(crate) fn default_history_bytes() -> usize {
+    memory::share(16, Budget::DEFAULT_BYTES)
+}
 
 /// Default number of concurrent deletes of a deletecollection: enough to share a disk sync, not enough to delay other requests.
 /// kube-apiserver's is 1.
@@ -131,10 +142,10 @@ impl RegistryBuilder {
             emulation: Vec::new(),
             names: Box::new(stamp::random_suffix),
             clock: Clock::default(),
-            history_bytes: Some(Budget::DEFAULT_BYTES),
+            history_bytes: Some(default_history_bytes()),
             cache_sizes: Vec::new(),
             max_object_bytes: DEFAULT_MAX_OBJECT_BYTES,
-            definition_room: Arc::new(DefinitionRoom::new(DEFAULT_MAX_DEFINITION_BYTES)),
+            definition_room: Arc::new(DefinitionRoom::new(default_max_definition_bytes())),
             delete_collection_workers: DEFAULT_DELETE_COLLECTION_WORKERS,
             event_ttl: Some(DEFAULT_EVENT_TTL),
             system_namespaces: None,
@@ -231,7 +242,8 @@ impl RegistryBuilder {
     pub fn emulation_versions(&mut self, releases: &[EmulationVersion]) {
         self.emulation.extend(releases.iter().cloned());
     }
-    /// Sets the memory limit, in bytes, for the history of all watch caches together; 64 MiB by default. `None` turns
+    /// Sets the memory limit, in bytes, for the history of all watch caches together; by default 64 MiB,
+    /// or a sixteenth of the memory that the process may have. `None` turns
     /// the caches off, so that all reads go to the store.
     pub fn watch_cache(&mut self, history_bytes: Option<usize>) {
         self.history_bytes = history_bytes;
@@ -247,7 +259,8 @@ impl RegistryBuilder {
     pub fn max_object_bytes(&mut self, bytes: usize) {
         self.max_object_bytes = if bytes == 0 { usize::MAX } else { bytes };
     }
-    /// Sets the memory that all CustomResourceDefinitions together may make the server keep, in bytes; 512 MiB by default. One that
+    /// Sets the memory that all CustomResourceDefinitions together may make the server keep, in bytes; by default 512 MiB,
+    /// or an eighth of the memory that the process may have. One that
     /// does not fit is refused, and not served if it is stored already.
     pub fn max_definition_bytes(&mut self, bytes: usize) {
         self.definition_room.set_most(bytes);
@@ -303,7 +316,7 @@ impl RegistryBuilder {
             .system_namespaces
             .unwrap_or_else(|| of_kubernetes().collect());
         problems.extend(system_namespaces::problems(&system_namespaces));
-        let readers_bytes = self.history_bytes.unwrap_or(Budget::DEFAULT_BYTES);
+        let readers_bytes = self.history_bytes.unwrap_or_else(default_history_bytes);
         let kinds = Kinds {
             store: &self.store,
             stores: &self.stores,

@@ -179,7 +179,7 @@ impl Registry {
 
     /// Reserves the whole capacity for large documents.
     #[cfg(test)]
-    pub(crate) async fn take_room(&self) -> Option<tokio::sync::OwnedSemaphorePermit> {
+    pub(crate) async fn take_room(&self) -> Option<Vec<tokio::sync::OwnedSemaphorePermit>> {
         self.settings.shared.large.reserve(usize::MAX).await
     }
 }

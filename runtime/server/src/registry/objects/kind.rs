@@ -83,7 +83,7 @@ pub(crate) enum KindConversion {
     Asynchronous(AsynchronousConversion),
 }
 
-/// An asynchronous converter, and capacity for the large documents of its kind alone: a converter that does not answer holds up
+/// An asynchronous converter, and capacity for the large documents of its kind alone: a few converters that do not answer hold up
 /// no other kinds.
 #[derive(Debug)]
 pub(crate) struct AsynchronousConversion {
@@ -98,8 +98,8 @@ impl AsynchronousConversion {
     pub(crate) fn new(converter: Arc<dyn Converter>) -> Self {
         Self {
             converter,
-            writes: LargeDocuments::new(),
-            results: LargeDocuments::new(),
+            writes: LargeDocuments::of_converter(),
+            results: LargeDocuments::of_results(),
         }
     }
 }

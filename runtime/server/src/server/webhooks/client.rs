@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use apiloom_apis::apiextensions::v1::WebhookClientConfig;
-use apiloom_client::transport::{Body, CollectError, HttpTransport, TlsOptions, Transport as _};
+use apiloom_client::transport::{Body, HttpTransport, TlsOptions, Transport as _};
 use bytes::Bytes;
 use http::{Request, Uri, header};
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
 use super::refusal;
+use crate::received::{self, Uncollected};
 use crate::server::services::{DEFAULT_SERVICE_PORT, ServiceAddress, ServicePort, ServiceResolver};
 
 /// How long a call may take, with its wait for a turn, as in kube-apiserver.
@@ -168,9 +169,9 @@ impl WebhookClient {
                 &body.unwrap_or_default(),
             )));
         }
-        let body = response.into_body().collect(most).await;
+        let body = received::ANSWERS.collect(response.into_body(), most).await;
         body.map_err(|error| match error {
-            CollectError::TooLong(bytes) => CallError::Failed(format!(
+            Uncollected::TooLong(bytes) => CallError::Failed(format!(
                 "the response is longer than {bytes} bytes, the most for this request"
             )),
             error => failed(&error),

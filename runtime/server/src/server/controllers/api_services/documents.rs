@@ -1,6 +1,7 @@
 //! Reads the documents of another server: discovery and OpenAPI. What cannot be read stays as it was, and is stale.
 
-use std::sync::Arc;
+use std::fmt::Display;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,21 +15,47 @@ use crate::http::aggregation::{
     Connections, RemoteDocuments, RemoteResource, RemoteV3, of_discovery, of_resource_list,
     part_of_v2, part_of_v3, prefix,
 };
+use crate::memory;
+use crate::received;
 
 /// How long one document may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Largest document, in bytes: several times the OpenAPI document of Kubernetes.
+/// Largest document, in bytes: several times the OpenAPI document of Kubernetes. Less if the process has little memory.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
+
+/// How many times its size a document takes while it is parsed, about.
+const PARSED_FACTOR: usize = 16;
 
 /// Largest part of an OpenAPI document about one version, in bytes: that of v2 becomes a part of this server's own.
 const MAX_PART: usize = 4 * 1024 * 1024;
 
 /// Largest parts of the OpenAPI documents of all versions together, in bytes. A version for which there is no room has none.
-pub(super) const MAX_PARTS: usize = 16 * MAX_PART;
+const MAX_PARTS: usize = 16 * MAX_PART;
 
-/// How many versions' documents are read at the same time: each may take [`MAX_BYTES`], and several times that while it is parsed.
-static READING: Semaphore = Semaphore::const_new(8);
+/// A document and the parts that are kept may each have one of so many parts of the memory of this process.
+const PARTS_OF_MEMORY: u64 = 128;
+
+/// How many versions' documents are read at the same time.
+const MAX_READING: usize = 8;
+static READING: Semaphore = Semaphore::const_new(MAX_READING);
+
+/// How many documents are parsed at the same time: as many as fit into a quarter of the memory of this process. Nothing waits for
+/// another server while it has a turn.
+static PARSING: LazyLock<Semaphore> = LazyLock::new(|| {
+    let one = max_bytes().saturating_mul(PARSED_FACTOR);
+    let turns = memory::share(4, MAX_READING.saturating_mul(one)) / one;
+    Semaphore::new(turns.max(1))
+});
+
+fn max_bytes() -> usize {
+    memory::share(PARTS_OF_MEMORY, MAX_BYTES)
+}
+
+/// The bytes of the parts of all OpenAPI documents that are kept.
+pub(super) fn max_parts() -> usize {
+    memory::share(PARTS_OF_MEMORY, MAX_PARTS)
+}
 
 /// Longest URL of a document, which has a hash.
 const MAX_URL: usize = 1024;
@@ -102,7 +129,9 @@ async fn read_resources(
     }
     let mut found: Option<Vec<RemoteResource>> = None;
     if answer.code.is_success() && answer.is_aggregated {
-        found = of_discovery(&answer.body, group, version).map_err(|error| error.to_string())?;
+        let (group, version) = (group.to_owned(), version.to_owned());
+        let read = move || of_discovery(&answer.body, &group, &version);
+        found = parsed(read).await?;
     }
     let is_legacy = matches!(
         answer.code,
@@ -121,8 +150,9 @@ async fn read_resources(
                     list.code
                 ));
             }
-            let resources = of_resource_list(&list.body, group, version);
-            (resources.map_err(|error| error.to_string())?, None)
+            let (group, version) = (group.to_owned(), version.to_owned());
+            let read = move || of_resource_list(&list.body, &group, &version);
+            (parsed(read).await?, None)
         }
     };
     documents.etag = etag;
@@ -145,9 +175,13 @@ async fn read_v3(
     if !answer.code.is_success() {
         return Err(format!("/openapi/v3 is answered with {}", answer.code));
     }
-    let index: Value = serde_json::from_slice(&answer.body).map_err(|error| error.to_string())?;
     let path = prefix(group, version);
-    let Some(url) = own_url(&index, &path) else {
+    let own = path.clone();
+    let read = move || {
+        let index: Value = serde_json::from_slice(&answer.body)?;
+        Ok::<_, serde_json::Error>(own_url(&index, &own))
+    };
+    let Some(url) = parsed(read).await? else {
         documents.openapi_v3 = None;
         return Ok(());
     };
@@ -164,15 +198,14 @@ async fn read_v3(
     if !answer.code.is_success() {
         return Err(format!("{url} is answered with {}", answer.code));
     }
-    let packed = tokio::task::spawn_blocking(move || {
+    let read = move || {
         let document: Value =
             serde_json::from_slice(&answer.body).map_err(|error| error.to_string())?;
         let part = part_of_v3(&document, &path).to_string();
         check_size("v3", part.len())?;
-        Ok(RemoteV3::new(url, answer.etag, &part))
-    });
-    let packed: Result<_, String> = packed.await.map_err(|error| error.to_string())?;
-    documents.openapi_v3 = Some(packed?);
+        Ok::<_, String>(RemoteV3::new(url, answer.etag, &part))
+    };
+    documents.openapi_v3 = Some(parsed(read).await?);
     Ok(())
 }
 
@@ -218,20 +251,30 @@ async fn read_v2(
     }
     // The document has all versions of the server.
     let path = prefix(group, version);
-    let part = tokio::task::spawn_blocking(move || {
+    let read = move || {
         let document: Value = serde_json::from_slice(&answer.body)?;
         let part = part_of_v2(&document, &path);
         let bytes = serde_json::to_vec(&part)?.len();
         Ok::<_, serde_json::Error>((part, bytes, answer.etag))
-    });
-    let part = part.await.map_err(|error| error.to_string())?;
-    let (part, bytes, etag) = part.map_err(|error| error.to_string())?;
+    };
+    let (part, bytes, etag) = parsed(read).await?;
     check_size("v2", bytes)?;
     (documents.v2_bytes, documents.v2_etag) = (bytes, etag);
     if documents.openapi_v2.as_deref() != Some(&part) {
         documents.openapi_v2 = Some(Arc::new(part));
     }
     Ok(())
+}
+
+/// Parses a document by a thread of its own, in turn.
+async fn parsed<T: Send + 'static, E: Display + Send + 'static>(
+    read: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, String> {
+    // It is never closed.
+    let _turn = PARSING.acquire().await;
+    let read = tokio::task::spawn_blocking(read).await;
+    let read = read.map_err(|error| error.to_string())?;
+    read.map_err(|error| error.to_string())
 }
 
 async fn get(
@@ -257,7 +300,7 @@ async fn get(
             value.map(str::to_owned)
         };
         let content_type = text(CONTENT_TYPE).unwrap_or_default();
-        let body = body.collect(MAX_BYTES).await;
+        let body = received::ANSWERS.collect(body, max_bytes()).await;
         Ok(Answer {
             code: parts.status,
             is_aggregated: content_type.contains("as=APIGroupDiscoveryList"),

@@ -150,7 +150,7 @@ impl Entries {
         let taken: usize = others
             .map(|(_, entry)| entry.documents.openapi_bytes())
             .sum();
-        documents::MAX_PARTS.saturating_sub(taken)
+        documents::max_parts().saturating_sub(taken)
     }
 
     /// Notes the present state of an APIService.

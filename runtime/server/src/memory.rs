@@ -1,0 +1,146 @@
+//! The memory that this process may have. Bounds that no flag sets are shares of it, as others follow from the number of cores.
+//!
+//! A bound of its own size each would be too much for a small container, though each alone is small.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+/// Larger limits of control groups mean that there is none: version 1 has no word for it.
+const NO_LIMIT: u64 = 1 << 62;
+
+/// The smallest of the limits of this process, in bytes; `None` if none is known.
+static LIMIT: LazyLock<Option<u64>> = LazyLock::new(|| {
+    let limits = [address_space(), of_files(Path::new("/"))];
+    limits.into_iter().flatten().min()
+});
+
+/// One of so many parts of the memory of this process, but no more than `most`.
+pub(crate) fn share(parts: u64, most: usize) -> usize {
+    share_of(*LIMIT, parts, most)
+}
+
+fn share_of(limit: Option<u64>, parts: u64, most: usize) -> usize {
+    let share = limit.and_then(|limit| usize::try_from(limit / parts).ok());
+    share.map_or(most, |share| share.min(most))
+}
+
+/// The limit of the address space, as `ulimit -v` sets it.
+fn address_space() -> Option<u64> {
+    #[cfg(unix)]
+    return rustix::process::getrlimit(rustix::process::Resource::As).current;
+    #[cfg(not(unix))]
+    None
+}
+
+/// The smallest limit in the files of Linux below a root: of the machine, and of the control groups of this process.
+fn of_files(root: &Path) -> Option<u64> {
+    let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
+    let of_groups = groups.lines().filter_map(|line| of_group(root, line));
+    of_groups.chain(of_machine(root)).min()
+}
+
+fn of_machine(root: &Path) -> Option<u64> {
+    let text = fs::read_to_string(root.join("proc/meminfo")).ok()?;
+    let total = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = total.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// The smallest limit of a control group and of those around it. The line is `ID:CONTROLLERS:PATH`; version 2 has no controllers. In a
+/// container the path may be that outside of it: then the root's limit is its own.
+fn of_group(root: &Path, line: &str) -> Option<u64> {
+    let mut parts = line.splitn(3, ':').skip(1);
+    let (controllers, path) = (parts.next()?, parts.next()?);
+    let (mount, file) = match controllers {
+        "" => ("sys/fs/cgroup", "memory.max"),
+        _ if controllers.split(',').any(|name| name == "memory") => {
+            ("sys/fs/cgroup/memory", "memory.limit_in_bytes")
+        }
+        _ => return None,
+    };
+    let mount = root.join(mount);
+    let folder: PathBuf = mount.join(path.trim_start_matches('/'));
+    let folders = folder
+        .ancestors()
+        .take_while(|folder| folder.starts_with(&mount));
+    let limits = folders.filter_map(|folder| {
+        let text = fs::read_to_string(folder.join(file)).ok()?;
+        text.trim().parse().ok()
+    });
+    limits.filter(|limit| *limit < NO_LIMIT).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1024 * 1024;
+
+    /// A root with these files.
+    fn root(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (path, content) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        root
+    }
+
+    fn limit_in(files: &[(&str, &str)]) -> Option<u64> {
+        of_files(root(files).path())
+    }
+
+    const MACHINE: (&str, &str) = (
+        "proc/meminfo",
+        "MemTotal:        2097152 kB\nMemFree: 1 kB\n",
+    );
+
+    #[test]
+    fn the_smallest_limit_counts() {
+        assert_eq!(limit_in(&[]), None);
+        assert_eq!(limit_in(&[MACHINE]), Some(2048 * MIB));
+        let own = ("proc/self/cgroup", "0::/pods/own\n");
+        let of_own = |text| ("sys/fs/cgroup/pods/own/memory.max", text);
+        assert_eq!(
+            limit_in(&[MACHINE, own, of_own("536870912\n")]),
+            Some(512 * MIB)
+        );
+        assert_eq!(limit_in(&[MACHINE, own, of_own("max\n")]), Some(2048 * MIB));
+        let around = ("sys/fs/cgroup/pods/memory.max", "268435456");
+        assert_eq!(
+            limit_in(&[MACHINE, own, of_own("536870912"), around]),
+            Some(256 * MIB)
+        );
+    }
+
+    #[test]
+    fn groups_of_version_1_are_read_too() {
+        let groups = (
+            "proc/self/cgroup",
+            "5:cpu,cpuacct:/a\n4:hugetlb,memory:/docker/abc\n0::/\n",
+        );
+        let own = "sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes";
+        assert_eq!(
+            limit_in(&[MACHINE, groups, (own, "1073741824\n")]),
+            Some(1024 * MIB)
+        );
+        assert_eq!(
+            limit_in(&[MACHINE, groups, (own, "9223372036854771712\n")]),
+            Some(2048 * MIB)
+        );
+        // The path is that outside of the container.
+        let inside = ("sys/fs/cgroup/memory/memory.limit_in_bytes", "805306368");
+        assert_eq!(limit_in(&[MACHINE, groups, inside]), Some(768 * MIB));
+    }
+
+    #[test]
+    fn a_share_is_bounded() {
+        assert_eq!(share_of(None, 8, 100), 100);
+        assert_eq!(share_of(Some(512 * MIB), 8, usize::MAX), 64 * 1024 * 1024);
+        assert_eq!(share_of(Some(512 * MIB), 8, 1024), 1024);
+    }
+}

@@ -1,0 +1,197 @@
+//! Bytes that others send: collected within a bound for each body, and one for all of them together.
+
+use std::sync::{Arc, LazyLock};
+
+use bytes::Bytes;
+use http_body::Body;
+use http_body_util::BodyExt as _;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::memory;
+
+/// What a body may have without a share of a room. Their number is bounded by that of requests in flight.
+const SMALL_BYTES: usize = 64 * 1024;
+
+/// Most bytes of all larger bodies together, if the memory of the process is large: more than the mutating requests in flight can have.
+const MAX_ROOM: usize = 1024 * 1024 * 1024;
+
+/// A room is one of so many parts of the memory of the process.
+const PARTS_OF_MEMORY: u64 = 16;
+
+/// The room for the bodies of requests.
+pub(crate) static REQUESTS: LazyLock<Room> = LazyLock::new(Room::in_memory);
+
+/// The room for the answers of other servers and webhooks.
+pub(crate) static ANSWERS: LazyLock<Room> = LazyLock::new(Room::in_memory);
+
+/// A bound for the bytes of several bodies together.
+#[derive(Debug)]
+pub(crate) struct Room(Arc<Semaphore>);
+
+/// Why a body was not collected.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Uncollected<E> {
+    /// It is longer than this.
+    #[error("the body is longer than {0} bytes")]
+    TooLong(usize),
+    /// Other bodies have the memory.
+    #[error("the server has no memory for more bodies at this time")]
+    NoRoom,
+    /// It broke off.
+    #[error("{0}")]
+    BrokenOff(E),
+}
+
+impl Room {
+    fn in_memory() -> Self {
+        Self::new(memory::share(PARTS_OF_MEMORY, MAX_ROOM))
+    }
+
+    /// A room of so many bytes, rounded down to KiB.
+    pub(crate) fn new(bytes: usize) -> Self {
+        let kib = (bytes / 1024).min(Semaphore::MAX_PERMITS);
+        Self(Arc::new(Semaphore::new(kib)))
+    }
+
+    /// Collects a body of at most `most` bytes, which have their share of the room until they are dropped. Nothing waits for room:
+    /// two bodies that both have a part of what they need would wait for each other.
+    pub(crate) async fn collect<B>(
+        &self,
+        mut body: B,
+        most: usize,
+    ) -> Result<Bytes, Uncollected<B::Error>>
+    where
+        B: Body<Data = Bytes> + Unpin,
+    {
+        // A declared length is used only to refuse a body without reading it.
+        if body.size_hint().lower() > most as u64 {
+            return Err(Uncollected::TooLong(most));
+        }
+        let mut buffer = Buffer::default();
+        while let Some(frame) = body.frame().await {
+            // Frames without bytes never reach the bound: the deadline of the caller must.
+            tokio::task::coop::consume_budget().await;
+            let Ok(data) = frame.map_err(Uncollected::BrokenOff)?.into_data() else {
+                continue;
+            };
+            let length = buffer.bytes.len() + data.len();
+            if length > most {
+                return Err(Uncollected::TooLong(most));
+            }
+            if !buffer.make_room(length, most, self) {
+                return Err(Uncollected::NoRoom);
+            }
+            buffer.bytes.extend_from_slice(&data);
+        }
+        Ok(buffer.into())
+    }
+}
+
+/// A body up to here, with its share of a room.
+#[derive(Debug, Default)]
+struct Buffer {
+    bytes: Vec<u8>,
+    share: Option<OwnedSemaphorePermit>,
+}
+
+impl Buffer {
+    /// Grows to hold as many bytes, and tells whether there was room for them.
+    fn make_room(&mut self, length: usize, most: usize, room: &Room) -> bool {
+        let present = self.bytes.capacity();
+        if length <= present {
+            return true;
+        }
+        let capacity = length.max(present.saturating_mul(2).min(most));
+        if capacity > SMALL_BYTES && !self.take(capacity, room) {
+            return false;
+        }
+        self.bytes.reserve_exact(capacity - self.bytes.len());
+        true
+    }
+
+    /// Takes what is missing of a share.
+    fn take(&mut self, bytes: usize, room: &Room) -> bool {
+        let taken = self
+            .share
+            .as_ref()
+            .map_or(0, OwnedSemaphorePermit::num_permits);
+        let missing = bytes.div_ceil(1024).saturating_sub(taken);
+        let Some(more) = u32::try_from(missing)
+            .ok()
+            .and_then(|missing| Arc::clone(&room.0).try_acquire_many_owned(missing).ok())
+        else {
+            return false;
+        };
+        match &mut self.share {
+            Some(share) => share.merge(more),
+            None => self.share = Some(more),
+        }
+        true
+    }
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl From<Buffer> for Bytes {
+    fn from(buffer: Buffer) -> Self {
+        if buffer.share.is_some() {
+            Self::from_owner(buffer)
+        } else {
+            Self::from(buffer.bytes)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http_body::Frame;
+    use http_body_util::StreamBody;
+
+    use super::*;
+
+    /// A body of unknown length, in pieces of 16 KiB.
+    fn body(bytes: usize) -> impl Body<Data = Bytes, Error = Infallible> + Unpin {
+        let whole = Bytes::from(vec![b'x'; bytes]);
+        let pieces: Vec<_> = whole
+            .chunks(16 * 1024)
+            .map(|piece| Ok(Frame::data(whole.slice_ref(piece))))
+            .collect();
+        StreamBody::new(futures_util::stream::iter(pieces))
+    }
+
+    const MOST: usize = 1024 * 1024;
+
+    // 200 requests in flight could have bodies of 3 MiB each.
+    #[tokio::test]
+    async fn bodies_have_a_bound_together_until_they_are_dropped() {
+        let room = Room::new(2 * MOST);
+        let collect = async |bytes| room.collect(body(bytes), MOST).await;
+        let first = collect(MOST).await.unwrap();
+        assert_eq!(first.len(), MOST);
+        let part = first.slice(10..20);
+        let second = collect(MOST).await.unwrap();
+        assert!(matches!(collect(MOST).await, Err(Uncollected::NoRoom)));
+        assert_eq!(collect(SMALL_BYTES).await.unwrap().len(), SMALL_BYTES);
+        drop(first);
+        assert!(matches!(collect(MOST).await, Err(Uncollected::NoRoom)));
+        drop(part);
+        let third = collect(MOST).await.unwrap();
+        assert!(matches!(collect(MOST).await, Err(Uncollected::NoRoom)));
+        drop((second, third));
+        assert_eq!(room.0.available_permits(), 2 * MOST / 1024);
+    }
+
+    #[tokio::test]
+    async fn a_body_that_ends_early_gives_its_share_back() {
+        let room = Room::new(MOST);
+        let long = room.collect(body(MOST + 1), MOST).await;
+        assert!(matches!(long, Err(Uncollected::TooLong(MOST))));
+        assert_eq!(room.0.available_permits(), MOST / 1024);
+    }
+}
