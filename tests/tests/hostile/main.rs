@@ -20,6 +20,7 @@ mod connections;
 mod definitions;
 mod documents;
 mod interrupts;
+mod memory;
 mod objects;
 mod readers;
 mod selectors;

@@ -18,6 +18,11 @@ pub(crate) fn peak(pid: u32) -> u64 {
     status(pid, "VmHWM:") * 1024
 }
 
+/// Address space, in bytes: also what is only reserved.
+pub(crate) fn address_space(pid: u32) -> u64 {
+    status(pid, "VmSize:") * 1024
+}
+
 /// Resets [`peak`] to the current memory.
 pub(crate) fn reset_peak(pid: u32) {
     std::fs::write(format!("/proc/{pid}/clear_refs"), "5").unwrap();

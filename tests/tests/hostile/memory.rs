@@ -1,0 +1,109 @@
+//! A server with little memory: its bounds are shares of it, and it reserves little that it does not use.
+
+use std::process::Command;
+
+use apiloom_tests::wardle::{FLUNDERS, flunder};
+use apiloom_tests::{Server, build};
+use bytes::Bytes;
+use futures_util::future::{join_all, try_join_all};
+use tokio::runtime::Runtime;
+
+use crate::process::{self, MIB};
+use crate::wire::{Call, OPEN, Target};
+
+/// Its address space: an allocation above it fails, which ends the process.
+pub(crate) const MEMORY_KIB: u32 = 512 * 1024;
+
+#[test]
+fn bounds_are_shares_of_the_memory() {
+    let script = format!("ulimit -v {MEMORY_KIB} && exec \"$0\" --help");
+    let help = Command::new("sh")
+        .args(["-c", &script])
+        .arg(build("wardle-server"))
+        .output()
+        .unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    for (flag, mib) in [
+        ("--max-definition-bytes", 64),
+        ("--watch-cache-history-bytes", 32),
+    ] {
+        let (_, text) = help.split_once(flag).unwrap();
+        let (_, default) = text.split_once("[default: ").unwrap();
+        let expected = format!("{}]", mib * MIB);
+        assert!(default.starts_with(&expected), "{flag} {text}");
+    }
+}
+
+// SQLite and the cryptography, which are written in C, had memory of their own: 64 MiB of address space for each thread.
+#[test]
+fn little_address_space_is_reserved() {
+    let server = Server::start_with_memory(MEMORY_KIB, &[]);
+    let target = Target::of(&server);
+    Runtime::new().unwrap().block_on(async {
+        let calls = (0..40).map(|index| {
+            let (target, name) = (target.clone(), format!("a{index}"));
+            async move {
+                let body = Bytes::from(flunder(&name).to_string());
+                let call = Call::new("POST", FLUNDERS).with_body("application/json", body);
+                target.call(call).await
+            }
+        });
+        let answers = try_join_all(calls).await.unwrap();
+        assert!(answers.iter().all(|answer| answer.code == 201));
+    });
+    let reserved = process::address_space(server.pid()) / MIB;
+    println!("{reserved} MiB of address space");
+    assert!(reserved < 320, "{reserved} MiB of address space");
+    server.stop();
+}
+
+/// Each of 60 requests may have a body of 3 MiB; all of them together have a sixteenth of the memory.
+#[test]
+fn bodies_have_a_bound_together() {
+    const BODIES: usize = 60;
+    const BYTES: usize = 3 * 1024 * 1024 - 1024;
+    let server = Server::start_with_memory(MEMORY_KIB, &[]);
+    let target = Target::of(&server);
+    Runtime::new().unwrap().block_on(async {
+        let http2 = target.http2(OPEN).await.unwrap();
+        let mut streams = Vec::new();
+        let mut answers = Vec::new();
+        for _ in 0..BODIES {
+            let call = Call::new("POST", FLUNDERS).with_header("content-type", "application/json");
+            let (answer, mut stream) = http2.begin(&call, false).await.unwrap();
+            // Without its end, so that it is kept.
+            stream.send_data(vec![b' '; BYTES].into(), false).unwrap();
+            streams.push(stream);
+            answers.push(tokio::spawn(answer));
+        }
+        let mut refused = 0;
+        let mut pending = answers;
+        while refused < BODIES - 16 {
+            let (answer, _, others) = futures_util::future::select_all(pending).await;
+            let answer = answer.unwrap().unwrap();
+            assert_eq!(answer.status(), 429);
+            assert_eq!(answer.headers()["retry-after"], "1");
+            refused += 1;
+            pending = others;
+        }
+        // Small bodies need no room, and what is dropped gives it back.
+        let create = async |name: &str, bytes: usize| {
+            let mut body = flunder(name).to_string();
+            body += &" ".repeat(bytes);
+            let call = Call::new("POST", FLUNDERS).with_body("application/json", body.into());
+            target.call(call).await.unwrap().code
+        };
+        assert_eq!(create("small", 0).await, 201);
+        drop(streams);
+        join_all(pending).await;
+        let mut code = create("large", BYTES - 1024).await;
+        while code == 429 {
+            code = create("large", BYTES - 1024).await;
+        }
+        assert_eq!(code, 201);
+    });
+    let peak = process::peak(server.pid()) / MIB;
+    println!("{peak} MiB");
+    assert!(peak < 256, "{peak} MiB");
+    server.stop();
+}
