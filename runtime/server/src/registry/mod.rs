@@ -34,7 +34,7 @@ pub use endpoint::{
 };
 pub(crate) use endpoint::{EndpointId, PatchFormats, SubresourceAnswer};
 pub(crate) use error::{handler_timeout, no_type, refused_patch};
-pub(crate) use large::{LargeWork, OffThread, check_wanted};
+pub(crate) use large::{LargeWork, OffThread, check_wanted, off_thread};
 pub use objects::document::{Document, EncodedObject};
 pub use objects::items::Items;
 pub use objects::json::Json;

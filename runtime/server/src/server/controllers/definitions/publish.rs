@@ -9,7 +9,7 @@ use apiloom_storage::Revision;
 
 use super::known::Known;
 use crate::registry::definition_rules::accepted::JudgedSchema;
-use crate::registry::{CatalogChange, NoRoom, Registry};
+use crate::registry::{CatalogChange, NoRoom, Registry, off_thread};
 use crate::server::webhooks::{ConversionWebhook, Webhooks};
 
 /// What is known of the schemas of a definition.
@@ -107,6 +107,18 @@ impl Publisher {
             }
             return;
         }
+        // A large schema takes more than a second: requests go on meanwhile.
+        off_thread(|| self.read(resource, known, definition, schemas));
+    }
+
+    /// Reads the schemas of a definition whose kind is not served in this state, if there is room for them.
+    fn read(
+        &mut self,
+        resource: GroupResource,
+        known: &Known,
+        definition: &StoredDefinition,
+        schemas: Schemas,
+    ) {
         // The objects of one that is being deleted are deleted by its kind.
         if !known.is_deleting
             && let Err(full) = self.take_room(known, definition)
