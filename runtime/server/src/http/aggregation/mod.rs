@@ -17,7 +17,8 @@ pub(crate) use remote::{
 };
 pub(crate) use state::{Aggregation, UnreachableNotices};
 pub(crate) use table::{
-    GROUP, LocalService, Priority, RemoteDocuments, RemoteV3, Service, Table, version_of,
+    DocumentRoom, GROUP, LocalService, Priority, RemoteDocuments, RemoteV3, Service, Table,
+    version_of,
 };
 pub(super) use tunnel::{Forwarded, is_requested as asks_for_upgrade};
 

@@ -94,6 +94,23 @@ impl RemoteV3 {
     }
 }
 
+/// The memory that documents of other servers may take, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DocumentRoom {
+    pub(crate) resources: usize,
+    pub(crate) openapi: usize,
+}
+
+impl DocumentRoom {
+    /// What is left of it beside some documents.
+    pub(crate) fn beside(self, taken: &RemoteDocuments) -> Self {
+        Self {
+            resources: self.resources.saturating_sub(taken.resource_bytes()),
+            openapi: self.openapi.saturating_sub(taken.openapi_bytes()),
+        }
+    }
+}
+
 impl RemoteDocuments {
     /// The bytes of OpenAPI of both versions.
     pub(crate) fn openapi_bytes(&self) -> usize {
@@ -104,13 +121,22 @@ impl RemoteDocuments {
         self.openapi_v3.as_ref().map_or(0, |of| of.bytes)
     }
 
-    /// Without OpenAPI that has more bytes than there is room for: the part of v2 comes first.
-    pub(crate) fn within(mut self, room: usize) -> Self {
-        if self.v2_bytes > room {
+    fn resource_bytes(&self) -> usize {
+        let resources = self.resources.iter().flat_map(|resources| resources.iter());
+        resources.map(RemoteResource::memory).sum()
+    }
+
+    /// Without what there is no room for: OpenAPI, of which the part of v2 comes first, and the resources, which are stale then as those
+    /// that could never be read.
+    pub(crate) fn within(mut self, room: DocumentRoom) -> Self {
+        if self.v2_bytes > room.openapi {
             (self.openapi_v2, self.v2_bytes, self.v2_etag) = (None, 0, None);
         }
-        if self.openapi_bytes() > room {
+        if self.openapi_bytes() > room.openapi {
             self.openapi_v3 = None;
+        }
+        if self.resource_bytes() > room.resources {
+            (self.resources, self.etag, self.is_stale) = (None, None, true);
         }
         self
     }
@@ -193,12 +219,41 @@ mod tests {
             (99, (false, true)),
             (49, (false, false)),
         ] {
-            let kept = documents.clone().within(room);
+            let bound = DocumentRoom {
+                resources: 0,
+                openapi: room,
+            };
+            let kept = documents.clone().within(bound);
             let found = (kept.openapi_v2.is_some(), kept.openapi_v3.is_some());
             assert_eq!(found, expected, "{room}");
             assert_eq!(kept.v2_etag.is_some(), expected.0, "{room}");
             assert!(kept.openapi_bytes() <= room);
         }
+    }
+
+    #[test]
+    fn resources_are_kept_within_the_room_for_those_of_all_servers() {
+        let resource = RemoteResource {
+            resource: "a".repeat(100),
+            verbs: vec!["get".to_owned(); 50],
+            ..RemoteResource::default()
+        };
+        let bytes = resource.memory();
+        // Short names take more than their texts.
+        assert!(bytes > 100 + 50 * size_of::<String>(), "{bytes}");
+        let documents = RemoteDocuments {
+            resources: Some(Arc::new(vec![resource; 3])),
+            etag: Some("a".to_owned()),
+            ..RemoteDocuments::default()
+        };
+        let all = DocumentRoom {
+            resources: 5 * bytes,
+            openapi: 0,
+        };
+        assert_eq!(documents.clone().within(all), documents);
+        let refused = documents.clone().within(all.beside(&documents));
+        assert_eq!((&refused.resources, &refused.etag), (&None, &None));
+        assert!(refused.is_stale);
     }
 
     #[test]

@@ -174,6 +174,21 @@ impl RemoteResource {
         let own = self.resource.len() + self.singular_resource.len() + kind(&self.response_kind);
         own + lists + subresources
     }
+
+    /// The memory of all names, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        // What a name takes beside its text, with what the allocator needs for it.
+        const NAME: usize = size_of::<String>() + 16;
+        // The scope and the names of a resource and of its kind; the name of a subresource and of its kind.
+        const OF_RESOURCE: usize = 6;
+        const OF_SUBRESOURCE: usize = 4;
+        let subresources = self.subresources.iter();
+        let subresources: usize = subresources
+            .map(|sub| OF_SUBRESOURCE + sub.verbs.len())
+            .sum();
+        let lists = self.verbs.len() + self.short_names.len() + self.categories.len();
+        self.name_bytes() + (OF_RESOURCE + lists + subresources) * NAME
+    }
 }
 
 #[derive(Deserialize)]

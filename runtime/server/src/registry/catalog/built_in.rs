@@ -35,12 +35,18 @@ impl RegistryBuilder {
     /// As [`built_in_kind`](Self::built_in_kind), for any strategy.
     #[allow(dead_code, reason = "without features there are no built-in kinds")]
     fn built_in_version<K: Resource>(&mut self, strategy: VersionStrategy) {
-        let def = K::definition();
-        if self.own.iter().all(|own| own.gvk() != def.gvk()) {
+        if !self.has_own::<K>() {
+            let def = K::definition();
             let schema = def.schema.clone().lazy();
             self.own.push(own_kind(ResourceDef { schema, ..def }));
             self.strategies.push(strategy);
         }
+    }
+    /// Whether one of the server's own kinds is this version.
+    #[allow(dead_code, reason = "without features there are no built-in kinds")]
+    fn has_own<K: Resource>(&self) -> bool {
+        let gvk = K::definition().gvk();
+        self.own.iter().any(|own| own.gvk() == gvk)
     }
 }
 
@@ -108,11 +114,7 @@ impl BuiltIn for apiloom_apis::apiextensions::v1::CustomResourceDefinition {
         use crate::registry::rules::built_in::custom_resource_definition::{
             DefinitionQuota, DefinitionStrategy,
         };
-        if registry
-            .own
-            .iter()
-            .all(|own| own.gvk() != Self::definition().gvk())
-        {
+        if !registry.has_own::<Self>() {
             let room = std::sync::Arc::clone(&registry.definition_room);
             registry.admission(|_| Box::new(DefinitionQuota(room)));
         }
@@ -124,7 +126,10 @@ impl BuiltIn for apiloom_apis::apiextensions::v1::CustomResourceDefinition {
 #[cfg(feature = "apis-apiregistration")]
 impl BuiltIn for apiloom_apis::apiregistration::v1::APIService {
     fn register(registry: &mut RegistryBuilder) {
-        use crate::registry::rules::built_in::api_service::APIServiceRules;
+        use crate::registry::rules::built_in::api_service::{APIServiceQuota, APIServiceRules};
+        if !registry.has_own::<Self>() {
+            registry.admission(|context| Box::new(APIServiceQuota(context.lister())));
+        }
         registry.built_in_kind::<Self>(APIServiceRules);
     }
 }

@@ -1,11 +1,14 @@
 //! The strategy of apiregistration.k8s.io/v1 APIService. The texts of errors are those of kube-apiserver.
 
+mod quota;
+
 use apiloom_apis::apiregistration::v1::{
     APIService, APIServiceCondition, APIServiceSpec, APIServiceStatus, ServiceReference,
 };
 use apiloom_meta::field::go_quote;
 use apiloom_meta::{FieldError, FieldPath, Time, names};
 
+pub(in crate::registry) use self::quota::APIServiceQuota;
 use crate::registry::options::RequestContext;
 use crate::registry::rules::strategy::Strategy;
 

@@ -12,8 +12,8 @@ use tokio::sync::Semaphore;
 
 use super::ask::request;
 use crate::http::aggregation::{
-    Connections, RemoteDocuments, RemoteResource, RemoteV3, of_discovery, of_resource_list,
-    part_of_v2, part_of_v3, prefix,
+    Connections, DocumentRoom, RemoteDocuments, RemoteResource, RemoteV3, of_discovery,
+    of_resource_list, part_of_v2, part_of_v3, prefix,
 };
 use crate::memory;
 use crate::received;
@@ -32,6 +32,9 @@ const MAX_PART: usize = 4 * 1024 * 1024;
 
 /// Largest parts of the OpenAPI documents of all versions together, in bytes. A version for which there is no room has none.
 const MAX_PARTS: usize = 16 * MAX_PART;
+
+/// Largest memory of the resources of all versions together, in bytes: some thousand versions of a usual size.
+const MAX_RESOURCES: usize = 32 * 1024 * 1024;
 
 /// A document and the parts that are kept may each have one of so many parts of the memory of this process.
 const PARTS_OF_MEMORY: u64 = 128;
@@ -52,9 +55,12 @@ fn max_bytes() -> usize {
     memory::share(PARTS_OF_MEMORY, MAX_BYTES)
 }
 
-/// The bytes of the parts of all OpenAPI documents that are kept.
-pub(super) fn max_parts() -> usize {
-    memory::share(PARTS_OF_MEMORY, MAX_PARTS)
+/// The room for the documents of all versions that are kept.
+pub(super) fn room() -> DocumentRoom {
+    DocumentRoom {
+        resources: memory::share(PARTS_OF_MEMORY, MAX_RESOURCES),
+        openapi: memory::share(PARTS_OF_MEMORY, MAX_PARTS),
+    }
 }
 
 /// Longest URL of a document, which has a hash.

@@ -31,8 +31,8 @@ use super::readable::{UnreadableLog, read_all};
 use super::requests::Requests;
 use super::watch::watch_all;
 use crate::http::aggregation::{
-    Aggregation, LocalService, Priority, RemoteDocuments, RemoteServer, RemoteTarget, Service,
-    UnreachableNotices,
+    Aggregation, DocumentRoom, LocalService, Priority, RemoteDocuments, RemoteServer, RemoteTarget,
+    Service, UnreachableNotices,
 };
 use crate::registry::{Document, Endpoint, Registry, WatchEvent, WatchEventKind};
 
@@ -144,13 +144,12 @@ struct Controller {
 }
 
 impl Entries {
-    /// The room for the OpenAPI of an APIService beside that of all others.
-    fn room_for_documents(&self, name: &str) -> usize {
+    /// The room for the documents of an APIService beside those of all others.
+    fn room_for_documents(&self, name: &str) -> DocumentRoom {
         let others = self.0.iter().filter(|(other, _)| other.as_str() != name);
-        let taken: usize = others
-            .map(|(_, entry)| entry.documents.openapi_bytes())
-            .sum();
-        documents::max_parts().saturating_sub(taken)
+        others.fold(documents::room(), |room, (_, entry)| {
+            room.beside(&entry.documents)
+        })
     }
 
     /// Notes the present state of an APIService.
