@@ -41,7 +41,7 @@ impl Admission for DefinitionQuota {
         let reserve = || self.0.reserve(object.name(), bytes);
         match request.ctx.reserve(reserve) {
             // What does not grow is allowed, also beyond the bound.
-            Err(full) if !old.is_some_and(|old| bytes <= footprint(old)) => {
+            Err(full) if old.is_none_or(|old| bytes > footprint(old)) => {
                 Err(request.forbidden(&full.message()))
             }
             _ => Ok(()),
