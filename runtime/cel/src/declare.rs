@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use apiloom_meta::field::{FieldError, FieldErrorKind, FieldPath};
 use apiloom_meta::interrupt::is_interrupted;
+use apiloom_meta::schema::structural;
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -188,12 +189,9 @@ impl Compiler {
         let declared = schema.get(KEYWORD).and_then(Json::as_array);
         let declared: Vec<Declared<'_>> =
             declared.into_iter().flatten().map(Declared::of).collect();
-        let before = self.errors.len();
-        for (index, rule) in declared.iter().enumerate() {
-            let path = at.child(KEYWORD).index(index);
-            rule.check(&path, structure, &mut self.errors);
-        }
-        if self.errors.len() > before {
+        let problems = structural::rule_problems(schema, at);
+        if !problems.is_empty() {
+            self.errors.extend(problems);
             return Vec::new();
         }
         let compiled = declared.iter().enumerate().map(|(index, rule)| {
@@ -361,71 +359,6 @@ impl<'s> Declared<'s> {
             reason: text("reason"),
             field_path: text("fieldPath").unwrap_or_default(),
             optional_old_self: rule.get("optionalOldSelf").and_then(Json::as_bool),
-        }
-    }
-
-    /// Reports what is wrong without a look at the expressions.
-    fn check(&self, at: &FieldPath, structure: &Json, errors: &mut Vec<FieldError>) {
-        let has_newline = |text: &str| text.contains(['\n', '\r']);
-        let (rule, message) = (self.rule.trim(), self.message.trim());
-        if rule.is_empty() {
-            errors.push(FieldError::required(
-                &at.child("rule"),
-                "rule is not specified",
-            ));
-        } else if !self.message.is_empty() && message.is_empty() {
-            let text = "must be non-empty if specified";
-            errors.push(FieldError::invalid(
-                &at.child("message"),
-                self.message,
-                text,
-            ));
-        } else if has_newline(message) {
-            let text = "must not contain line breaks";
-            errors.push(FieldError::invalid(
-                &at.child("message"),
-                self.message,
-                text,
-            ));
-        } else if has_newline(rule) && message.is_empty() {
-            let text = "message must be specified if rule contains line breaks";
-            errors.push(FieldError::required(&at.child("message"), text));
-        }
-        if !self.message_expression.is_empty() && self.message_expression.trim().is_empty() {
-            let text = "messageExpression must be non-empty if specified";
-            errors.push(FieldError::required(&at.child("messageExpression"), text));
-        }
-        const REASONS: [&str; 4] = [
-            "FieldValueDuplicate",
-            "FieldValueForbidden",
-            "FieldValueInvalid",
-            "FieldValueRequired",
-        ];
-        if let Some(reason) = self.reason.filter(|reason| !REASONS.contains(reason)) {
-            errors.push(FieldError::not_supported(
-                &at.child("reason"),
-                reason,
-                &REASONS,
-            ));
-        }
-        if self.field_path.is_empty() {
-            return;
-        }
-        let path = at.child("fieldPath");
-        if self.field_path.trim().is_empty() {
-            let text = "must be non-empty if specified";
-            errors.push(FieldError::invalid(&path, self.field_path, text));
-        }
-        if has_newline(self.field_path) {
-            let text = "must not contain line breaks";
-            errors.push(FieldError::invalid(&path, self.field_path, text));
-        }
-        if field_path::normalized(self.field_path, structure).is_none() {
-            errors.push(FieldError::invalid(
-                &path,
-                self.field_path,
-                "must be a valid path",
-            ));
         }
     }
 }

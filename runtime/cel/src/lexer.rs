@@ -30,30 +30,50 @@ const SYMBOLS: [&str; 26] = [
     "(", ")", "[", "]", "{", "}", "=", "&",
 ];
 
-/// Splits a source into tokens with their places.
-pub(crate) fn tokens(source: &str) -> Result<Vec<(Token, u32)>, Issue> {
+/// Maximum number of texts that are no tokens, as in cel-go. What follows them is not looked at.
+const MAX_UNKNOWN: usize = 100;
+
+/// Splits a source into tokens with their places. What is no token is skipped, as in cel-go: its issues stand beside those of the
+/// parser.
+pub(crate) fn tokens(source: &str) -> (Vec<(Token, u32)>, Vec<Issue>) {
     let mut lexer = Lexer {
         source,
         bytes: source.as_bytes(),
         at: 0,
+        malformed: Vec::new(),
     };
-    let mut found = Vec::new();
-    loop {
+    let (mut found, mut unknown) = (Vec::new(), Vec::new());
+    while unknown.len() < MAX_UNKNOWN {
         lexer.skip_space();
         let start = lexer.at;
-        let token = lexer.token()?;
-        let is_end = token == Token::End;
-        found.push((token, start as u32));
-        if is_end {
-            return Ok(found);
+        match lexer.token() {
+            Ok(Token::End) => break,
+            Ok(token) => found.push((token, start as u32)),
+            Err(Unknown { at, end }) => {
+                let shown = source.get(at..end).unwrap_or_default();
+                let text = format!("Syntax error: token recognition error at: '{shown}'");
+                unknown.push(Issue::new(at, text));
+                lexer.at = end;
+            }
         }
     }
+    found.push((Token::End, source.len() as u32));
+    unknown.append(&mut lexer.malformed);
+    (found, unknown)
+}
+
+/// A text that is no token.
+struct Unknown {
+    at: usize,
+    end: usize,
 }
 
 struct Lexer<'s> {
     source: &'s str,
     bytes: &'s [u8],
     at: usize,
+    /// The issues of tokens whose values cannot be read.
+    malformed: Vec<Issue>,
 }
 
 impl Lexer<'_> {
@@ -61,8 +81,17 @@ impl Lexer<'_> {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    fn issue(&self, at: usize, text: impl Into<String>) -> Issue {
-        Issue::new(at, format!("Syntax error: {}", text.into()))
+    /// What begins here is no token up to the character at a place, which is skipped with it.
+    fn unknown(&self, start: usize, at: usize) -> Unknown {
+        let next = self.source.get(at..).and_then(|rest| rest.chars().next());
+        let end = (at + next.map_or(0, char::len_utf8)).min(self.source.len());
+        Unknown { at: start, end }
+    }
+
+    /// Notes that the value of a token cannot be read; the token has another one.
+    fn malformed(&mut self, at: usize, text: &str, instead: Literal) -> Token {
+        self.malformed.push(Issue::new(at, text));
+        Token::Literal(instead)
     }
 
     fn skip_space(&mut self) {
@@ -79,13 +108,13 @@ impl Lexer<'_> {
         }
     }
 
-    fn token(&mut self) -> Result<Token, Issue> {
+    fn token(&mut self) -> Result<Token, Unknown> {
         if self.at >= self.bytes.len() {
             return Ok(Token::End);
         }
         let first = self.peek(0);
         if first.is_ascii_digit() || (first == b'.' && self.peek(1).is_ascii_digit()) {
-            return self.number();
+            return Ok(self.number());
         }
         if first == b'"' || first == b'\'' {
             return self.string(false, false);
@@ -117,13 +146,8 @@ impl Lexer<'_> {
             }
             _ => {
                 // A single `=`, `&` or `|` is read as the beginning of a longer operator.
-                let count = if matches!(first, b'=' | b'&' | b'|') {
-                    2
-                } else {
-                    1
-                };
-                let shown: String = rest.chars().take(count).collect();
-                Err(self.issue(self.at, format!("token recognition error at: '{shown}'")))
+                let is_begun = matches!(first, b'=' | b'&' | b'|');
+                Err(self.unknown(self.at, self.at + usize::from(is_begun)))
             }
         }
     }
@@ -143,14 +167,17 @@ impl Lexer<'_> {
         }
     }
 
-    fn number(&mut self) -> Result<Token, Issue> {
+    fn number(&mut self) -> Token {
         let start = self.at;
         let digits = |lexer: &mut Self| {
             while lexer.peek(0).is_ascii_digit() {
                 lexer.at += 1;
             }
         };
-        if self.peek(0) == b'0' && matches!(self.peek(1), b'x' | b'X') {
+        let is_hex = self.peek(0) == b'0'
+            && matches!(self.peek(1), b'x' | b'X')
+            && self.peek(2).is_ascii_hexdigit();
+        if is_hex {
             self.at += 2;
             let from = self.at;
             while self.peek(0).is_ascii_hexdigit() {
@@ -174,76 +201,107 @@ impl Lexer<'_> {
         if !is_float {
             return self.whole(start, start, 10);
         }
-        let text = &self.source[start..self.at];
-        let number: f64 = text
-            .parse()
-            .ok()
-            .filter(|number: &f64| number.is_finite())
-            .ok_or_else(|| Issue::new(start, "invalid double literal"))?;
-        Ok(Token::Literal(Literal::Double(number)))
+        let number = self.source[start..self.at].parse().ok();
+        match number.filter(|number: &f64| number.is_finite()) {
+            Some(number) => Token::Literal(Literal::Double(number)),
+            None => self.malformed(start, "invalid double literal", Literal::Double(0.0)),
+        }
     }
 
-    fn whole(&mut self, start: usize, from: usize, radix: u32) -> Result<Token, Issue> {
-        let text = &self.source[from..self.at];
+    fn whole(&mut self, start: usize, from: usize, radix: u32) -> Token {
+        let number = u64::from_str_radix(&self.source[from..self.at], radix);
         if matches!(self.peek(0), b'u' | b'U') {
             self.at += 1;
-            let number = u64::from_str_radix(text, radix)
-                .map_err(|_| Issue::new(start, "invalid uint literal"))?;
-            return Ok(Token::Literal(Literal::Uint(number)));
+            return match number {
+                Ok(number) => Token::Literal(Literal::Uint(number)),
+                Err(_) => self.malformed(start, "invalid uint literal", Literal::Uint(0)),
+            };
         }
         // The magnitude of the smallest integer has no positive literal; the parser adds its sign.
-        match u64::from_str_radix(text, radix) {
-            Ok(number) if number == 1 << 63 => Ok(Token::Literal(Literal::Int(i64::MIN))),
-            Ok(number) if number < 1 << 63 => Ok(Token::Literal(Literal::Int(number as i64))),
-            _ => Err(Issue::new(start, "invalid int literal")),
+        match number {
+            Ok(number) if number == 1 << 63 => Token::Literal(Literal::Int(i64::MIN)),
+            Ok(number) if number < 1 << 63 => Token::Literal(Literal::Int(number as i64)),
+            _ => self.malformed(start, "invalid int literal", Literal::Int(0)),
         }
     }
 
-    fn string(&mut self, is_raw: bool, is_bytes: bool) -> Result<Token, Issue> {
-        let start = self.at;
-        let quote = self.peek(0);
+    /// Reads a string whose prefix was read.
+    fn string(&mut self, is_raw: bool, is_bytes: bool) -> Result<Token, Unknown> {
+        let start = self.at - usize::from(is_raw) - usize::from(is_bytes);
+        let (quoted, quote) = (self.at, self.peek(0));
         let is_long = self.peek(1) == quote && self.peek(2) == quote;
         self.at += if is_long { 3 } else { 1 };
-        let mut text: Vec<u8> = Vec::new();
+        let mut content = Content {
+            is_of_bytes: is_bytes,
+            ..Content::default()
+        };
+        match self.content(&mut content, (quote, is_long), is_raw) {
+            Ok(()) => {}
+            // Its first two quotes are an empty string.
+            Err(_) if is_long => {
+                self.at = quoted + 2;
+                content.bytes.clear();
+                content.problem = None;
+            }
+            // What looked like its prefix is a name.
+            Err(_) if start < quoted => {
+                self.at = quoted;
+                let name = self.source[start..quoted].to_owned();
+                return Ok(Token::Identifier(name));
+            }
+            Err(at) => return Err(self.unknown(start, at)),
+        }
+        let Content { bytes, problem, .. } = content;
+        let literal = if is_bytes {
+            Literal::Bytes(bytes.into())
+        } else {
+            // Escape sequences stand for whole characters.
+            Literal::Text(String::from_utf8(bytes).unwrap_or_default().into())
+        };
+        Ok(match problem {
+            Some(problem) => self.malformed(start, problem, literal),
+            None => Token::Literal(literal),
+        })
+    }
+
+    /// Reads the content of a string, and its end. The error is the place where it cannot go on.
+    fn content(
+        &mut self,
+        out: &mut Content,
+        (quote, is_long): (u8, bool),
+        is_raw: bool,
+    ) -> Result<(), usize> {
         loop {
             if self.at >= self.bytes.len() || (!is_long && matches!(self.peek(0), b'\n' | b'\r')) {
-                let shown: String = self.source[start..].chars().take(20).collect();
-                return Err(self.issue(start, format!("token recognition error at: '{shown}'")));
+                return Err(self.at);
             }
             let byte = self.peek(0);
             if byte == quote {
                 if !is_long {
                     self.at += 1;
-                    break;
+                    return Ok(());
                 }
                 if self.peek(1) == quote && self.peek(2) == quote {
                     self.at += 3;
-                    break;
+                    return Ok(());
                 }
             }
             if byte == b'\\' && !is_raw {
-                self.escape(&mut text, is_bytes)?;
+                self.escape(out)?;
             } else {
                 if byte == b'\\' && is_raw && self.peek(1) == quote {
-                    text.push(byte);
+                    out.bytes.push(byte);
                     self.at += 1;
                 }
-                text.push(self.bytes[self.at]);
+                out.bytes.push(self.bytes[self.at]);
                 self.at += 1;
             }
         }
-        if is_bytes {
-            return Ok(Token::Literal(Literal::Bytes(text.into())));
-        }
-        let text = String::from_utf8(text)
-            .map_err(|_| self.issue(start, "the string is not valid UTF-8"))?;
-        Ok(Token::Literal(Literal::Text(text.into())))
     }
 
-    fn escape(&mut self, out: &mut Vec<u8>, is_bytes: bool) -> Result<(), Issue> {
-        let start = self.at;
+    /// Reads an escape sequence. The error is the place where it cannot go on.
+    fn escape(&mut self, out: &mut Content) -> Result<(), usize> {
         let kind = self.peek(1);
-        self.at += 2;
         let plain = match kind {
             b'a' => Some(7),
             b'b' => Some(8),
@@ -256,33 +314,56 @@ impl Lexer<'_> {
             _ => None,
         };
         if let Some(byte) = plain {
-            out.push(byte);
+            self.at += 2;
+            out.bytes.push(byte);
             return Ok(());
         }
-        let (digits, radix) = match kind {
-            b'x' | b'X' => (2, 16),
-            b'u' if !is_bytes => (4, 16),
-            b'U' if !is_bytes => (8, 16),
-            b'0'..=b'3' => {
-                self.at -= 1;
-                (3, 8)
-            }
-            _ => return Err(self.issue(start, "invalid escape sequence in a string literal")),
+        let (skipped, digits, radix) = match kind {
+            b'x' | b'X' => (2, 2, 16),
+            b'u' => (2, 4, 16),
+            b'U' => (2, 8, 16),
+            b'0'..=b'3' => (1, 3, 8),
+            _ => return Err(self.at + 1),
         };
-        let number = self
-            .source
-            .get(self.at..self.at + digits)
-            .filter(|text| text.bytes().all(|byte| byte.is_ascii_hexdigit()))
-            .and_then(|text| u32::from_str_radix(text, radix).ok());
-        let wrong = || self.issue(start, "invalid escape sequence in a string literal");
-        let number = number.ok_or_else(wrong)?;
-        if is_bytes {
-            out.push(u8::try_from(number).map_err(|_| wrong())?);
-        } else {
-            let c = char::from_u32(number).ok_or_else(wrong)?;
-            out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+        let from = self.at + skipped;
+        let is_digit = |at: &usize| char::from(self.peek(at - self.at)).is_digit(radix);
+        if let Some(wrong) = (from..from + digits).find(|at| !is_digit(at)) {
+            return Err(wrong.min(self.bytes.len()));
         }
-        self.at += digits;
+        self.at = from + digits;
+        let digits = self.source.get(from..self.at).unwrap_or_default();
+        out.push_number(u32::from_str_radix(digits, radix).unwrap_or_default(), kind);
         Ok(())
+    }
+}
+
+/// The content of a string.
+#[derive(Default)]
+struct Content {
+    bytes: Vec<u8>,
+    is_of_bytes: bool,
+    /// What is wrong with an escape sequence.
+    problem: Option<&'static str>,
+}
+
+impl Content {
+    /// Adds what an escape sequence of this kind stands for.
+    fn push_number(&mut self, number: u32, kind: u8) {
+        if self.is_of_bytes {
+            match u8::try_from(number)
+                .ok()
+                .filter(|_| !matches!(kind, b'u' | b'U'))
+            {
+                Some(byte) => self.bytes.push(byte),
+                None => self.problem = Some("unable to unescape string"),
+            }
+            return;
+        }
+        match char::from_u32(number) {
+            Some(c) => self
+                .bytes
+                .extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+            None => self.problem = Some("invalid unicode code point"),
+        }
     }
 }

@@ -33,26 +33,31 @@ const RESERVED: [&str; 16] = [
 ];
 
 /// Parses an expression. The number is that of its nodes.
-pub(crate) fn parse(source: &str) -> Result<(Expr, u32), Issue> {
+pub(crate) fn parse(source: &str) -> Result<(Expr, u32), Vec<Issue>> {
     let length = source.chars().count();
     if length > MAX_LENGTH {
-        return Err(Issue::new(
-            0,
-            format!("expression code point size exceeds limit: size: {length}, limit {MAX_LENGTH}"),
-        ));
+        let text =
+            format!("expression code point size exceeds limit: size: {length}, limit {MAX_LENGTH}");
+        return Err(vec![Issue::new(0, text)]);
     }
+    let (tokens, mut issues) = tokens(source);
     let mut parser = Parser {
         source,
-        tokens: tokens(source)?,
+        tokens,
         at: 0,
         next_id: 0,
         level: 0,
         is_index: false,
+        malformed: Vec::new(),
     };
-    let expr = parser.expression()?;
-    match parser.peek() {
-        Token::End => Ok((expr, parser.next_id)),
-        _ => Err(parser.extraneous()),
+    let parsed = parser.whole();
+    issues.append(&mut parser.malformed);
+    match parsed {
+        Ok(expr) if issues.is_empty() => Ok((expr, parser.next_id)),
+        parsed => {
+            issues.extend(parsed.err());
+            Err(issues)
+        }
     }
 }
 
@@ -69,6 +74,8 @@ struct Parser<'s> {
     level: u16,
     /// Whether the last bracket that was opened is that of an index, not of a list.
     is_index: bool,
+    /// The issues of numbers that are too large without a sign.
+    malformed: Vec<Issue>,
 }
 
 /// The operator of a symbol, with its precedence.
@@ -91,6 +98,15 @@ fn operator(symbol: &str) -> Option<(u8, Operator)> {
 }
 
 impl Parser<'_> {
+    /// Parses all tokens as one expression.
+    fn whole(&mut self) -> Result<Expr, Issue> {
+        let expr = self.expression()?;
+        match self.peek() {
+            Token::End => Ok(expr),
+            _ => Err(self.extraneous()),
+        }
+    }
+
     fn peek(&self) -> &Token {
         &self.tokens[self.at].0
     }
@@ -170,6 +186,12 @@ impl Parser<'_> {
         }
     }
 
+    /// Whether the bracket before the next token follows a name.
+    fn is_of_call(&self) -> bool {
+        let name = self.at.checked_sub(2).and_then(|at| self.tokens.get(at));
+        matches!(name, Some((Token::Identifier(_), _)))
+    }
+
     /// The issue of a token that no expression begins with.
     fn no_expression(&self) -> Issue {
         let before = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
@@ -177,6 +199,9 @@ impl Parser<'_> {
             Some((Token::Symbol("["), _)) if self.is_index => "'[', '{', '(', '.', '-', '!', '?'",
             Some((Token::Symbol("["), _)) => "'[', ']', '{', '(', '.', ',', '-', '!', '?'",
             Some((Token::Symbol("{"), _)) => "'[', '{', '}', '(', '.', ',', '-', '!', '?'",
+            Some((Token::Symbol("("), _)) if self.is_of_call() => {
+                "'[', '{', '(', ')', '.', '-', '!'"
+            }
             _ => "'[', '{', '(', '.', '-', '!'",
         };
         let can_start = |token: &Token| match token {
@@ -440,7 +465,8 @@ impl Parser<'_> {
             Token::Literal(literal) if !has_dot => {
                 self.at += 1;
                 if literal == Literal::Int(i64::MIN) {
-                    return Err(Issue::new(position as usize, "invalid int literal"));
+                    let issue = Issue::new(position as usize, "invalid int literal");
+                    self.malformed.push(issue);
                 }
                 self.node(position, 0, Kind::Literal(literal))
             }

@@ -66,7 +66,7 @@ impl Program {
         kept: &mut usize,
     ) -> Result<Self, Refusal> {
         let fail = |issues: &[Issue]| Refusal::Compilation(issue::shown(issues, source));
-        let (expr, nodes) = parse(source).map_err(|issue| fail(&[issue]))?;
+        let (expr, nodes) = parse(source).map_err(|all| fail(&all))?;
         let checked = check(expr, nodes, this, has_optional_old).map_err(|all| fail(&all))?;
         check_constants(&checked.expr).map_err(Refusal::Instantiation)?;
         let cost = estimate(&checked, this);

@@ -108,6 +108,22 @@ impl Rules {
     }
 }
 
+impl Rules {
+    /// The violations by the defaults in a schema, whose rules these are; `at` is its path. As in kube-apiserver, each default is
+    /// that of an object that is created, and one that does not change.
+    pub fn default_errors(&self, schema: &Json, at: &FieldPath) -> Vec<FieldError> {
+        let mut walk = Walk {
+            errors: Vec::new(),
+            tolerated: Vec::new(),
+            budget: MAX_OBJECT_COST,
+            is_over: false,
+        };
+        let mut errors = Vec::new();
+        walk.defaults(&self.root, schema, at, &mut errors);
+        errors
+    }
+}
+
 /// The violations of rules by a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Violations {
@@ -173,7 +189,47 @@ struct Walk {
     is_over: bool,
 }
 
+/// The path of a part of what is at a place.
+fn below(at: &FieldPath, path: &FieldPath) -> FieldPath {
+    match path.as_str() {
+        "" => at.clone(),
+        path if path.starts_with('[') => FieldPath::new(format!("{at}{path}")),
+        path => at.child(path),
+    }
+}
+
 impl Walk {
+    /// Evaluates the rules of a place for its default, and those below.
+    fn defaults(
+        &mut self,
+        node: &Node,
+        schema: &Json,
+        at: &FieldPath,
+        found: &mut Vec<FieldError>,
+    ) {
+        if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
+            let same = (default, default);
+            self.node(node, default, Some(default), Some(same), &Place::Root);
+            if self.errors.is_empty() {
+                self.node(node, default, None, None, &Place::Root);
+            }
+            let at = at.child("default");
+            found.extend(self.errors.drain(..).map(|error| FieldError {
+                path: below(&at, &error.path),
+                ..error
+            }));
+        }
+        let property = |name: &str| schema.get("properties")?.get(name);
+        for (name, below) in &node.properties {
+            if let Some(schema) = property(name) {
+                self.defaults(below, schema, &at.child("properties").key(name), found);
+            }
+        }
+        if let (Some(below), Some(schema)) = (&node.items, schema.get("items")) {
+            self.defaults(below, schema, &at.child("items"), found);
+        }
+    }
+
     fn node<'d>(
         &mut self,
         node: &Node,

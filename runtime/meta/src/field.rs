@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::number;
+use crate::go_value;
 
 /// Maximum length of a path in an error, in bytes. It contains keys of maps, which may be as long as the body, so that
 /// many errors below one key could make a response many times its size.
@@ -151,7 +151,7 @@ fn shown(value: impl Serialize) -> String {
     if json.contains(['.', 'e'])
         && json.starts_with(|first: char| first == '-' || first.is_ascii_digit())
     {
-        return json.parse().map_or(json, number::go_float);
+        return json.parse().map_or(json, go_value::float_text);
     }
     if json.starts_with('"') {
         let text: String = serde_json::from_str(&json).unwrap_or_default();

@@ -44,7 +44,7 @@ pub(crate) fn append(value: &Value, out: &mut String) {
         Value::Array(items) => append_list(items, out),
         Value::Object(fields) => append_fields(fields, out),
         Value::Number(number) => match number.as_f64().filter(|_| !number.is_i64()) {
-            Some(float) => append_float(float, out),
+            Some(float) => out.push_str(&float_text(float)),
             None => append_plain(number, out),
         },
         Value::Bool(truth) => append_plain(truth, out),
@@ -82,17 +82,19 @@ fn append_plain(value: impl std::fmt::Display, out: &mut String) {
     let _ = write!(out, "{value}");
 }
 
-/// Appends a float as `%v` prints it: without an exponent where it has at most six digits before the point, else with one of at
-/// least two digits.
-pub(crate) fn append_float(float: f64, out: &mut String) {
+/// A float as `%v` prints it: without an exponent where it has at most six digits before the point, else with one of at least two
+/// digits.
+pub(crate) fn float_text(float: f64) -> String {
+    // Zero has no sign after it was stored.
+    let float = if float == 0.0 { 0.0 } else { float };
     let text = format!("{float:e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
     if (-4..6).contains(&exponent) {
-        return append_plain(float, out);
+        return float.to_string();
     }
     let sign = if exponent < 0 { '-' } else { '+' };
-    append_plain(format_args!("{digits}e{sign}{:02}", exponent.abs()), out);
+    format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
 #[cfg(test)]

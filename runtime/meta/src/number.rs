@@ -4,8 +4,6 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-use crate::go_value;
-
 /// The floats below it fit into an `i128`: 2 to the power of 127.
 const MAX_INTEGRAL: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
 
@@ -109,15 +107,6 @@ pub(crate) fn settle(value: &mut Value) {
         Value::Object(fields) => fields.values_mut().for_each(settle),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
-}
-
-/// A float as Go prints it in texts.
-pub(crate) fn go_float(float: f64) -> String {
-    // Zero has no sign after it was stored.
-    let float = if float == 0.0 { 0.0 } else { float };
-    let mut text = String::new();
-    go_value::append_float(float, &mut text);
-    text
 }
 
 #[cfg(test)]

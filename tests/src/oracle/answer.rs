@@ -57,6 +57,7 @@ impl Answer {
 static OF_OBJECT: LazyLock<Regex> = LazyLock::new(|| {
     let texts = [
         "UID in object meta: [0-9a-f-]+",
+        "ResourceVersion in object meta: [0-9]+",
         r"in record \([^)]*\)",
         r"in the precondition \([0-9]{2,}\)",
         "resource version: [0-9]{6,}, current: [0-9]+",
@@ -126,7 +127,16 @@ fn clean_object(fields: &mut Map<String, Value>, owners: bool) {
             *text = json!(shown);
         }
     }
+    // The manager of what the server writes by itself has a name of its own.
+    if let Some(manager) = fields.get_mut("manager")
+        && ["oracle", "definition-controller"]
+            .iter()
+            .any(|name| manager == name)
+    {
+        *manager = json!("SERVER");
+    }
     if let Some(Value::Array(entries)) = fields.get_mut("managedFields") {
+        entries.iter_mut().for_each(|entry| clean(entry, owners));
         // They are ordered by their times, which are those of the run.
         entries.sort_by_cached_key(|entry| entry.to_string());
         if !owners {

@@ -27,8 +27,11 @@ fn syntax() {
         ),
         ("[1, 2", "expecting {']', ','}"),
         ("9223372036854775808", "invalid int literal"),
-        ("'\\q'", "invalid escape sequence"),
-        ("'\\ud800'", "invalid escape sequence"),
+        ("'\\q'", "token recognition error at: ''\\q'"),
+        (
+            "'\\ud800'",
+            "ERROR: <input>:1:1: invalid unicode code point",
+        ),
         ("package", "reserved identifier: package"),
         ("self.name == 'ä' ? true", "expecting ':'"),
         ("ä", "token recognition error"),

@@ -268,3 +268,55 @@ fn functions_of_other_environments_are_unknown() {
         assert!(!errors(text).is_empty(), "{text}");
     }
 }
+
+#[test]
+fn what_is_no_token_is_skipped() {
+    const EXPECTED: &str = "mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', \
+                            NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
+    let unknown = |column: usize, text: &str| {
+        format!("{column}: Syntax error: token recognition error at: '{text}'")
+    };
+    let missing = |column: usize| format!("{column}: Syntax error: {EXPECTED}");
+    let extra =
+        |column: usize, text: &str| format!("{column}: Syntax error: {text} expecting <EOF>");
+    for (text, expected) in [
+        ("'open", vec![unknown(1, "'open"), missing(6)]),
+        ("1 + \"x", vec![unknown(5, "\"x"), missing(7)]),
+        ("@@", vec![unknown(1, "@"), unknown(2, "@"), missing(3)]),
+        (
+            "1 # 2",
+            vec![unknown(3, "#"), extra(5, "extraneous input '2'")],
+        ),
+        (
+            "1 = 2",
+            vec![unknown(3, "= "), extra(5, "extraneous input '2'")],
+        ),
+        (
+            r"'\q' ",
+            vec![unknown(1, r"'\q"), unknown(4, "' "), missing(6)],
+        ),
+        ("'''long", vec![unknown(3, "'long")]),
+        ("r'raw", vec![unknown(2, "'raw")]),
+        ("0x == 0", vec![extra(2, "mismatched input 'x'")]),
+        (
+            r"'\ud800'",
+            vec!["1: invalid unicode code point".to_owned()],
+        ),
+        (
+            r"b'\u0041'",
+            vec!["1: unable to unescape string".to_owned()],
+        ),
+        (
+            "9223372036854775808 +",
+            vec!["1: invalid int literal".to_owned(), missing(22)],
+        ),
+        (r"'\x4a\112\u004A' == 'JJJ'", vec![]),
+    ] {
+        assert_eq!(errors(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn texts_that_are_no_tokens_are_told_up_to_a_number() {
+    assert_eq!(errors(&"@".repeat(50_000)).len(), 101);
+}

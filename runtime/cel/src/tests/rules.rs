@@ -361,6 +361,34 @@ fn old_values_of_lists_without_keys_are_unknown() {
           be used on the uncorrelatable portion of the schema within schema.properties[spec]"
         ]
     );
+    let list = |rule: &str| {
+        with_spec(
+            json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+            "maxItems": 3, "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "maxLength": 3},
+                "list": {"type": "array", "maxItems": 3, "items": {"type": "string", "maxLength": 3,
+                    "x-kubernetes-validations": [{"rule": rule}]}}},
+                "x-kubernetes-validations": [{"rule": rule}]}}),
+        )
+    };
+    assert_eq!(
+        problems(&list("self == oldSelf")),
+        [
+            "schema.properties[spec].items.properties[list].items.x-kubernetes-validations[0].rule: Invalid value: \
+             \"self == oldSelf\": oldSelf cannot be used on the uncorrelatable portion of the schema within \
+             schema.properties[spec].items.properties[list]"
+        ]
+    );
+    assert_eq!(problems(&list("string(self) != 'oldSelf'"))[1..], [""; 0]);
+}
+
+#[test]
+fn an_estimate_is_told_beside_the_use_of_old_values() {
+    let schema = with_spec(json!({"type": "array", "items": {"type": "string",
+        "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}}));
+    let found = problems(&schema);
+    let has = |text: &str| found.iter().any(|line| line.contains(text));
+    assert!(has("estimated rule cost exceeds budget"), "{found:?}");
+    assert!(has("uncorrelatable portion"), "{found:?}");
 }
 
 #[test]
@@ -375,5 +403,30 @@ fn some_errors_of_the_schema_keep_rules_from_being_evaluated() {
         not_checked().to_string(),
         "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the \
          existing errors to complete validation"
+    );
+}
+
+#[test]
+fn rules_are_those_of_defaults() {
+    let schema = with_spec(
+        json!({"type": "object", "default": {"a": 3, "l": [{"b": 1}]}, "properties": {
+        "a": {"type": "integer", "default": 1, "x-kubernetes-validations": [{"rule": "self > 1"}]},
+        "l": {"type": "array", "maxItems": 3, "items": {"type": "object", "properties": {
+            "b": {"type": "integer", "x-kubernetes-validations": [{"rule": "self > 1", "message": "small"}]}}}},
+        "o": {"type": "integer", "default": 1, "x-kubernetes-validations": [
+            {"rule": "oldSelf.hasValue() || self == 2", "optionalOldSelf": true}]},
+        }}),
+    );
+    let at = FieldPath::new("schema");
+    let rules = compile(&schema, &at).rules.unwrap();
+    let errors = rules.default_errors(&schema, &at);
+    let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        lines,
+        [
+            "schema.properties[spec].default.l[0].b: Invalid value: 1: small",
+            "schema.properties[spec].properties[a].default: Invalid value: 1: failed rule: self > 1",
+            "schema.properties[spec].properties[o].default: Invalid value: 1: failed rule: oldSelf.hasValue() || self == 2",
+        ]
     );
 }

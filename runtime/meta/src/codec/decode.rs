@@ -75,20 +75,25 @@ pub(super) fn expanded_bytes(body: &[u8], format: Format) -> usize {
     }
 }
 
-/// Decodes bytes, against a node if there is one.
+/// Decodes bytes, against a node if there is one. `version` is that of its kind.
 pub(super) fn decode(
     body: &[u8],
     format: Format,
     node: Option<&Node>,
+    version: &str,
 ) -> Result<DecodedDocument, DecodeError> {
-    decode_by(body, format, node, node.is_some())
+    let walk = Walk {
+        version,
+        ..Walk::new(node, format, node.is_some())
+    };
+    decode_by(body, format, node, walk)
 }
 
-fn decode_by(
+fn decode_by<'k>(
     body: &[u8],
     format: Format,
-    node: Option<&Node>,
-    has_schema: bool,
+    node: Option<&'k Node>,
+    mut walk: Walk<'k>,
 ) -> Result<DecodedDocument, DecodeError> {
     let text = match (std::str::from_utf8(body), format) {
         (Ok(text), _) => Cow::Borrowed(text),
@@ -99,7 +104,6 @@ fn decode_by(
             return Err(DecodeError::Syntax(text));
         }
     };
-    let mut walk = Walk::new(node, format, has_schema);
     let value = match format {
         Format::Json => json(&text, node, &mut walk),
         #[cfg(feature = "yaml")]
@@ -114,7 +118,9 @@ fn decode_by(
 
 /// Decodes the JSON of an object without its schema: only `fieldsV1` is not free.
 pub(super) fn stored(body: &[u8]) -> Result<DecodedDocument, DecodeError> {
-    decode_by(body, Format::Json, Some(&STORED), false)
+    let node = Some(&*STORED);
+    let walk = Walk::new(node, Format::Json, false);
+    decode_by(body, Format::Json, node, walk)
 }
 
 /// Decodes the JSON of an object as the encoder wrote it, without its schema: managedFields stay text. The metadata has this
@@ -179,9 +185,16 @@ fn failure(text: String) -> DecodeError {
     }
 }
 
-/// Decodes a document in memory against a node.
-pub(super) fn document(document: Value, node: &Node) -> Result<DecodedDocument, DecodeError> {
-    let mut walk = Walk::new(Some(node), Format::Json, true);
+/// Decodes a document in memory against a node; `version` is that of its kind.
+pub(super) fn document(
+    document: Value,
+    node: &Node,
+    version: &str,
+) -> Result<DecodedDocument, DecodeError> {
+    let mut walk = Walk {
+        version,
+        ..Walk::new(Some(node), Format::Json, true)
+    };
     let value = Seed::root(Some(node), &mut walk)
         .deserialize(document)
         .map_err(|error| DecodeError::Syntax(error.to_string()))?;
@@ -197,10 +210,7 @@ fn json<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<V
     let Some(text) = encoding::replace_lone_surrogates(text) else {
         return Err(syntax::json(&failed, text.as_bytes()));
     };
-    *walk = Walk {
-        keeps_floats: walk.keeps_floats,
-        ..Walk::new(node, Format::Json, walk.has_schema)
-    };
+    *walk = walk.anew(node, Format::Json);
     json_here(&text, node, walk).map_err(|error| syntax::json(&error, text.as_bytes()))
 }
 
@@ -226,7 +236,7 @@ fn yaml<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<V
     if text.starts_with('{') {
         let mut walk = Walk {
             keeps_floats: false,
-            ..Walk::new(node, Format::Json, walk.has_schema)
+            ..walk.anew(node, Format::Json)
         };
         if let Ok(value) = json_here(text, node, &mut walk)
             && walk.strict.is_empty()
@@ -239,7 +249,7 @@ fn yaml<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<V
         Err(error) if yaml_parser::is_over_depth(&error) => {}
         decoded => return decoded.map_err(|error| yaml_parser::syntax(&error)),
     }
-    *walk = Walk::new(node, Format::Yaml, walk.has_schema);
+    *walk = walk.anew(node, Format::Yaml);
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(YAML_STACK_BYTES);
         let decode = || {
@@ -292,6 +302,8 @@ struct Walk<'a> {
     type_error: Option<String>,
     /// The type of the innermost struct, for the texts of type errors.
     owner: &'a str,
+    /// The version of the kind, whose name Go's package of its types has; empty if it is not known.
+    version: &'a str,
     is_yaml: bool,
     has_schema: bool,
     /// Whether JSON is parsed, so that a part of it can be taken as it is.
@@ -316,10 +328,20 @@ impl<'a> Walk<'a> {
             repeated: 0,
             type_error: None,
             owner: owner.unwrap_or_default(),
+            version: "",
             is_yaml: format != Format::Json,
             has_schema,
             is_parsed_json: false,
             expanded: 0,
+        }
+    }
+
+    /// A walk that decodes the same from its beginning.
+    fn anew(&self, node: Option<&'a Node>, format: Format) -> Self {
+        Self {
+            version: self.version,
+            keeps_floats: self.keeps_floats,
+            ..Self::new(node, format, self.has_schema)
         }
     }
 
@@ -377,10 +399,31 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Drops unknown keywords from a value that is a schema.
+    /// Forgets the unknown fields of a value of a custom resource, which a later one of the same name replaces: Kubernetes looks
+    /// for them in the document that it has read.
+    fn forget_unknown(&mut self, at: &Path<'_>) {
+        if !self.is_custom || self.strict.is_empty() {
+            return;
+        }
+        let place = go_quote(&at.strict());
+        let within = format!(
+            "unknown field {}",
+            place.strip_suffix('"').unwrap_or(&place)
+        );
+        self.strict.retain(|(found, text)| {
+            let below = text.strip_prefix(&within);
+            *found == Found::Reading
+                || below.is_none_or(|below| !below.starts_with(['.', '[', '"']))
+        });
+    }
+
+    /// Drops unknown keywords from a value that is a schema, after a look at the types of all.
     #[cfg(feature = "schema")]
     fn known_keywords(&mut self, node: &Node, mut value: Value, path: &Path<'_>) -> Value {
         if node.is_json_schema {
+            if self.type_error.is_none() {
+                self.type_error = structural::type_error(&value, path, self.version);
+            }
             structural::drop_unknown(&mut value, path, &mut |at| {
                 let problem = || format!("unknown field {}", go_quote(&at.strict()));
                 self.strict(Found::Pruning, problem);
@@ -403,11 +446,12 @@ impl<'a> Walk<'a> {
             };
             let place = match (fields, self.owner) {
                 (fields, owner) if fields.is_empty() && (self.is_custom || owner.is_empty()) => {
-                    format!("Go value of type {}", go_type(node))
+                    format!("Go value of type {}", go_type(node, self.version))
                 }
                 (fields, owner) if fields.is_empty() => format!("Go value of type {owner}"),
                 (fields, owner) => {
-                    format!("Go struct field {owner}.{fields} of type {}", go_type(node))
+                    let wanted = go_type(node, self.version);
+                    format!("Go struct field {owner}.{fields} of type {wanted}")
                 }
             };
             self.type_error = Some(format!("json: cannot unmarshal {found} into {place}"));
@@ -415,11 +459,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The structs of Kubernetes' metadata, whose names have their package in front in Go's error texts.
-const OF_META: [&str; 3] = ["ObjectMeta", "OwnerReference", "ManagedFieldsEntry"];
-
-/// The type of a node in Go's error texts.
-fn go_type(node: &Node) -> String {
+/// The type of a node in Go's error texts. A struct has its package in front: the one before its name, or that of the version.
+fn go_type(node: &Node, version: &str) -> String {
     if node.format.as_deref() == Some(QUANTITY) {
         return "resource.Quantity".to_owned();
     }
@@ -438,18 +479,24 @@ fn go_type(node: &Node) -> String {
         Types::NUMBER => "float64".to_owned(),
         Types::ARRAY => format!(
             "[]{}",
-            node.items
-                .as_deref()
-                .map_or_else(|| "interface {}".to_owned(), go_type)
+            node.items.as_deref().map_or_else(
+                || "interface {}".to_owned(),
+                |items| go_type(items, version)
+            )
         ),
         Types::OBJECT if node.is_map() => format!(
             "map[string]{}",
-            node.additional.as_deref().map_or_else(String::new, go_type)
+            node.additional
+                .as_deref()
+                .map_or_else(String::new, |values| go_type(values, version))
         ),
         Types::OBJECT => {
-            let name = go_name(node).unwrap_or("struct");
-            let package = if OF_META.contains(&name) { "v1." } else { "" };
-            format!("{package}{name}")
+            let full = node.type_name.as_deref().unwrap_or("struct");
+            let (package, name) = full.rsplit_once('.').unwrap_or((version, full));
+            match package.rsplit('.').next() {
+                Some("") | None => name.to_owned(),
+                Some(package) => format!("{package}.{name}"),
+            }
         }
         several => several.names().join(" or "),
     }
@@ -896,6 +943,7 @@ impl<'k> Seed<'_, '_, 'k> {
             }
             None => format!("duplicate field {}", go_quote(&at.strict())),
         });
+        self.walk.forget_unknown(at);
     }
 }
 

@@ -79,7 +79,20 @@ pub fn decode(
     format: Format,
     schema: &Schema,
 ) -> Result<DecodedDocument, DecodeError> {
-    decode::decode(body, format, Some(schema.root()))
+    decode_in(body, format, schema, "")
+}
+
+/// As [`decode`], for a kind of this version: errors name it as the package of its types, as Go does.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_in(
+    body: &[u8],
+    format: Format,
+    schema: &Schema,
+    version: &str,
+) -> Result<DecodedDocument, DecodeError> {
+    decode::decode(body, format, Some(schema.root()), version)
 }
 
 /// Decodes the JSON of a stored object as a type, without a document in between, which costs a third. `None` when that could
@@ -118,7 +131,7 @@ pub fn decode_value(body: &[u8], format: Format) -> Result<Value, DecodeError> {
 /// # Errors
 /// As [`decode_value`].
 pub fn decode_freely(body: &[u8], format: Format) -> Result<DecodedDocument, DecodeError> {
-    decode::decode(body, format, None)
+    decode::decode(body, format, None, "")
 }
 
 /// Decodes the JSON of a stored object without a schema, as [`decode_value`] does. As in all documents of objects, the
@@ -153,12 +166,24 @@ pub(crate) fn decode_patch(
     decode::patch(body, node)
 }
 
-/// As [`decode`], for a document in memory, such as a patched one.
+/// As [`decode`], for a document in memory.
 ///
 /// # Errors
 /// [`DecodeError::Type`].
 pub fn decode_document(document: Value, schema: &Schema) -> Result<DecodedDocument, DecodeError> {
-    decode::document(document, schema.root())
+    decode_document_in(document, schema, "")
+}
+
+/// As [`decode_in`], for a document in memory, such as a patched one.
+///
+/// # Errors
+/// [`DecodeError::Type`].
+pub fn decode_document_in(
+    document: Value,
+    schema: &Schema,
+    version: &str,
+) -> Result<DecodedDocument, DecodeError> {
+    decode::document(document, schema.root(), version)
 }
 
 /// Encodes an object as compact JSON: first `kind`, `apiVersion` and `metadata` (metadata in the order of ObjectMeta),

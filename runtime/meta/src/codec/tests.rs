@@ -146,7 +146,7 @@ fn values_of_another_type_name_field_and_types() {
         ),
         (
             r#"{"spec":{"ports":{}}}"#,
-            "json: cannot unmarshal object into Go struct field Spec.spec.ports of type []Port",
+            "json: cannot unmarshal object into Go struct field Spec.spec.ports of type []v1.Port",
         ),
         (
             r#"{"spec":{"on":[[]]}}"#,

@@ -246,7 +246,7 @@ impl<'n, 'a> Order<'n, 'a> {
             return None;
         }
         if self.computed < node.computed.len() {
-            let value = decode(json, Format::Json, None).ok()?.value;
+            let value = decode(json, Format::Json, None, "").ok()?.value;
             let mut defaulted = value.clone();
             crate::schema::default_value(node, &mut defaulted);
             if value != defaulted {

@@ -678,6 +678,15 @@ fn new_object_meta() -> Node {
             property.node_mut().twins_allowed = true;
         }
     }
+    // In Go they are of another package than the kinds that have them.
+    for name in ["ownerReferences", "managedFields"] {
+        let list = meta.property_mut(name);
+        let items = list.and_then(|list| list.node_mut().items.as_deref_mut());
+        if let Some(items) = items {
+            items.title = None;
+            items.type_name = items.type_name.take().map(|name| format!("meta.v1.{name}"));
+        }
+    }
     let mut entries = meta.property_mut("managedFields");
     if let Some(entries) = &mut entries {
         entries.node_mut().is_checked_apart = true;

@@ -16,7 +16,7 @@ use crate::regexp::Pattern;
 pub(crate) const QUANTITY: &str = "quantity";
 
 /// The type name by which printers recognize metadata.
-pub(crate) const OBJECT_META_NAME: &str = "ObjectMeta";
+pub(crate) const OBJECT_META_NAME: &str = "meta.v1.ObjectMeta";
 
 /// The JSON types of a node, as a set; an empty set allows all types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

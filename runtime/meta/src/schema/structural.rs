@@ -1,6 +1,6 @@
 //! Checks whether kube-apiserver accepts a schema in a CustomResourceDefinition, with its paths and texts.
 //!
-//! Expressions of `x-kubernetes-validations` are not compiled here.
+//! Expressions of `x-kubernetes-validations` are not compiled here, so the use of `oldSelf` in them is not checked.
 
 mod defaults;
 mod field_path;
@@ -10,6 +10,7 @@ mod ignored;
 mod keywords;
 mod reading;
 mod rules;
+mod types;
 mod unknown;
 
 use serde_json::Value;
@@ -19,6 +20,7 @@ use crate::field::{FieldError, FieldPath};
 
 pub use self::field_path::{FieldPathError, field_path_type};
 pub use self::footprint::{Footprint, MAX_FOOTPRINT};
+pub(crate) use self::types::type_error;
 pub(crate) use self::unknown::drop_unknown;
 pub use super::known_formats::is_known_format;
 
@@ -99,6 +101,14 @@ pub fn check(schema: &Value, path: &FieldPath, has_status: bool) -> Refusals {
         errors: found,
         is_structural,
     }
+}
+
+/// What is wrong with the texts of the rules of one schema, without a look at their expressions: rules of a schema with such
+/// errors are not compiled.
+pub fn rule_problems(schema: &Value, path: &FieldPath) -> Vec<FieldError> {
+    let mut found = Vec::new();
+    rules::texts(schema, path, &mut found);
+    found
 }
 
 /// As [`refusals`], and what kube-apiserver would ignore or drop: unknown formats and keywords. For generated

@@ -491,10 +491,7 @@ impl Inner {
             .catalog
             .endpoint(group, &info.api_version, &info.resource);
         let Some(endpoint) = endpoint else {
-            let mut of_group = self.catalog.endpoints().iter();
-            let has_compiled =
-                of_group.any(|one| one.def().group == **group && one.def().custom.is_none());
-            return if has_compiled {
+            return if self.has_compiled(group) {
                 call.respond(error)
             } else {
                 page_not_found()
@@ -676,7 +673,13 @@ impl Inner {
             .map_err(|error| ApiError::internal(error.to_string()))
     }
 
-    /// Whether an unknown path begins like the paths of a served group.
+    /// Whether a group has kinds that are no custom resources. Only in such a group is an unknown path told of as a resource.
+    fn has_compiled(&self, group: &str) -> bool {
+        let mut kinds = self.catalog.endpoints().iter().map(|one| one.def());
+        kinds.any(|def| def.group == group && def.custom.is_none())
+    }
+
+    /// Whether an unknown path begins like the paths of a served group that has kinds which are no custom resources.
     fn is_inside_a_group(&self, path: &str) -> bool {
         let mut segments = path.trim_matches('/').split('/');
         let group = match segments.next() {
@@ -684,12 +687,7 @@ impl Inner {
             Some("apis") => segments.next().filter(|group| !group.is_empty()),
             _ => None,
         };
-        group.is_some_and(|group| {
-            self.catalog
-                .groups()
-                .iter()
-                .any(|served| served.name == group)
-        })
+        group.is_some_and(|group| self.has_compiled(group))
     }
 
     /// Finds the endpoint and the verb of a request for a resource. Errors are in the order of kube-apiserver's

@@ -63,5 +63,5 @@ async fn options(call: &mut ResourceCall<'_>) -> Result<DeleteOptions, ApiError>
     }
     let format = body::format(&call.request.headers)?;
     let (bytes, format) = body::document(format, bytes, call.catalog, Some(&DELETE_OPTIONS))?;
-    delete_options_of_body(&bytes, format, &call.endpoint.def().group_version())
+    delete_options_of_body(&bytes, format)
 }

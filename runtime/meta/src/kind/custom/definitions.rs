@@ -271,27 +271,23 @@ impl Reader {
         if scale.is_object() {
             let mut at = |name: &str| {
                 let path = format!("{path}.subresources.scale.{name}");
-                let text = self.text(&scale[name], &path);
-                JsonPath::parse(&text).unwrap_or_else(|| {
-                    if !text.is_empty() {
-                        self.problem(
-                            &path,
-                            "must be a path of field names such as .spec.replicas",
-                        );
-                    }
-                    JsonPath::new([text.as_str()])
-                })
+                path_of_scale(&self.text(&scale[name], &path))
             };
+            let selector = scale["labelSelectorPath"].as_str();
             subresources.push(SubresourceDef::scale(ScalePaths {
                 spec: at("specReplicasPath"),
                 status: at("statusReplicasPath"),
-                selector: scale["labelSelectorPath"]
-                    .as_str()
-                    .and_then(JsonPath::parse),
+                selector: selector.filter(|text| !text.is_empty()).map(path_of_scale),
             }));
         }
         subresources
     }
+}
+
+/// The path of a field that a Scale shows. As in kube-apiserver it is split at its dots and nowhere else: `.spec.replicas[0]` is the
+/// field `replicas[0]`.
+fn path_of_scale(text: &str) -> JsonPath {
+    JsonPath::new(text.strip_prefix('.').unwrap_or(text).split('.'))
 }
 
 /// The columns of a version; with none, the age.

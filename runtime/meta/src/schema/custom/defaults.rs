@@ -6,7 +6,7 @@ use super::super::build::object_meta;
 use super::super::node::{Child, Node};
 use super::super::path::Path;
 use super::super::validate::{embedded_type_errors, validate};
-use super::{build, validate as custom};
+use super::{build, embedded, validate as custom};
 use crate::field::{FieldError, FieldPath};
 use crate::names;
 
@@ -20,7 +20,11 @@ pub(in super::super) fn default_errors(
     let Ok(node) = build::value(schema) else {
         return Vec::new();
     };
-    let errors = custom::value(&node, default);
+    // The values of an object without its type are not looked at.
+    let mut errors = embedded::errors(&node, default);
+    if errors.is_empty() {
+        errors = custom::value(&node, default);
+    }
     let below = |error: FieldError| FieldError {
         path: custom::below(at, &error.path),
         ..error

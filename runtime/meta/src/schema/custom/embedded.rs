@@ -8,7 +8,15 @@ use super::super::node::{Child, Node};
 use super::super::path::Path;
 use super::super::validate::embedded_type_errors;
 use super::outcome::Outcome;
+use crate::field::FieldError;
 use crate::interrupt::is_interrupted;
+
+/// The errors of a value and everything in it.
+pub(super) fn errors(node: &Node, value: &Value) -> Vec<FieldError> {
+    let mut out = Outcome::default();
+    check(node, value, &Path::Root, &mut out);
+    out.into_errors()
+}
 
 /// Checks a value and everything in it.
 pub(super) fn check(node: &Node, value: &Value, path: &Path<'_>, out: &mut Outcome) {

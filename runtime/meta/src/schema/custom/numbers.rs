@@ -5,7 +5,8 @@ use serde_json::{Number, Value};
 use super::super::node::{Node, Types};
 use super::outcome::{Outcome, invalid_name};
 use crate::field::{FieldError, FieldPath};
-use crate::number::{self, go_float};
+use crate::go_value::float_text;
+use crate::number;
 
 /// The largest integer that a float has without neighbors of the same value.
 const MAX_EXACT: f64 = 9_007_199_254_740_991.0;
@@ -63,7 +64,10 @@ pub(super) fn check(node: &Node, value: &Number, name: &str, at: &FieldPath, out
             let detail = format!("factor MultipleOf declared for {name} must be positive: {step}");
             out.add(|| FieldError::invalid(at, Value::Number(step.clone()), &detail));
         } else if !is_multiple(value, &step) {
-            let detail = format!("should be a multiple of {}", go_float(number::float(&step)));
+            let detail = format!(
+                "should be a multiple of {}",
+                float_text(number::float(&step))
+            );
             out.add(|| invalid_name(at, shown(), name, &detail));
         }
     }
@@ -95,7 +99,7 @@ pub(super) fn check(node: &Node, value: &Number, name: &str, at: &FieldPath, out
             let limit = if is_integer && in_range {
                 limit.to_string()
             } else {
-                go_float(number::float(&limit))
+                float_text(number::float(&limit))
             };
             let detail = format!("should be {words} {limit}");
             out.add(|| invalid_name(at, shown(), name, &detail));

@@ -25,6 +25,8 @@ fn walk(
     let is_object = is_root || is_true(schema, EMBEDDED);
     if has(schema, "default") {
         let default = &schema["default"];
+        let of_object = (is_root && !is_true(schema, EMBEDDED)).then(|| as_embedded(schema));
+        let schema = of_object.as_ref().unwrap_or(schema);
         let at = path.child("default");
         let before = found.len();
         if let Some(inside) = inside {
@@ -61,6 +63,13 @@ fn walk(
         let at = path.child("properties").key(name);
         walk(field, &at, inside.as_deref(), false, found);
     }
+}
+
+/// The schema of a root as that of an embedded object, so that its default is checked as one.
+fn as_embedded(root: &Value) -> Value {
+    let mut root = root.clone();
+    root[EMBEDDED] = Value::Bool(true);
+    root
 }
 
 fn below(inside: &[String], name: &str) -> Vec<String> {

@@ -37,19 +37,9 @@ pub(super) fn has_unsupported(schema: &Value) -> bool {
 
 /// The violations in a schema of a whole object.
 pub(super) fn check(schema: &Value, path: &FieldPath) -> Vec<FieldError> {
-    let mut found = Found::default();
-    let around = Around::default();
-    keywords(schema, path, &around, true, &mut found);
-    found.of_schemas.extend(found.of_rules);
-    found.of_schemas
-}
-
-/// The violations so far.
-#[derive(Default)]
-struct Found {
-    of_schemas: Vec<FieldError>,
-    /// Those of rules, which are not checked in a schema with other violations.
-    of_rules: Vec<FieldError>,
+    let mut found = Vec::new();
+    keywords(schema, path, &Around::default(), true, &mut found);
+    found
 }
 
 /// What the schemas around one mean for it.
@@ -58,36 +48,26 @@ struct Around {
     /// Why a default is refused.
     no_default: Option<String>,
     is_metadata: bool,
-    /// The outermost schema whose parts cannot be found in the old object: `oldSelf` is not available below it.
-    uncorrelated: Option<FieldPath>,
 }
 
-impl Around {
-    fn uncorrelated(&self, path: &FieldPath) -> Self {
-        let mut around = self.clone();
-        around.uncorrelated.get_or_insert_with(|| path.clone());
-        around
-    }
-}
-
-fn keywords(schema: &Value, path: &FieldPath, around: &Around, is_root: bool, found: &mut Found) {
+fn keywords(
+    schema: &Value,
+    path: &FieldPath,
+    around: &Around,
+    is_root: bool,
+    found: &mut Vec<FieldError>,
+) {
     if is_interrupted() {
         return;
     }
     if !schema.is_object() {
-        let error = FieldError::invalid(path, schema, "must be a schema");
-        found.of_schemas.push(error);
+        found.push(FieldError::invalid(path, schema, "must be a schema"));
         return;
     }
-    let before = found.of_schemas.len();
-    single(schema, path, around, &mut found.of_schemas);
+    single(schema, path, around, found);
     parts(schema, path, around, is_root, found);
-    topology(schema, path, &mut found.of_schemas);
-    rules::texts(schema, path, &mut found.of_schemas);
-    if found.of_schemas.len() == before {
-        let uncorrelated = around.uncorrelated.as_ref();
-        rules::old_values(schema, path, uncorrelated, &mut found.of_rules);
-    }
+    topology(schema, path, found);
+    rules::texts(schema, path, found);
 }
 
 /// Checks keywords by themselves.
@@ -133,13 +113,19 @@ fn single(schema: &Value, path: &FieldPath, around: &Around, found: &mut Vec<Fie
 }
 
 /// Checks the schemas in a schema.
-fn parts(schema: &Value, path: &FieldPath, around: &Around, is_root: bool, found: &mut Found) {
+fn parts(
+    schema: &Value,
+    path: &FieldPath,
+    around: &Around,
+    is_root: bool,
+    found: &mut Vec<FieldError>,
+) {
     if let Some(values) = part(schema, "additionalProperties") {
         let at = path.child("additionalProperties");
         let has_fields = members(schema, "properties").next().is_some();
         if has_fields && *values != Value::Bool(true) {
             let detail = "additionalProperties and properties are mutual exclusive";
-            found.of_schemas.push(FieldError::forbidden(&at, detail));
+            found.push(FieldError::forbidden(&at, detail));
         }
         if let Some(values) = values_of_map(schema) {
             let mut around = around.clone();
@@ -171,26 +157,18 @@ fn parts(schema: &Value, path: &FieldPath, around: &Around, is_root: bool, found
             keywords(branch, &at, around, false, found);
         }
     }
-    let around_items = || {
-        // Items are found in the old object by their keys only.
-        if text(schema, LIST_TYPE) == Some("map") {
-            around.clone()
-        } else {
-            around.uncorrelated(path)
-        }
-    };
     match part(schema, "items") {
         Some(Value::Array(items)) => {
             for (index, item) in items.iter().enumerate() {
                 let at = path.child("items").index(index);
-                keywords(item, &at, &around_items(), false, found);
+                keywords(item, &at, around, false, found);
             }
         }
-        Some(items) => keywords(items, &path.child("items"), &around_items(), false, found),
+        Some(items) => keywords(items, &path.child("items"), around, false, found),
         None => {}
     }
     if schema.get(PRESERVE) == Some(&Value::Bool(false)) {
-        found.of_schemas.push(FieldError::invalid(
+        found.push(FieldError::invalid(
             &path.child(PRESERVE),
             false,
             "must be true or undefined",

@@ -27,36 +27,6 @@ pub(super) fn texts(schema: &Value, path: &FieldPath, found: &mut Vec<FieldError
     }
 }
 
-/// Checks the use of `oldSelf`, which is not available below the schema `uncorrelated`.
-pub(super) fn old_values(
-    schema: &Value,
-    path: &FieldPath,
-    uncorrelated: Option<&FieldPath>,
-    found: &mut Vec<FieldError>,
-) {
-    let rules = schema.get(VALIDATIONS).and_then(Value::as_array);
-    for (index, rule) in rules.into_iter().flatten().enumerate() {
-        let at = path.child(VALIDATIONS).index(index);
-        let text = text(rule, "rule");
-        let uses_old = names(text, "oldSelf");
-        let optional = rule.get("optionalOldSelf").filter(|it| !it.is_null());
-        match (uses_old, uncorrelated, optional) {
-            (true, Some(within), _) => {
-                let detail = format!(
-                    "oldSelf cannot be used on the uncorrelatable portion of the schema within {within}"
-                );
-                found.push(FieldError::invalid(&at.child("rule"), text, &detail));
-            }
-            (false, _, Some(optional)) => {
-                let at = at.child("optionalOldSelf");
-                let detail = "may not be set if oldSelf is not used in rule";
-                found.push(FieldError::invalid(&at, optional, detail));
-            }
-            _ => {}
-        }
-    }
-}
-
 fn text<'a>(rule: &'a Value, name: &str) -> &'a str {
     rule.get(name).and_then(Value::as_str).unwrap_or_default()
 }
@@ -107,28 +77,4 @@ fn texts_of(schema: &Value, rule: &Value, at: &FieldPath, found: &mut Vec<FieldE
     if field_path_type(schema, field, true).is_err() {
         invalid("must be a valid path");
     }
-}
-
-/// Whether an expression refers to a variable, outside of its string literals.
-fn names(expression: &str, variable: &str) -> bool {
-    let (mut quote, mut is_escaped, mut word) = (None, false, String::new());
-    for character in expression.chars().chain([' ']) {
-        if let Some(open) = quote {
-            if !is_escaped && character == open {
-                quote = None;
-            }
-            is_escaped = !is_escaped && character == '\\';
-        } else if character.is_alphanumeric() || character == '_' {
-            word.push(character);
-        } else {
-            if word == variable {
-                return true;
-            }
-            word.clear();
-            if matches!(character, '\'' | '"') {
-                quote = Some(character);
-            }
-        }
-    }
-    false
 }

@@ -438,25 +438,6 @@ fn rules_in_cel_are_those_that_kubernetes_takes() {
         json!({"x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-validations": [{"rule": "true"}]}),
         &[".x-kubernetes-validations: Forbidden: must not be used where no type is specified"],
     );
-    let list = |list_type: &str, rule: &str| {
-        let keys = if list_type == "map" {
-            vec!["name"]
-        } else {
-            vec![]
-        };
-        json!({"type": "array", "x-kubernetes-list-type": list_type, "x-kubernetes-list-map-keys": keys,
-            "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"},
-                "list": {"type": "array", "items": {"type": "string", "x-kubernetes-validations": [{"rule": rule}]}}},
-                "x-kubernetes-validations": [{"rule": rule}]}})
-    };
-    let at = ".items.x-kubernetes-validations[0].rule: Invalid value: \"self == oldSelf\": oldSelf cannot be used on the uncorrelatable portion of the schema within properties[p]";
-    let below = ".items.properties[list].items.x-kubernetes-validations[0].rule: Invalid value: \"self == oldSelf\": oldSelf cannot be used on the uncorrelatable portion of the schema within properties[p]";
-    field(
-        list("map", "self == oldSelf"),
-        &[&format!("{below}.items.properties[list]")],
-    );
-    field(list("atomic", "self == oldSelf"), &[below, at]);
-    field(list("atomic", "self != 'oldSelf' && self.oldSelfish"), &[]);
 }
 
 #[test]
@@ -598,12 +579,6 @@ fn other_keywords_agree_with_each_other() {
         json!({"type": "object", "properties": {"a": {"type": "string"}}, "x-kubernetes-validations": [
             {"rule": "true", "fieldPath": ".a"}, {"rule": "true", "fieldPath": ".b", "optionalOldSelf": true}]}),
         &[r#".x-kubernetes-validations[1].fieldPath: Invalid value: ".b": must be a valid path"#],
-    );
-    field(
-        json!({"type": "string", "x-kubernetes-validations": [{"rule": "true", "optionalOldSelf": true}]}),
-        &[
-            ".x-kubernetes-validations[0].optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule",
-        ],
     );
     let found = refusals(
         &json!({"type": "object", "properties": {"p": {"type": "string", "pattern": "("}}}),

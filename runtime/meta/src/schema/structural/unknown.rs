@@ -19,7 +19,8 @@ pub(super) const RULE_FIELDS: [&str; 6] = [
 const DOCS_FIELDS: [&str; 2] = ["description", "url"];
 
 /// Drops unknown keywords, and reports the path of each. Below `items`, `additionalItems`, `additionalProperties` and
-/// `dependencies` they are not reported: in kube-apiserver the types of these decode themselves, without strictness.
+/// `dependencies` they are not reported: in kube-apiserver the types of these decode themselves, without strictness. Items of any other
+/// type are none.
 pub(crate) fn drop_unknown(schema: &mut Value, path: &Path<'_>, report: &mut dyn FnMut(&Path<'_>)) {
     let Value::Object(keywords) = schema else {
         return;
@@ -42,6 +43,7 @@ pub(crate) fn drop_unknown(schema: &mut Value, path: &Path<'_>, report: &mut dyn
                 }
             }
             "not" => drop_unknown(value, &at, report),
+            "items" if !value.is_object() && !value.is_array() => *value = Value::Null,
             "items" | "additionalItems" | "additionalProperties" => silently(value),
             "dependencies" => {
                 let schemas = value.as_object_mut().into_iter().flatten();

@@ -41,15 +41,13 @@ pub(in crate::http) fn delete_options_of_query(query: &Query) -> Result<DeleteOp
     raw.validate()
 }
 
-/// Decodes `DeleteOptions` from a non-empty body; `own` is the version of the resource, which is accepted besides `v1`
-/// and `meta.k8s.io/v1`.
+/// Decodes `DeleteOptions` from a non-empty body, which may name any version.
 ///
 /// # Errors
 /// BadRequest for another kind or a field of the wrong type, Invalid for values that contradict each other.
 pub(in crate::http) fn delete_options_of_body(
     body: &[u8],
     format: Format,
-    own: &GroupVersion,
 ) -> Result<DeleteOptions, ApiError> {
     let value = decode_value(body, format).map_err(|error| match error {
         DecodeError::TooLarge => ApiError::too_large(MAX_EXPANDED_BYTES),
@@ -69,26 +67,51 @@ pub(in crate::http) fn delete_options_of_body(
     };
     let api_version = fields.string("apiVersion")?.filter(|text| !text.is_empty());
     let kind = fields.string("kind")?.filter(|text| !text.is_empty());
-    check_delete_kind(api_version.as_deref(), kind.as_deref(), own)?;
+    check_delete_kind(api_version.as_deref(), kind.as_deref())?;
     fields.delete_options()?.validate()
 }
 
-fn check_delete_kind(
-    api_version: Option<&str>,
-    kind: Option<&str>,
-    own: &GroupVersion,
-) -> Result<(), ApiError> {
+/// The kinds that Kubernetes knows in each version, besides DeleteOptions.
+const UNVERSIONED: [&str; 7] = [
+    "APIGroup",
+    "APIGroupList",
+    "APIResourceList",
+    "APIVersions",
+    "CreateOptions",
+    "Status",
+    "UpdateOptions",
+];
+
+/// The kinds of `meta.k8s.io/v1` besides these.
+const OF_META: [&str; 8] = [
+    "GetOptions",
+    "ListOptions",
+    "PartialObjectMetadata",
+    "PartialObjectMetadataList",
+    "PatchOptions",
+    "Table",
+    "TableOptions",
+    "WatchEvent",
+];
+
+fn check_delete_kind(api_version: Option<&str>, kind: Option<&str>) -> Result<(), ApiError> {
     let api_version = api_version.unwrap_or("meta.k8s.io/v1");
     let kind = kind.unwrap_or("DeleteOptions");
-    let known = matches!(api_version, "v1" | "meta.k8s.io/v1") || api_version == own.to_string();
-    if known && kind == "DeleteOptions" {
+    if GroupVersion::parse(api_version).is_none() {
+        let why = format!("unexpected GroupVersion string: {api_version}");
+        return Err(ApiError::bad_request(why));
+    }
+    if kind == "DeleteOptions" {
         return Ok(());
     }
-    Err(ApiError::bad_request(format!(
-        "no kind {} is registered for version {} in scheme \"apiloom\"",
-        go_quote(kind),
-        go_quote(api_version)
-    )))
+    let is_of_meta = api_version == "meta.k8s.io/v1" && OF_META.contains(&kind);
+    let why = if is_of_meta || UNVERSIONED.contains(&kind) {
+        format!("converting (v1.{kind}) to (v1.DeleteOptions): unknown conversion")
+    } else {
+        let [kind, api_version] = [kind, api_version].map(go_quote);
+        format!("no kind {kind} is registered for version {api_version} in scheme \"apiloom\"")
+    };
+    Err(ApiError::bad_request(why))
 }
 
 /// Reader for the fields of an options document; null counts as absent.

@@ -1,7 +1,7 @@
 //! Options and their errors, as tables.
 
+use apiloom_meta::StatusReason;
 use apiloom_meta::codec::Format;
-use apiloom_meta::{GroupVersion, StatusReason};
 
 use super::*;
 use crate::registry::{Preconditions, PropagationPolicy};
@@ -225,14 +225,8 @@ fn delete_options_of_the_query() {
 
 #[test]
 fn delete_options_of_the_body() {
-    let read = |body: &str| {
-        delete_options_of_body(
-            body.as_bytes(),
-            Format::Json,
-            &GroupVersion::new("g.io", "v1"),
-        )
-    };
-    for version in ["v1", "meta.k8s.io/v1", "g.io/v1"] {
+    let read = |body: &str| delete_options_of_body(body.as_bytes(), Format::Json);
+    for version in ["v1", "meta.k8s.io/v1", "g.io/v1", "other.io/v7"] {
         let body = format!(
             r#"{{"kind":"DeleteOptions","apiVersion":"{version}","propagationPolicy":"Foreground","preconditions":{{"uid":"u"}}}}"#
         );
@@ -261,6 +255,18 @@ fn delete_options_of_the_body() {
     check(
         r#"{"kind":"Pod","apiVersion":"v1"}"#,
         "no kind \"Pod\" is registered for version \"v1\" in scheme \"apiloom\"",
+    );
+    check(
+        r#"{"kind":"Status","apiVersion":"other.io/v7"}"#,
+        "converting (v1.Status) to (v1.DeleteOptions): unknown conversion",
+    );
+    check(
+        r#"{"kind":"Table","apiVersion":"meta.k8s.io/v1"}"#,
+        "converting (v1.Table) to (v1.DeleteOptions): unknown conversion",
+    );
+    check(
+        r#"{"kind":"DeleteOptions","apiVersion":"a/b/c"}"#,
+        "unexpected GroupVersion string: a/b/c",
     );
     check(
         r#"{"kind":"Pod"}"#,

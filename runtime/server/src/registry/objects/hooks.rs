@@ -25,6 +25,15 @@ pub(crate) trait ErasedStrategy: Send + Sync {
     }
     fn prepare_for_create(&self, ctx: &RequestContext, object: &mut Object) -> bool;
     fn prepare_for_update(&self, ctx: &RequestContext, new: &mut Object, old: &Object) -> bool;
+    /// As [`ErasedStrategy::validate_update`], for an update of the subresource `status`.
+    fn validate_status(
+        &self,
+        ctx: &RequestContext,
+        new: &Object,
+        old: &Object,
+    ) -> Result<Vec<FieldError>, String> {
+        self.validate_update(ctx, new, old)
+    }
     /// See [`Strategy::PREPARES_DELETE`](crate::registry::Strategy::PREPARES_DELETE).
     fn prepares_delete(&self) -> bool;
     fn prepare_for_delete(&self, ctx: &RequestContext, object: &mut Object);

@@ -12,6 +12,18 @@ use super::Writes;
 use crate::registry::error::{no_kind, no_type, unrecognized};
 use crate::registry::options::{FieldValidation, RequestContext};
 
+/// The versions of built-in kinds that kube-apiserver knows and does not serve any more: group, version and kind.
+const RETIRED: [(&str, &str, &str); 4] = [
+    (
+        "apiextensions.k8s.io",
+        "v1beta1",
+        "CustomResourceDefinition",
+    ),
+    ("apiregistration.k8s.io", "v1beta1", "APIService"),
+    ("coordination.k8s.io", "v1beta1", "Lease"),
+    ("events.k8s.io", "v1beta1", "Event"),
+];
+
 impl Writes {
     /// Decodes a body, defaults and checks its apiVersion and kind, and handles unknown and duplicate fields as
     /// `validation` says.
@@ -32,7 +44,8 @@ impl Writes {
                 body,
             ));
         }
-        let decoded = match codec::decode(body, format, self.resource.schema()) {
+        let version = &self.resource.def().version;
+        let decoded = match codec::decode_in(body, format, self.resource.schema(), version) {
             Ok(decoded) => decoded,
             Err(DecodeError::Syntax(text)) if format == Format::Json => {
                 return Err(self.unrecognized(
@@ -190,7 +203,8 @@ impl Writes {
             let is_kind = def.kind == kind || def.list_kind == kind;
             is_kind && def.group == gv.group && def.version == gv.version
         };
-        if !self.settings.registered.load().iter().any(registered) {
+        let is_retired = self.resource.kind.is_own && is_retired(gv, kind);
+        if !is_retired && !self.settings.registered.load().iter().any(registered) {
             let scheme = "in scheme \"apiloom\"";
             let text = format!(
                 "no kind {} is registered for version {} {scheme}",
@@ -233,6 +247,14 @@ impl Writes {
     fn unrecognized(&self, why: &str, body: &[u8]) -> ApiError {
         unrecognized(&self.resource.def().kind, why, body)
     }
+}
+
+/// Whether a kind, or that of its lists, had a version.
+fn is_retired(gv: &GroupVersion, kind: &str) -> bool {
+    RETIRED.iter().any(|(group, version, name)| {
+        let below = kind.strip_prefix(name);
+        gv.group == *group && gv.version == *version && matches!(below, Some("" | "List"))
+    })
 }
 
 /// Why the type of an object of a custom resource cannot be read: it has no kind, or a malformed apiVersion.

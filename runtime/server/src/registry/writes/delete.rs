@@ -193,13 +193,24 @@ impl Writes {
         Ok((stored, old))
     }
 
+    /// Whether the kind has steps of its own at the beginning of a deletion, before which kube-apiserver checks the preconditions.
+    fn begins_deletion(&self) -> bool {
+        let kind = &self.resource.kind;
+        let is_container = matches!(kind.stored_def().deletion, DeletionRule::Container { .. });
+        let strategy = kind.strategy(kind.storage_version);
+        is_container || strategy.is_some_and(|(_, strategy)| strategy.prepares_delete())
+    }
+
     /// Conflict if the uid or resourceVersion of the preconditions is another one. As in kube-apiserver, the error has
-    /// the kind in place of the resource.
+    /// the kind in place of the resource, unless the kind checks them by itself.
     fn check_preconditions(
         &self,
         preconditions: &Preconditions,
         present: &Object,
     ) -> Result<(), ApiError> {
+        if self.begins_deletion() {
+            return self.check_before_deletion(preconditions, present);
+        }
         let kind = GroupResource::new(
             &self.resource.group_kind().group,
             &self.resource.group_kind().kind,
@@ -224,6 +235,32 @@ impl Writes {
                 present.resource_version()
             );
             return Err(ApiError::conflict(&kind, present.name(), &why));
+        }
+        Ok(())
+    }
+
+    /// As [`Self::check_preconditions`], with the texts of kinds that check them by themselves.
+    fn check_before_deletion(
+        &self,
+        preconditions: &Preconditions,
+        present: &Object,
+    ) -> Result<(), ApiError> {
+        let of_object = [
+            ("UID", &preconditions.uid, present.uid()),
+            (
+                "ResourceVersion",
+                &preconditions.resource_version,
+                present.resource_version(),
+            ),
+        ];
+        for (what, wanted, found) in of_object {
+            if let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != found) {
+                let why = format!(
+                    "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+                );
+                let resource = self.resource.group_resource();
+                return Err(ApiError::conflict(resource, present.name(), &why));
+            }
         }
         Ok(())
     }

@@ -77,7 +77,8 @@ impl Writes {
         if let Some(why) = mistyped_type(&value) {
             return Err(why);
         }
-        let decoded = codec::decode_document(value, self.resource.schema());
+        let decoded =
+            codec::decode_document_in(value, self.resource.schema(), &self.resource.def().version);
         let decoded = decoded.map_err(|error| error.to_string())?;
         let mut object = Object::from_value(decoded.value)
             .ok_or_else(|| "the result is not an object".to_owned())?;

@@ -37,7 +37,7 @@ impl Writes {
             schema,
             self.scale_errors(object, ScaleFields::All),
         );
-        let draft = self.validate_draft(ctx, object, None, draft, errors)?;
+        let draft = self.validate_draft((ctx, ""), object, None, draft, errors)?;
         self.warn_of_finalizers(ctx, object, None);
         Ok(draft)
     }
@@ -79,7 +79,8 @@ impl Writes {
             target.ctx.warn(violation.to_string());
         }
         let errors = VersionErrors::new(metadata, schema, replicas);
-        let draft = self.validate_draft(target.ctx, new, Some(old), draft, errors)?;
+        let path = (target.ctx, target.subresource);
+        let draft = self.validate_draft(path, new, Some(old), draft, errors)?;
         self.warn_of_finalizers(target.ctx, new, Some(old));
         Ok(draft)
     }
@@ -153,7 +154,7 @@ impl Writes {
     /// Validates an object with the hub's schema and the strategy, if it is valid by the schema of the request's version.
     fn validate_draft<'a>(
         &self,
-        ctx: &RequestContext,
+        (ctx, subresource): (&RequestContext, &str),
         new: &Object,
         old: Option<&Object>,
         draft: Result<Draft<'a>, ApiError>,
@@ -174,7 +175,7 @@ impl Writes {
         let hub_errors = hub_errors.unwrap_or_default();
         let input = self.strategy_input(new, old, draft.hub.as_ref());
         if let Some(input) = input.as_ref().filter(|_| hub_errors.is_empty()) {
-            let found = input.validate(ctx).map_err(|text| {
+            let found = input.validate(ctx, subresource).map_err(|text| {
                 let def = self.resource.def();
                 self.cannot_handle(&def.kind, &def.version, &text)
             });
@@ -250,8 +251,11 @@ struct StrategyInput<'a> {
 }
 
 impl StrategyInput<'_> {
-    fn validate(&self, ctx: &RequestContext) -> Result<Vec<FieldError>, String> {
+    fn validate(&self, ctx: &RequestContext, subresource: &str) -> Result<Vec<FieldError>, String> {
         match self.old {
+            Some(old) if subresource == "status" => {
+                self.strategy.validate_status(ctx, self.new, old)
+            }
             Some(old) => self.strategy.validate_update(ctx, self.new, old),
             None => self.strategy.validate(ctx, self.new),
         }

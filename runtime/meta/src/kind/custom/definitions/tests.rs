@@ -116,14 +116,24 @@ fn all_problems_are_reported() {
     );
     let mut document = document();
     document["spec"]["versions"][0]["schema"] = json!({});
-    document["spec"]["versions"][1]["subresources"]["scale"]["specReplicasPath"] =
-        json!(".spec[0]");
     let lines = custom_definitions(&document, None).unwrap_err();
     assert_eq!(
         lines,
-        [
-            "spec.versions[0].schema.openAPIV3Schema: schemas are required",
-            "spec.versions[1].subresources.scale.specReplicasPath: must be a path of field names such as .spec.replicas",
-        ]
+        ["spec.versions[0].schema.openAPIV3Schema: schemas are required",]
+    );
+}
+
+#[test]
+fn a_scale_path_is_split_at_its_dots() {
+    let mut document = document();
+    let scale = &mut document["spec"]["versions"][1]["subresources"]["scale"];
+    scale["specReplicasPath"] = json!(".spec.replicas[0]");
+    scale["labelSelectorPath"] = json!(".status..a");
+    let versions = custom_definitions(&document, None).unwrap();
+    let paths = versions.iter().find_map(ResourceDef::scale_paths).unwrap();
+    assert_eq!(paths.spec.names(), ["spec", "replicas[0]"]);
+    assert_eq!(
+        paths.selector.as_ref().unwrap().names(),
+        ["status", "", "a"]
     );
 }

@@ -65,6 +65,9 @@ impl Strategy<CustomResourceDefinition> for DefinitionRules {
         if let Some(service) = config.and_then(|config| config.service.as_mut()) {
             service.port.get_or_insert(443);
         }
+        if object.status.stored_versions.is_empty() {
+            add_storage_version(object);
+        }
     }
 
     fn prepare_for_create(&self, _ctx: &RequestContext, object: &mut CustomResourceDefinition) {
@@ -79,12 +82,9 @@ impl Strategy<CustomResourceDefinition> for DefinitionRules {
         &self,
         _ctx: &RequestContext,
         new: &mut CustomResourceDefinition,
-        old: &CustomResourceDefinition,
+        _old: &CustomResourceDefinition,
     ) {
-        // An update of the status leaves the spec as it is, and may remove versions.
-        if new.spec != old.spec {
-            add_storage_version(new);
-        }
+        add_storage_version(new);
     }
 
     const PREPARES_DELETE: bool = true;
@@ -281,15 +281,17 @@ fn scope_error(scope: &str, path: &FieldPath) -> Option<FieldError> {
     }
 }
 
+/// The errors of the names in a status.
+fn accepted_names_errors(status: &CustomResourceDefinitionStatus) -> Vec<FieldError> {
+    let path = FieldPath::new("status").child("acceptedNames");
+    let names = status.accepted_names.as_ref();
+    names.map_or_else(Vec::new, |names| names_errors(names, &path))
+}
+
 fn status_errors(object: &CustomResourceDefinition) -> Vec<FieldError> {
     let path = FieldPath::new("status");
     let status = &object.status;
-    let mut errors = status
-        .accepted_names
-        .as_ref()
-        .map_or_else(Vec::new, |names| {
-            names_errors(names, &path.child("acceptedNames"))
-        });
+    let mut errors = accepted_names_errors(status);
     let (stored, path) = (&status.stored_versions, path.child("storedVersions"));
     if stored.is_empty() {
         let why = "must have at least one stored version";

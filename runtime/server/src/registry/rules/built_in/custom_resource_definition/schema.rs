@@ -64,13 +64,16 @@ pub(super) fn schema_errors(
 }
 
 /// The errors of the rules in a schema with these errors. As in kube-apiserver, the rules of a part of the schema that has
-/// errors, or of anything around it, are not compiled.
+/// errors, or of anything around it, are not compiled. Rules without errors are those of its defaults too.
 fn rule_errors(schema: &Value, root: &FieldPath, found: &[FieldError]) -> Vec<FieldError> {
     let is_within = |path: &FieldPath, part: &str| {
         let below = path.as_str().strip_prefix(part);
         below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
     };
-    let mut errors = apiloom_cel::compile(schema, root).errors;
+    let apiloom_cel::Compiled { rules, mut errors } = apiloom_cel::compile(schema, root);
+    if let Some(rules) = rules.filter(|_| errors.is_empty()) {
+        return rules.default_errors(schema, root);
+    }
     errors.retain(|error| {
         let path = error.path.as_str();
         let part = path.rfind(RULES).map_or(root.as_str(), |end| &path[..end]);

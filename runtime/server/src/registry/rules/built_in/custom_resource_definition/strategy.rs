@@ -11,8 +11,9 @@ use apiloom_meta::{FieldError, Object};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::DefinitionRules;
 use super::schema::{format_warnings, unknown_formats};
+use super::versions::ONE_STORAGE_VERSION;
+use super::{DefinitionRules, accepted_names_errors};
 use crate::registry::objects::hooks::ErasedStrategy;
 use crate::registry::options::RequestContext;
 use crate::registry::rules::strategy::TypedStrategy;
@@ -69,7 +70,9 @@ impl ErasedStrategy for DefinitionStrategy {
         without_schemas(object, |object| self.0.prepare_for_delete(ctx, object));
     }
     fn validate(&self, ctx: &RequestContext, object: &Object) -> Result<Vec<FieldError>, String> {
-        self.0.validate(ctx, object)
+        let mut errors = self.0.validate(ctx, object)?;
+        show_absent_versions(object, &mut errors);
+        Ok(errors)
     }
     fn validate_update(
         &self,
@@ -82,7 +85,20 @@ impl ErasedStrategy for DefinitionStrategy {
             let [new, old] = [new, old].map(copy_without_schemas);
             return self.0.validate_update(ctx, &new, &old);
         }
-        self.0.validate_update(ctx, new, old)
+        let mut errors = self.0.validate_update(ctx, new, old)?;
+        show_absent_versions(new, &mut errors);
+        Ok(errors)
+    }
+    /// The status may say anything of versions, as in kube-apiserver; the next update of the definition finds what is wrong.
+    fn validate_status(
+        &self,
+        _ctx: &RequestContext,
+        new: &Object,
+        _old: &Object,
+    ) -> Result<Vec<FieldError>, String> {
+        let typed = copy_without_schemas(new).typed::<CustomResourceDefinition>();
+        let typed = typed.map_err(|error| error.to_string())?;
+        Ok(accepted_names_errors(&typed.status))
     }
     fn warnings(&self, _ctx: &RequestContext, object: &Object) -> Vec<String> {
         format_warnings(&unknown_formats(schemas(object)))
@@ -103,6 +119,20 @@ impl ErasedStrategy for DefinitionStrategy {
         requested: Option<i64>,
     ) -> Option<i64> {
         self.0.grace_seconds(ctx, object, requested)
+    }
+}
+
+/// Shows absent versions as null in errors: the type has an empty list for them.
+fn show_absent_versions(object: &Object, errors: &mut [FieldError]) {
+    let spec = object.fields().get("spec");
+    let versions = spec.and_then(|spec| spec.get("versions"));
+    if versions.is_none_or(Value::is_null) {
+        let of_versions = errors
+            .iter_mut()
+            .filter(|error| error.path.as_str() == "spec.versions");
+        for error in of_versions {
+            *error = FieldError::invalid(&error.path, Value::Null, ONE_STORAGE_VERSION);
+        }
     }
 }
 
@@ -148,6 +178,12 @@ fn versions(object: &mut Object) -> impl Iterator<Item = Option<&mut Map<String,
     versions.into_iter().flatten().map(Value::as_object_mut)
 }
 
+/// The list of versions, if it is there and empty.
+fn empty_versions(object: &Object) -> Option<&Value> {
+    let versions = object.fields().get("spec")?.get("versions")?;
+    versions.as_array()?.is_empty().then_some(versions)
+}
+
 /// Takes the schemas of a definition away; they are in the order of its versions.
 pub(crate) fn take_schemas(object: &mut Object) -> Vec<Option<Value>> {
     versions(object)
@@ -158,7 +194,12 @@ pub(crate) fn take_schemas(object: &mut Object) -> Vec<Option<Value>> {
 /// Calls a hook, which leaves the list of versions as it is, with a definition whose schemas are taken away meanwhile.
 fn without_schemas<T>(object: &mut Object, hook: impl FnOnce(&mut Object) -> T) -> T {
     let taken = take_schemas(object);
+    let has_no_versions = empty_versions(object).is_some();
     let result = hook(object);
+    if has_no_versions && let Some(Value::Object(spec)) = object.fields_mut().get_mut("spec") {
+        // The type leaves an empty list out.
+        spec.entry("versions").or_insert_with(|| json!([]));
+    }
     for (version, schema) in versions(object).zip(taken) {
         if let (Some(version), Some(schema)) = (version, schema) {
             version.insert(SCHEMA.to_owned(), schema);

@@ -16,6 +16,10 @@ use crate::registry::options::RequestContext;
 /// Maximum length of a deprecation warning, in bytes.
 const MAX_WARNING_BYTES: usize = 256;
 
+/// Of the versions, which may be none.
+pub(super) const ONE_STORAGE_VERSION: &str =
+    "must have exactly one version marked as storage version";
+
 /// The types of columns, sorted.
 const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
 
@@ -141,8 +145,7 @@ pub(super) fn version_errors(
     }
     let stored = spec.versions.iter().filter(|version| version.storage);
     if stored.count() != 1 {
-        let why = "must have exactly one version marked as storage version";
-        errors.push(FieldError::invalid(&versions, shown(), why));
+        errors.push(FieldError::invalid(&versions, shown(), ONE_STORAGE_VERSION));
     }
     // The first version is that of the kind, too, if it has a name.
     if let Some(first) = names.first().filter(|name| !name.is_empty()) {
