@@ -172,8 +172,10 @@ impl Served {
             }
             (*resource).clone_into(&mut self.resource);
             self.is_namespaced |= in_namespace.is_some();
-            let parameters = operation.get("parameters").and_then(Value::as_array);
-            if parameters.is_some_and(|all| all.iter().any(|one| one["name"] == "watch")) {
+            // What all operations of a path take is told once for the path.
+            let parameters = [operation, item].into_iter();
+            let parameters = parameters.filter_map(|at| at.get("parameters")?.as_array());
+            if parameters.flatten().any(|one| one["name"] == "watch") {
                 self.verbs.insert("watch".to_owned());
             }
             self.verbs.insert(match verb {

@@ -22,7 +22,7 @@ pub(crate) const TYPE_FIELDS: [(&str, &str); 2] = [
     ),
     (
         "apiVersion",
-        "APIVersion is the group and version of this representation of the object.",
+        "APIVersion defines the group and version of this representation of the object.",
     ),
 ];
 

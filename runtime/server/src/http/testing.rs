@@ -295,6 +295,7 @@ pub(crate) fn wardle_sources() -> Vec<Source> {
                 is_own: def.group.is_empty(),
                 def: Arc::new(def),
                 schema: Box::new(move |metadata| with_metadata(schema(), metadata)),
+                in_v2: Box::new(move |metadata| with_metadata(schema(), metadata)),
                 in_crd: Box::new(move || CrdSchema {
                     schema: with_metadata(schema(), &Metadata::Open),
                     unsaid: Vec::new(),

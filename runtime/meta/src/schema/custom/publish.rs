@@ -146,7 +146,7 @@ impl Publisher<'_> {
         let Value::Object(schema) = document else {
             return;
         };
-        for name in JUNCTORS {
+        for name in JUNCTORS.into_iter().chain(["default"]) {
             schema.remove(name);
         }
         if is_nullable {

@@ -8,6 +8,10 @@ use serde_json::{Map, Value, json};
 use super::meta_types;
 use super::names::{self, described, gvk, meta, reference};
 
+/// Description of `metadata` in every object, which clients look for in what `kubectl explain` prints.
+const METADATA: &str =
+    "Standard object's metadata, which the server and its clients have in common.";
+
 /// A kind with the schema of its version.
 pub(super) struct KindSchema<'a> {
     pub(super) def: &'a ResourceDef,
@@ -67,10 +71,22 @@ fn kind_schema(kind: &KindSchema<'_>) -> Value {
     let mut schema = kind.schema.clone();
     describe_root(&mut schema, def);
     // The description of the type would appear twice for readers of the reference.
-    let metadata = described(&meta("ObjectMeta"), "The metadata that every object has.");
+    let metadata = described(&meta("ObjectMeta"), METADATA);
     schema["properties"]["metadata"] = metadata;
-    forget_required_metadata(&mut schema);
+    if def.custom.is_none() {
+        forget_required_metadata(&mut schema);
+    }
+    add_kind(&mut schema, def);
+    schema
+}
+
+/// Adds the kind of a root, and the fields by which its objects can be selected.
+pub(super) fn add_kind(schema: &mut Value, def: &ResourceDef) {
     schema["x-kubernetes-group-version-kind"] = json!([gvk(&def.group, &def.version, &def.kind)]);
+    add_selectable(schema, def);
+}
+
+fn add_selectable(schema: &mut Value, def: &ResourceDef) {
     let fields = def.selectable.iter().filter_map(SelectableField::path);
     let fields: Vec<Value> = fields
         .map(|path| json!({ "fieldPath": path.as_field() }))
@@ -78,7 +94,6 @@ fn kind_schema(kind: &KindSchema<'_>) -> Value {
     if !fields.is_empty() {
         schema["x-kubernetes-selectable-fields"] = fields.into();
     }
-    schema
 }
 
 /// Makes metadata optional: the Rust types require it, but Kubernetes' documents do not, since the name is validated
@@ -101,7 +116,8 @@ pub(in crate::http) fn describe_root(schema: &mut Value, def: &ResourceDef) {
         *schema = json!({ "type": "object" });
     }
     let description = plain_text(&def.description);
-    if !description.is_empty() {
+    // A document has its own description already.
+    if def.custom.is_none() && !description.is_empty() {
         schema["description"] = description.into();
     }
     for (field, text) in [
@@ -113,7 +129,7 @@ pub(in crate::http) fn describe_root(schema: &mut Value, def: &ResourceDef) {
 }
 
 fn list_schema(def: &ResourceDef) -> Value {
-    json!({
+    let mut schema = json!({
         "type": "object",
         "description": format!("{} is a list of {}.", def.list_kind, def.kind),
         "required": ["items"],
@@ -124,7 +140,11 @@ fn list_schema(def: &ResourceDef) -> Value {
             "items": { "type": "array", "items": reference(&name(def)), "description": format!("The {}.", def.plural) },
         },
         "x-kubernetes-group-version-kind": [gvk(&def.group, &def.version, &def.list_kind)],
-    })
+    });
+    if def.custom.is_some() {
+        add_selectable(&mut schema, def);
+    }
+    schema
 }
 
 /// Appends the names of the components to which a value refers.

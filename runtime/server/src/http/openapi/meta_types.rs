@@ -16,17 +16,11 @@ use super::names::{described, gvk, meta, reference};
 /// the type may occur.
 pub(super) fn component(name: &str, groups: &[(&str, &str)]) -> Option<Value> {
     Some(match name {
-        "ObjectMeta" => of::<ObjectMeta>(),
+        "ObjectMeta" => object_meta(),
         "ListMeta" => of::<ListMeta>(),
-        "OwnerReference" => with(
-            of::<OwnerReference>(),
-            json!({ "required": ["apiVersion", "kind", "name", "uid"], "x-kubernetes-map-type": "atomic" }),
-        ),
+        "OwnerReference" => owner_reference(),
         "ManagedFieldsEntry" => managed_fields_entry(),
-        "Status" => with(
-            of::<Status>(),
-            json!({ "x-kubernetes-group-version-kind": [gvk("", "v1", "Status")] }),
-        ),
+        "Status" => status(),
         "StatusDetails" => status_details(),
         "StatusCause" => of::<StatusCause>(),
         "DeleteOptions" => delete_options(groups),
@@ -52,12 +46,37 @@ pub(super) fn component(name: &str, groups: &[(&str, &str)]) -> Option<Value> {
     })
 }
 
-/// Description of `apiVersion` in every object.
-pub(super) const API_VERSION: &str = "The group and version that this object is written in, such as `apps/v1`. \
+/// Description of `apiVersion` in every object. Clients look for its beginning in what `kubectl explain` prints.
+pub(super) const API_VERSION: &str = "APIVersion defines the group and version that this object is written in, such as `apps/v1`. \
     The server converts versions it knows and refuses others.";
 
 /// Description of `kind` in every object.
 pub(super) const KIND: &str = "The kind of this object, in CamelCase. The server infers it from the path and it cannot be changed.";
+
+fn object_meta() -> Value {
+    let mut schema = of::<ObjectMeta>();
+    let text = "CreationTimestamp is a timestamp in UTC with second precision, at which the object was created. Set by the server.";
+    extend_field(
+        &mut schema,
+        "creationTimestamp",
+        json!({ "description": text }),
+    );
+    schema
+}
+
+fn owner_reference() -> Value {
+    let atomic = json!({ "x-kubernetes-map-type": "atomic" });
+    let mut schema = with(of::<OwnerReference>(), atomic);
+    require_texts(&mut schema, &["apiVersion", "kind", "name", "uid"]);
+    schema
+}
+
+fn status() -> Value {
+    let kind = json!({ "x-kubernetes-group-version-kind": [gvk("", "v1", "Status")] });
+    let mut schema = with(of::<Status>(), kind);
+    extend_field(&mut schema, "metadata", json!({ "default": {} }));
+    schema
+}
 
 fn managed_fields_entry() -> Value {
     let mut schema = of::<ManagedFieldsEntry>();
@@ -87,7 +106,7 @@ fn delete_options(groups: &[(&str, &str)]) -> Value {
             "kind": { "type": "string", "description": KIND },
             "dryRun": {
                 "type": "array",
-                "items": { "type": "string" },
+                "items": item_of(json!({ "type": "string" })),
                 "x-kubernetes-list-type": "atomic",
                 "description": "With `All`, every stage of the request is run but nothing is stored.",
             },
@@ -151,7 +170,7 @@ fn api_resource_list() -> Value {
             "groupVersion": { "type": "string", "description": "The group and version." },
             "resources": {
                 "type": "array",
-                "items": reference(&meta("APIResource")),
+                "items": item_of(reference(&meta("APIResource"))),
                 "x-kubernetes-list-type": "atomic",
                 "description": "The resources and their subresources.",
             },
@@ -161,7 +180,7 @@ fn api_resource_list() -> Value {
 }
 
 fn api_resource() -> Value {
-    let names = |description: &str| json!({ "type": "array", "items": { "type": "string" }, "x-kubernetes-list-type": "atomic", "description": description });
+    let names = |description: &str| json!({ "type": "array", "items": item_of(json!({ "type": "string" })), "x-kubernetes-list-type": "atomic", "description": description });
     json!({
         "type": "object",
         "description": "APIResource is a resource or a subresource.",
@@ -244,12 +263,31 @@ fn field_of(field: &Value) -> Value {
                 .cloned()
                 .unwrap_or_default(),
             ("format", Value::String(format)) if format.starts_with("uint") => "int32".into(),
-            ("items" | "additionalProperties", Value::Object(_)) => field_of(value),
+            ("items" | "additionalProperties", Value::Object(_)) => item_of(field_of(value)),
             _ => value.clone(),
         };
         clean.insert(key.clone(), value);
     }
     Value::Object(clean)
+}
+
+/// The schema of an item or of a value of a map, with the empty value that Go has in the place of a null.
+fn item_of(mut item: Value) -> Value {
+    if item.get("$ref").is_some() {
+        return json!({ "allOf": [item], "default": {} });
+    }
+    if item["type"] == "string" {
+        item["default"] = "".into();
+    }
+    item
+}
+
+/// Makes fields required, which are empty texts in Go if they are missing.
+fn require_texts(schema: &mut Value, fields: &[&str]) {
+    schema["required"] = json!(fields);
+    for field in fields {
+        extend_field(schema, field, json!({ "default": "" }));
+    }
 }
 
 fn with(mut schema: Value, extra: Value) -> Value {

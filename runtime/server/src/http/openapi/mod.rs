@@ -60,6 +60,8 @@ pub(crate) struct KindSource {
     /// Whether this is a kind of the server itself, such as Namespace.
     pub(crate) is_own: bool,
     pub(crate) schema: Box<SchemaAs>,
+    /// The schema of a custom resource in OpenAPI v2.
+    pub(crate) in_v2: Box<SchemaAs>,
     pub(crate) in_crd: Box<SchemaInCrd>,
     /// Text of the deprecation warning, if the version is deprecated in the release.
     pub(crate) deprecation_warning: Option<String>,
@@ -71,11 +73,12 @@ impl KindSource {
         schema: &Arc<VersionSchema>,
         warning: Option<&str>,
     ) -> Self {
-        let (schema, in_crd) = (Arc::clone(schema), Arc::clone(schema));
+        let [schema, in_v2, in_crd] = [(); 3].map(|()| Arc::clone(schema));
         Self {
             def: Arc::clone(def),
             is_own: false,
             schema: Box::new(move |metadata| schema.to_openapi(metadata)),
+            in_v2: Box::new(move |metadata| in_v2.get().to_openapi_v2(metadata)),
             in_crd: Box::new(move || in_crd.get().to_crd()),
             deprecation_warning: warning.map(str::to_owned),
         }
@@ -132,22 +135,28 @@ impl Source {
 
     /// The OpenAPI v3 document of this group and version.
     pub(crate) fn v3(&self) -> Value {
-        v3::document(
-            &[(&self.group, &self.version)],
-            &self.described().collect::<Vec<_>>(),
-        )
+        let versions: Vec<_> = self.discovered().into_iter().collect();
+        v3::document(&versions, &self.described().collect::<Vec<_>>())
+    }
+
+    /// The group and version, unless it has custom resources alone, whose discovery is not published.
+    fn discovered(&self) -> Option<(&str, &str)> {
+        let mut kinds = self.kinds.iter();
+        let is_compiled = kinds.any(|kind| kind.def.custom.is_none());
+        is_compiled.then_some((&*self.group, &*self.version))
     }
 
     /// The OpenAPI v2 document of all groups and versions.
     pub(crate) fn v2<'a>(all: impl Iterator<Item = &'a Self> + Clone) -> Value {
-        let versions: Vec<_> = all
-            .clone()
-            .map(|source| (source.group.as_str(), source.version.as_str()))
-            .collect();
-        v2::from_v3(v3::document(
-            &versions,
-            &all.flat_map(Self::described).collect::<Vec<_>>(),
-        ))
+        let versions: Vec<_> = all.clone().filter_map(Self::discovered).collect();
+        let kinds: Vec<_> = all.clone().flat_map(Self::described).collect();
+        let mut document = v2::from_v3(v3::document(&versions, &kinds));
+        let kinds = all.flat_map(|source| &source.kinds);
+        for kind in kinds.filter(|kind| kind.def.custom.is_some()) {
+            let schema = (kind.in_v2)(&Metadata::Ref(names::OBJECT_META_V2));
+            v2::add_custom(&mut document, &kind.def, schema);
+        }
+        document
     }
 
     /// Key in the index of v3 documents: `apis/GROUP/VERSION`.

@@ -10,6 +10,10 @@ const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 pub(super) const OBJECT_META: &str =
     "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
+/// The same in OpenAPI v2.
+pub(super) const OBJECT_META_V2: &str =
+    "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+
 /// The component of a kind: `com.example.wardle.v1alpha1.Flunder`, with the group's labels reversed. Groups of one label
 /// are Kubernetes' own.
 pub(super) fn component(group: &str, version: &str, kind: &str) -> String {

@@ -15,7 +15,7 @@ use crate::http::request_info::NAMESPACES;
 
 /// The patch formats of a kind, for clients to choose from: kubectl sends a strategic merge patch where it is listed.
 fn patches(def: &ResourceDef, sub: Option<&SubresourceDef>) -> Vec<&'static str> {
-    let is_scale = sub.is_some_and(|sub| sub.scale_paths().is_some());
+    let is_scale = def.custom.is_none() && sub.is_some_and(|sub| sub.scale_paths().is_some());
     let strategic = "application/strategic-merge-patch+json";
     [
         "application/json-patch+json",
@@ -145,7 +145,10 @@ fn insert_path(
         .map(|(verb, operation)| (method(verb).to_owned(), operation))
         .collect();
     if !all.is_empty() {
-        all.insert("parameters".into(), parameters::of_path(&path, &def.kind));
+        let mut common = parameters::take_common(&mut all);
+        common.extend(parameters::of_path(&path, &def.kind));
+        common.sort_by(|a, b| a["name"].as_str().cmp(&b["name"].as_str()));
+        all.insert("parameters".into(), common.into());
         paths.insert(path, Value::Object(all));
     }
 }
@@ -223,7 +226,26 @@ impl Operations<'_> {
         let text = format!("Deletes the {} that match.", self.objects());
         let status = reference(&meta("Status"));
         let answers = responses(&[("200", "OK")], &status, &formats(self.def));
-        delete_body(self.operation("deletecollection", &id, &text, answers))
+        let operation = self.operation("deletecollection", &id, &text, answers);
+        if self.is_custom() {
+            return operation;
+        }
+        self.delete_body(operation)
+    }
+
+    /// Whether the kind is a custom resource, of which kube-apiserver publishes other details.
+    fn is_custom(&self) -> bool {
+        self.def.custom.is_some()
+    }
+
+    fn delete_body(&self, mut operation: Value) -> Value {
+        let formats = if self.is_custom() {
+            formats(self.def)
+        } else {
+            all_formats()
+        };
+        operation["requestBody"] = body(&reference(&meta("DeleteOptions")), &formats, false);
+        operation
     }
 
     fn get(&self, sub: Option<&SubresourceDef>) -> Value {
@@ -248,7 +270,10 @@ impl Operations<'_> {
 
     fn patch(&self, sub: Option<&SubresourceDef>) -> Value {
         let text = format!("Changes {}a {} by a patch.", self.of(sub), self.def.kind);
-        let answers = self.objects_as(&[("200", "OK"), ("201", "Created")], sub);
+        // An apply creates objects of custom resources too, which is not published.
+        let answers = [("200", "OK"), ("201", "Created")];
+        let answers = &answers[..if self.is_custom() { 1 } else { 2 }];
+        let answers = self.objects_as(answers, sub);
         let mut operation = self.operation_of("patch", &self.id("patch", sub), &text, answers, sub);
         operation["requestBody"] = body(&reference(&meta("Patch")), &patches(self.def, sub), true);
         operation
@@ -266,7 +291,7 @@ impl Operations<'_> {
             &reference(&answer),
             &formats(self.def),
         );
-        delete_body(self.operation("delete", &self.id("delete", None), &text, answers))
+        self.delete_body(self.operation("delete", &self.id("delete", None), &text, answers))
     }
 
     fn operation(&self, action: &str, id: &str, description: &str, responses: Value) -> Value {
@@ -279,9 +304,10 @@ impl Operations<'_> {
             "x-kubernetes-action": action,
             "x-kubernetes-group-version-kind": gvk(&def.group, &def.version, &def.kind),
         });
-        let parameters = parameters::of_action(action, def.has_verb(Verb::Watch));
-        if parameters != json!([]) {
-            operation["parameters"] = parameters;
+        let is_watched = def.has_verb(Verb::Watch);
+        let parameters = parameters::of_action(action, is_watched, self.is_custom());
+        if !parameters.is_empty() {
+            operation["parameters"] = parameters.into();
         }
         operation
     }
@@ -296,7 +322,8 @@ impl Operations<'_> {
         sub: Option<&SubresourceDef>,
     ) -> Value {
         let mut operation = self.operation(action, id, description, responses);
-        if let Some(kind) = sub.and_then(SubresourceDef::listed_kind) {
+        let kind = sub.and_then(SubresourceDef::listed_kind);
+        if let Some(kind) = kind.filter(|_| !self.is_custom()) {
             operation["x-kubernetes-group-version-kind"] =
                 gvk(&kind.group, &kind.version, &kind.kind);
         }
@@ -352,7 +379,7 @@ impl Operations<'_> {
             &reference(&components::list_name(self.def)),
             &formats(self.def),
         );
-        if self.def.has_verb(Verb::Watch) {
+        if self.def.has_verb(Verb::Watch) && !self.is_custom() {
             for stream in writers(self.def).filter_map(|writer| writer.stream()) {
                 let schema = json!({ "schema": reference(&meta("WatchEvent")) });
                 all["200"]["content"][stream.listed_type()] = schema;
@@ -364,11 +391,6 @@ impl Operations<'_> {
 
 fn name_of(sub: Option<&SubresourceDef>) -> &str {
     sub.map_or("", |sub| &sub.name)
-}
-
-fn delete_body(mut operation: Value) -> Value {
-    operation["requestBody"] = body(&reference(&meta("DeleteOptions")), &all_formats(), false);
-    operation
 }
 
 fn body(schema: &Value, formats: &[&str], required: bool) -> Value {

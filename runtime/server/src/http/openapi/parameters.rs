@@ -1,6 +1,6 @@
 //! The parameters of operations.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// A query parameter: name, type, description.
 type Query = (&'static str, &'static str, &'static str);
@@ -104,8 +104,31 @@ const DELETE: [Query; 4] = [
     ),
 ];
 
+/// Takes away the parameters that all operations of a path have, which are then told once for the path.
+pub(super) fn take_common(operations: &mut Map<String, Value>) -> Vec<Value> {
+    let lists = operations
+        .values()
+        .map(|operation| operation["parameters"].as_array());
+    let lists: Option<Vec<&Vec<Value>>> = lists.collect();
+    let Some((first, others)) = lists.as_deref().and_then(<[_]>::split_first) else {
+        return Vec::new();
+    };
+    let is_common = |parameter: &&Value| others.iter().all(|other| other.contains(parameter));
+    let common: Vec<Value> = first.iter().filter(is_common).cloned().collect();
+    for operation in operations.values_mut().filter_map(Value::as_object_mut) {
+        let Some(Value::Array(mut own)) = operation.remove("parameters") else {
+            continue;
+        };
+        own.retain(|parameter| !common.contains(parameter));
+        if !own.is_empty() {
+            operation.insert("parameters".to_owned(), own.into());
+        }
+    }
+    common
+}
+
 /// The parameters of a path: its variables and `pretty`.
-pub(super) fn of_path(path: &str, kind: &str) -> Value {
+pub(super) fn of_path(path: &str, kind: &str) -> Vec<Value> {
     let variables = [
         ("name", format!("The name of the {kind}.")),
         ("namespace", "The namespace of the objects.".to_owned()),
@@ -121,9 +144,18 @@ pub(super) fn of_path(path: &str, kind: &str) -> Value {
     in_path.chain([query(&PRETTY)]).collect()
 }
 
-/// The query parameters of an operation, by `x-kubernetes-action`; `watchable` for lists that can be watched.
-pub(super) fn of_action(action: &str, watchable: bool) -> Value {
+/// The query parameters of an operation, by `x-kubernetes-action`; `watchable` for lists that can be watched. Of custom resources
+/// kube-apiserver publishes others for a `get` and a `deletecollection`.
+pub(super) fn of_action(action: &str, watchable: bool, is_custom: bool) -> Vec<Value> {
     let mut all: Vec<Query> = match action {
+        "get" if is_custom => {
+            let mut version = SELECT.into_iter();
+            version
+                .find(|(name, ..)| *name == "resourceVersion")
+                .into_iter()
+                .collect()
+        }
+        "deletecollection" if is_custom => SELECT.into_iter().chain(WATCH).collect(),
         "list" if watchable => SELECT.into_iter().chain(WATCH).collect(),
         "list" => SELECT.to_vec(),
         "post" | "put" => WRITE.to_vec(),

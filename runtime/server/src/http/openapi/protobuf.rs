@@ -157,15 +157,20 @@ fn schema(value: &Value) -> Vec<u8> {
         ("type", 22, Message(type_item)),
         ("items", 23, Message(items)),
         ("properties", 25, Message(schemas)),
+        ("externalDocs", 29, Message(external_docs)),
         ("example", 30, Any),
     ];
     message(value, TABLE, 31)
 }
 
+fn external_docs(value: &Value) -> Vec<u8> {
+    message(value, &[("description", 1, Text), ("url", 2, Text)], 3)
+}
+
 fn additional_properties(value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     match value {
-        Value::Bool(allowed) => write(&mut out, 2, &Flag, &Value::Bool(*allowed)),
+        Value::Bool(allowed) => integer(&mut out, 2, (*allowed).into()),
         _ => write(&mut out, 1, &Message(schema), value),
     }
     out
@@ -254,13 +259,15 @@ fn wrap(number: u32, inner: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Writes one field; a value of the wrong type is omitted, like an absent one.
+/// Writes one field; a value of the wrong type is omitted, like an absent one. So are an empty text, zero and false, which readers
+/// take an absent one for.
 fn write(out: &mut Vec<u8>, number: u32, field: &Field, value: &Value) {
     let each = || value.as_array().into_iter().flatten();
     match field {
         Text => value
             .as_str()
             .into_iter()
+            .filter(|text| !text.is_empty())
             .for_each(|text| bytes(out, number, text.as_bytes())),
         Texts => each()
             .filter_map(Value::as_str)
@@ -268,15 +275,18 @@ fn write(out: &mut Vec<u8>, number: u32, field: &Field, value: &Value) {
         Flag => value
             .as_bool()
             .into_iter()
+            .filter(|flag| *flag)
             .for_each(|flag| integer(out, number, flag.into())),
         // Negative numbers are sign-extended to 64 bits, which is what the cast does.
         Integer => value
             .as_i64()
             .into_iter()
+            .filter(|n| *n != 0)
             .for_each(|n| integer(out, number, n as u64)),
         Double => value
             .as_f64()
             .into_iter()
+            .filter(|n| *n != 0.0)
             .for_each(|n| double(out, number, n)),
         Any => bytes(out, number, &any(value)),
         Anys => each().for_each(|value| bytes(out, number, &any(value))),

@@ -1,6 +1,10 @@
 //! The OpenAPI 2.0 (Swagger) document, converted from 3.0; constructs that 2.0 does not support are dropped.
 
+use apiloom_meta::ResourceDef;
 use serde_json::{Map, Value, json};
+
+use super::{components, names};
+use crate::http::request_info::NAMESPACES;
 
 /// Converts an OpenAPI 3.0 document of this server to 2.0.
 pub(super) fn from_v3(mut document: Value) -> Value {
@@ -16,14 +20,44 @@ pub(super) fn from_v3(mut document: Value) -> Value {
         take("/components/securitySchemes"),
     );
     let (info, security) = (take("/info"), take("/security"));
-    json!({
+    let mut document = json!({
         "swagger": "2.0",
         "info": info,
         "paths": map_values(paths, path_item),
         "definitions": map_values(schemas, schema),
-        "securityDefinitions": tokens,
-        "security": security,
-    })
+    });
+    if !security.is_null() {
+        document["securityDefinitions"] = tokens;
+        document["security"] = security;
+    }
+    document
+}
+
+/// Puts the schema of a custom resource into a document. It is that of its definition as 2.0 can tell it, which is less than what a
+/// conversion of that of 3.0 would say. All its operations name the formats that it takes.
+pub(super) fn add_custom(document: &mut Value, def: &ResourceDef, mut schema: Value) {
+    components::add_kind(&mut schema, def);
+    document["definitions"][components::name(def)] = schema;
+    let base = names::base_path(def);
+    let of_kind = [
+        format!("{base}/{}", def.plural),
+        format!("{base}/{NAMESPACES}/{{namespace}}/{}", def.plural),
+    ];
+    let paths = document["paths"].as_object_mut().into_iter().flatten();
+    let paths = paths.filter(|(path, _)| {
+        let mut below = of_kind
+            .iter()
+            .filter_map(|of_kind| path.strip_prefix(of_kind));
+        below.any(|below| below.is_empty() || below.starts_with('/'))
+    });
+    for operation in paths.flat_map(|(_, item)| item.as_object_mut().into_iter().flatten()) {
+        if let (_, Value::Object(operation)) = operation
+            && !operation.contains_key("consumes")
+        {
+            let produces = operation["produces"].clone();
+            operation.insert("consumes".to_owned(), produces);
+        }
+    }
 }
 
 fn path_item(item: Value) -> Value {
@@ -106,10 +140,8 @@ fn content(content: Value) -> (Vec<String>, Value) {
     (formats, schema(first.unwrap_or_default()))
 }
 
-/// The extension with the kind whose root a schema is.
-const KIND: &str = "x-kubernetes-group-version-kind";
-
-/// Converts a schema. 2.0 has no alternatives and no `nullable`, so their schemas become unrestricted.
+/// Converts a schema. 2.0 has no alternatives and no `nullable`, so their schemas become unrestricted; as in kube-apiserver it tells
+/// no defaults.
 fn schema(value: Value) -> Value {
     let Value::Object(mut object) = value else {
         return value;
@@ -123,16 +155,11 @@ fn schema(value: Value) -> Value {
                 .into(),
         );
     }
-    for alternatives in ["allOf", "anyOf", "oneOf", "not"] {
-        object.remove(alternatives);
+    for name in ["allOf", "anyOf", "oneOf", "not", "default"] {
+        object.remove(name);
     }
     let nullable = object.remove("nullable") == Some(Value::Bool(true));
     let open = object.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true));
-    if open && object.contains_key(KIND) {
-        // kubectl refuses fields beside those of a schema, and this kind keeps all.
-        object.retain(|key, _| matches!(key.as_str(), "type" | KIND));
-        return object.into();
-    }
     if nullable {
         object.remove("type");
     }
@@ -179,20 +206,17 @@ mod tests {
     use super::schema;
 
     #[test]
-    fn a_kind_that_keeps_all_fields_has_its_type_alone() {
-        let kind = json!([{"group": "o.io", "kind": "B", "version": "v1"}]);
-        let root = json!({
-            "type": "object", "description": "A b.", "x-kubernetes-preserve-unknown-fields": true,
-            "properties": {"spec": {"type": "object"}}, "x-kubernetes-group-version-kind": kind,
-        });
-        assert_eq!(
-            schema(root),
-            json!({"type": "object", "x-kubernetes-group-version-kind": kind})
-        );
-        let part = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {}});
+    fn a_schema_has_no_defaults_and_a_part_that_keeps_all_fields_no_structure() {
+        let part = json!({"type": "object", "properties": {
+            "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {}},
+            "default": {"type": "string", "default": "a"},
+        }});
         assert_eq!(
             schema(part),
-            json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+            json!({"type": "object", "properties": {
+                "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+                "default": {"type": "string"},
+            }})
         );
     }
 }

@@ -6,7 +6,8 @@ use super::components::{self, KindSchema};
 use super::operations;
 use crate::http::version::KUBERNETES_RELEASE;
 
-/// The document of these kinds, with the discovery of these versions.
+/// The document of these kinds, with the discovery of these versions. One of custom resources alone has none, and says nothing of
+/// tokens, as in kube-apiserver.
 pub(super) fn document(versions: &[(&str, &str)], kinds: &[KindSchema<'_>]) -> Value {
     let mut paths = Map::new();
     for (group, version) in versions {
@@ -16,19 +17,23 @@ pub(super) fn document(versions: &[(&str, &str)], kinds: &[KindSchema<'_>]) -> V
         operations::add(kind.def, &mut paths);
     }
     let schemas = components::schemas(kinds, &paths);
-    let token = json!({
-        "type": "apiKey",
-        "in": "header",
-        "name": "authorization",
-        "description": "Bearer and a token.",
-    });
-    json!({
+    let mut document = json!({
         "openapi": "3.0.0",
         "info": { "title": "apiloom", "version": KUBERNETES_RELEASE },
         "paths": paths,
-        "components": { "schemas": schemas, "securitySchemes": { "BearerToken": token } },
-        "security": [{ "BearerToken": [] }],
-    })
+        "components": { "schemas": schemas },
+    });
+    if !versions.is_empty() {
+        let token = json!({
+            "type": "apiKey",
+            "in": "header",
+            "name": "authorization",
+            "description": "Bearer and a token.",
+        });
+        document["components"]["securitySchemes"] = json!({ "BearerToken": token });
+        document["security"] = json!([{ "BearerToken": [] }]);
+    }
+    document
 }
 
 /// The key of a group and version in the index, and its path below `/openapi/v3/`.

@@ -115,6 +115,7 @@ fn in_openapi(def: &ResourceDef) -> Served {
             is_own: false,
             def: Arc::new(def.clone()),
             schema: Box::new(|_| json!({ "type": "object" })),
+            in_v2: Box::new(|_| json!({ "type": "object" })),
             in_crd: Box::new(CrdSchema::default),
             deprecation_warning: None,
         }],

@@ -5,8 +5,8 @@
 use serde_json::Value;
 
 use super::{
-    Any, Anys, Double, Field, Flag, Integer, Message, Messages, Table, Text, Texts, message, named,
-    security, wrap, write,
+    Any, Anys, Double, Field, Flag, Integer, Message, Messages, Table, Text, Texts, external_docs,
+    message, named, security, wrap, write,
 };
 
 /// Encodes a complete document.
@@ -129,6 +129,7 @@ fn schema_or_reference(value: &Value) -> Vec<u8> {
 fn schema(value: &Value) -> Vec<u8> {
     const TABLE: &Table = &[
         ("nullable", 1, Flag),
+        ("externalDocs", 6, Message(external_docs)),
         ("example", 7, Any),
         ("deprecated", 8, Flag),
         ("title", 9, Text),
