@@ -22,6 +22,7 @@ const PARTS_OF_MEMORY: u64 = 16;
 pub(crate) static REQUESTS: LazyLock<Room> = LazyLock::new(Room::in_memory);
 
 /// The room for the answers of other servers and webhooks.
+#[cfg(any(feature = "apis-apiextensions", feature = "apis-apiregistration"))]
 pub(crate) static ANSWERS: LazyLock<Room> = LazyLock::new(Room::in_memory);
 
 /// A bound for the bytes of several bodies together.

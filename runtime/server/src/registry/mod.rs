@@ -34,7 +34,9 @@ pub use endpoint::{
 };
 pub(crate) use endpoint::{EndpointId, PatchFormats, SubresourceAnswer};
 pub(crate) use error::{handler_timeout, no_type, refused_patch};
-pub(crate) use large::{LargeWork, OffThread, check_wanted, off_thread};
+#[cfg(feature = "apis-apiextensions")]
+pub(crate) use large::off_thread;
+pub(crate) use large::{LargeWork, OffThread, check_wanted};
 pub use objects::document::{Document, EncodedObject};
 pub use objects::items::Items;
 pub use objects::json::Json;
