@@ -80,16 +80,16 @@ fn declared(source: &str) -> impl Iterator<Item = &str> {
 
 /// The declarations of a folder, each after its file.
 fn declarations(folder: &Path, found: &mut BTreeSet<String>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if path.is_dir() {
             if name != "tests" && name != "conformance" {
                 declarations(&path, found);
             }
         } else if name.ends_with(".rs") && !name.ends_with("tests.rs") && name != "testing.rs" {
-            let file = path.strip_prefix(repository()).unwrap().display();
-            let source = fs::read_to_string(&path).unwrap();
+            let file = path.strip_prefix(repository()).expect("in it").display();
+            let source = fs::read_to_string(&path).expect("a text");
             found.extend(declared(&source).map(|line| format!("{file} | {line}")));
         }
     }
