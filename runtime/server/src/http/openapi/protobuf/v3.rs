@@ -5,8 +5,8 @@
 use serde_json::Value;
 
 use super::{
-    Any, Anys, Double, Field, Flag, Integer, Message, Messages, Table, Text, Texts, external_docs,
-    message, named, security, wrap, write,
+    Any, Anys, Double, Field, Flag, Integer, Message, Messages, Table, Text, Texts, bytes, double,
+    external_docs, integer, message, named, security, wrap, write,
 };
 
 /// Encodes a complete document.
@@ -176,11 +176,18 @@ fn default(value: &Value) -> Vec<u8> {
     alternative(value, &[(1, Double), (2, Flag), (3, Text)])
 }
 
-/// Encodes a value as the first field whose type it has.
+/// Encodes a value as the first field whose type it has. Which field it is tells the type, so empty values are written too.
 fn alternative(value: &Value, fields: &[(u32, Field)]) -> Vec<u8> {
     let mut out = Vec::new();
     for (number, field) in fields {
-        write(&mut out, *number, field, value);
+        match (field, value) {
+            (Text, Value::String(text)) => bytes(&mut out, *number, text.as_bytes()),
+            (Flag, Value::Bool(flag)) => integer(&mut out, *number, (*flag).into()),
+            (Double, Value::Number(value)) => {
+                double(&mut out, *number, value.as_f64().unwrap_or_default());
+            }
+            _ => write(&mut out, *number, field, value),
+        }
         if !out.is_empty() {
             break;
         }
@@ -216,6 +223,9 @@ mod tests {
         assert_eq!(default(&json!("a")), b"\x1a\x01a");
         assert_eq!(default(&json!(true)), b"\x10\x01");
         assert_eq!(default(&json!(1)), b"\x09\0\0\0\0\0\0\xf0\x3f");
+        assert_eq!(default(&json!("")), b"\x1a\0");
+        assert_eq!(default(&json!(false)), b"\x10\0");
+        assert_eq!(default(&json!(0)), b"\x09\0\0\0\0\0\0\0\0");
         assert_eq!(default(&json!({})), b"");
         assert_eq!(additional_properties(&json!(true)), b"\x10\x01");
         assert_eq!(
