@@ -468,7 +468,7 @@ async fn all_options_of_a_deletion_are_read_in_protobuf(on: Backend) {
     let headers = [("content-type", PROTOBUF)];
     for wrong in [
         body("v1", "ConfigMap", &[]),
-        body("v2", "DeleteOptions", &[]),
+        body("v2", "ConfigMap", &[]),
         b"k8s\0\x12\x7f".to_vec(),
     ] {
         let refused = client.call("DELETE", &item, &headers, wrong).await;
