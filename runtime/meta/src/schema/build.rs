@@ -152,7 +152,7 @@ impl<'a> Builder<'a> {
         let mut node = self.node(target, path);
         self.ends_recursion = ends;
         self.open.pop();
-        node.type_name = Some(name.clone());
+        name_type(&mut node, name);
         node
     }
 
@@ -660,6 +660,14 @@ pub(crate) fn object_meta() -> Arc<Node> {
     Arc::clone(&OBJECT_META)
 }
 
+/// Notes the type of a node. In Go the types of metadata are of another package than the kinds that have them.
+fn name_type(node: &mut Node, name: &str) {
+    let of_meta = matches!(name, "ObjectMeta" | "OwnerReference" | "ManagedFieldsEntry");
+    node.title.take_if(|_| of_meta);
+    let package = if of_meta { "meta.v1." } else { "" };
+    node.type_name = Some(format!("{package}{name}"));
+}
+
 fn new_object_meta() -> Node {
     let schema = root::schema_of::<ObjectMeta>();
     let mut builder = Builder::new(&schema, SchemaOrigin::Types);
@@ -676,15 +684,6 @@ fn new_object_meta() -> Node {
     for name in ["ownerReferences", "finalizers"] {
         if let Some(property) = meta.property_mut(name) {
             property.node_mut().twins_allowed = true;
-        }
-    }
-    // In Go they are of another package than the kinds that have them.
-    for name in ["ownerReferences", "managedFields"] {
-        let list = meta.property_mut(name);
-        let items = list.and_then(|list| list.node_mut().items.as_deref_mut());
-        if let Some(items) = items {
-            items.title = None;
-            items.type_name = items.type_name.take().map(|name| format!("meta.v1.{name}"));
         }
     }
     let mut entries = meta.property_mut("managedFields");

@@ -105,9 +105,21 @@ fn metadata_is_open_a_reference_or_inline() {
     #[allow(dead_code, reason = "only the schema counts")]
     struct Kind {
         metadata: crate::types::ObjectMeta,
+        pod: Template,
+    }
+    #[derive(schemars::JsonSchema)]
+    #[allow(dead_code, reason = "only the schema counts")]
+    struct Template {
+        /// Labels and the like.
+        metadata: crate::types::ObjectMeta,
     }
     impl crate::kind::ApiType for Kind {}
     let schema = Schema::for_resource::<Kind>().expect("structural");
+    let referring = schema.to_openapi(&Metadata::Ref("#/x"));
+    assert_eq!(
+        referring["properties"]["pod"]["properties"]["metadata"]["allOf"],
+        json!([{"$ref":"#/x"}])
+    );
     let metadata = |how: Metadata<'_>| schema.to_openapi(&how)["properties"]["metadata"].clone();
     assert_eq!(metadata(Metadata::Open), json!({"type":"object"}));
     assert_eq!(
