@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
+use std::num::{IntErrorKind, ParseIntError};
 
 use serde::Serialize;
 
@@ -212,6 +213,16 @@ pub fn echoed(text: &str) -> Cow<'_, str> {
         .rev()
         .find(|end| text.is_char_boundary(*end));
     Cow::Owned(format!("{}...TRUNCATED", &text[..end.unwrap_or(0)]))
+}
+
+/// The error of a function of Go's `strconv` for a text that is no number of its type.
+pub fn number_error(function: &str, text: &str, error: &ParseIntError) -> String {
+    let why = match error.kind() {
+        IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+        _ => "invalid syntax",
+    };
+    let shown = go_quote(&echoed(text));
+    format!("strconv.{function}: parsing {shown}: {why}")
 }
 
 /// Quotes a text as Go's `%q` does, which is the form of strings in Kubernetes' error texts.

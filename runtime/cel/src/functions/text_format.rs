@@ -3,11 +3,11 @@
 
 use std::fmt::Write as _;
 
-use apiloom_meta::field::{echoed, go_quote};
+use apiloom_meta::field::{go_quote, number_error};
 
 use super::numbers;
 use crate::run::{Run, Stop, tenth};
-use crate::value::{List, Value};
+use crate::value::{List, Map, Value};
 
 /// Digits after the point, if the clause says no other number.
 const PLACES: usize = 6;
@@ -174,14 +174,9 @@ fn read_precision(text: &str) -> Result<(Option<usize>, &str), String> {
     if rest.is_empty() {
         return Err("could not find end of precision specifier".to_owned());
     }
-    let number: i64 = digits.parse().map_err(|_| {
-        let why = if digits.is_empty() {
-            "invalid syntax"
-        } else {
-            "value out of range"
-        };
-        let shown = go_quote(&echoed(digits));
-        format!("error while converting precision to integer: strconv.Atoi: parsing {shown}: {why}")
+    let number: i64 = digits.parse().map_err(|error| {
+        let why = number_error("Atoi", digits, &error);
+        format!("error while converting precision to integer: {why}")
     })?;
     Ok((Some(usize::try_from(number).unwrap_or(usize::MAX)), rest))
 }
@@ -265,7 +260,7 @@ fn text<'a>(run: &mut Run<'a>, out: &mut String, value: &Value<'a>) -> Result<()
         Value::Timestamp(time) => out.push_str(&time.to_string()),
         Value::Type(name) => out.push_str(name),
         Value::List(items) => list(run, out, items)?,
-        Value::Map(_) => map(run, out, value)?,
+        Value::Map(entries) => map(run, out, entries)?,
         Value::Optional(_) | Value::Opaque(_) => {
             return Err(wrong_value(
                 "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps",
@@ -299,10 +294,7 @@ fn list<'a>(run: &mut Run<'a>, out: &mut String, items: &List<'a>) -> Result<(),
     Ok(())
 }
 
-fn map<'a>(run: &mut Run<'a>, out: &mut String, value: &Value<'a>) -> Result<(), Stop> {
-    let Value::Map(map) = value else {
-        return Err(Stop::overload());
-    };
+fn map<'a>(run: &mut Run<'a>, out: &mut String, map: &Map<'a>) -> Result<(), Stop> {
     run.charge(tenth(map.len()))?;
     let mut entries = Vec::new();
     for (key, value) in map.entries()? {

@@ -3,10 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fmt;
-use std::num::IntErrorKind;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use apiloom_meta::field::{echoed, go_quote};
+use apiloom_meta::field::{echoed, go_quote, number_error};
 use jiff::tz::TimeZone;
 
 use super::{arg, text};
@@ -254,14 +253,8 @@ fn zone(args: &[Value<'_>]) -> Result<Zone, Stop> {
 
 /// The number in an offset.
 fn number(text: &str) -> Result<i64, Stop> {
-    text.parse().map_err(|error: std::num::ParseIntError| {
-        let why = match error.kind() {
-            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
-            _ => "invalid syntax",
-        };
-        let shown = go_quote(&echoed(text));
-        Stop::error(format!("strconv.Atoi: parsing {shown}: {why}"))
-    })
+    text.parse()
+        .map_err(|error| Stop::error(number_error("Atoi", text, &error)))
 }
 
 /// A zone of the database, whose name has its exact case. Each is read once; there are about 600.

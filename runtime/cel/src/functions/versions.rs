@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use apiloom_meta::field::{echoed, go_quote};
+use apiloom_meta::field::{echoed, go_quote, number_error};
 use apiloom_meta::names;
 use apiloom_meta::schema::has_format;
 
@@ -170,12 +170,10 @@ impl Semver {
         let text = text.strip_prefix('v').unwrap_or(text);
         let parts = text.splitn(3, '.').map(|part| {
             let digits = part.trim_start_matches('0');
-            if digits.starts_with(|c: char| c.is_ascii_digit()) || part.len() < 2 {
-                if part.len() < 2 {
-                    part.to_owned()
-                } else {
-                    digits.to_owned()
-                }
+            if part.len() < 2 {
+                part.to_owned()
+            } else if digits.starts_with(|c: char| c.is_ascii_digit()) {
+                digits.to_owned()
             } else {
                 format!("0{digits}")
             }
@@ -236,16 +234,10 @@ fn version_number(name: &str, title: &str, text: &str) -> Result<u64, String> {
     unsigned(text)
 }
 
+/// The number of digits.
 fn unsigned(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| {
-        let why = if text.is_empty() {
-            "invalid syntax"
-        } else {
-            "value out of range"
-        };
-        let shown = go_quote(&echoed(text));
-        format!("strconv.ParseUint: parsing {shown}: {why}")
-    })
+    text.parse()
+        .map_err(|error| number_error("ParseUint", text, &error))
 }
 
 fn check_pre_release(part: &str) -> Result<(), String> {

@@ -1,6 +1,6 @@
 //! The query of a URL, decoded as in Go's net/url: `+` is a space, malformed pairs are dropped.
 
-use apiloom_meta::field::{echoed, go_quote};
+use apiloom_meta::field::number_error;
 
 /// The decoded pairs of a query, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,18 +81,8 @@ impl Query {
 
 /// Parses a decimal number, with the error texts of Go's strconv.
 fn parse_int(text: &str) -> Result<i64, String> {
-    text.parse::<i64>().map_err(|error| {
-        use std::num::IntErrorKind::{NegOverflow, PosOverflow};
-        let why = if matches!(error.kind(), PosOverflow | NegOverflow) {
-            "value out of range"
-        } else {
-            "invalid syntax"
-        };
-        format!(
-            "strconv.ParseInt: parsing {}: {why}",
-            go_quote(&echoed(text))
-        )
-    })
+    text.parse()
+        .map_err(|error| number_error("ParseInt", text, &error))
 }
 
 fn decode_pair(pair: &str) -> Option<(String, String)> {
