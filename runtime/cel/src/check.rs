@@ -512,12 +512,14 @@ impl Checker<'_> {
         } else {
             Type::Dyn
         };
-        let (expected, shown) = (self.shown(first), self.shown(&found));
-        if !self.is_mixed && !elements.is_reported && expected != shown {
-            elements.is_reported = true;
-            let text = format!("expected type '{expected}' but found '{shown}'");
-            self.literal_issues
-                .push(Issue::new(position as usize, text));
+        if !self.is_mixed && !elements.is_reported {
+            let (expected, shown) = (self.shown(first), self.shown(&found));
+            if expected != shown {
+                elements.is_reported = true;
+                let text = format!("expected type '{expected}' but found '{shown}'");
+                self.literal_issues
+                    .push(Issue::new(position as usize, text));
+            }
         }
         elements.common = Some(joined);
     }

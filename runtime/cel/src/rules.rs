@@ -93,12 +93,7 @@ impl Rules {
 
     /// As [`Rules::validate`]; also returns the violations that are tolerated.
     pub fn check(&self, new: &Json, old: Option<&Json>) -> Violations {
-        let mut walk = Walk {
-            errors: Vec::new(),
-            tolerated: Vec::new(),
-            budget: MAX_OBJECT_COST,
-            is_over: false,
-        };
+        let mut walk = Walk::new();
         let nearest = old.map(|old| (new, old));
         walk.node(&self.root, new, old, nearest, &Place::Root);
         Violations {
@@ -106,18 +101,11 @@ impl Rules {
             tolerated: walk.tolerated,
         }
     }
-}
 
-impl Rules {
     /// The violations by the defaults in a schema, whose rules these are; `at` is its path. As in kube-apiserver, each default is
     /// that of an object that is created, and one that does not change.
     pub fn default_errors(&self, schema: &Json, at: &FieldPath) -> Vec<FieldError> {
-        let mut walk = Walk {
-            errors: Vec::new(),
-            tolerated: Vec::new(),
-            budget: MAX_OBJECT_COST,
-            is_over: false,
-        };
+        let mut walk = Walk::new();
         let mut errors = Vec::new();
         walk.defaults(&self.root, schema, at, &mut errors);
         errors
@@ -199,6 +187,15 @@ fn below(at: &FieldPath, path: &FieldPath) -> FieldPath {
 }
 
 impl Walk {
+    fn new() -> Self {
+        Self {
+            errors: Vec::new(),
+            tolerated: Vec::new(),
+            budget: MAX_OBJECT_COST,
+            is_over: false,
+        }
+    }
+
     /// Evaluates the rules of a place for its default, and those below.
     fn defaults(
         &mut self,

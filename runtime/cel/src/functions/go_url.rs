@@ -141,10 +141,7 @@ impl Url {
         let pairs = pairs.filter(|pair| !pair.is_empty() && !pair.contains(';'));
         pairs.filter_map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let text = |part: &str| {
-                let bytes = unescape(part, Part::Query).ok()?;
-                Some(String::from_utf8_lossy(&bytes).into_owned())
-            };
+            let text = |part: &str| Some(text_of(&unescape(part, Part::Query).ok()?));
             Some((text(name)?, text(value)?))
         })
     }
@@ -183,7 +180,7 @@ fn read_host(scheme: &str, host: &str) -> Result<String, String> {
             if let Some(port) = colon.map(|at| &host[at..]).filter(|port| !is_port(port)) {
                 return Err(wrong_port(port));
             }
-            return text_of(&unescape(host, Part::Host)?);
+            return Ok(text_of(&unescape(host, Part::Host)?));
         }
     }
     let end = host.rfind(']').ok_or("missing ']' in host")?;
@@ -195,7 +192,7 @@ fn read_host(scheme: &str, host: &str) -> Result<String, String> {
     let zone = name.find("%25").unwrap_or(name.len());
     unescaped.extend(unescape(&name[..zone], Part::Host)?);
     unescaped.extend(unescape(&name[zone..], Part::Zone)?);
-    let name = text_of(&unescaped)?;
+    let name = text_of(&unescaped);
     let found = go_address::parse(&name).map_err(|why| format!("invalid host: {why}"))?;
     if found.address.is_ipv4() {
         return Err("invalid IP-literal".to_owned());
@@ -203,9 +200,9 @@ fn read_host(scheme: &str, host: &str) -> Result<String, String> {
     Ok(format!("[{name}]{port}"))
 }
 
-/// The text of a host. Go keeps bytes that are none.
-fn text_of(bytes: &[u8]) -> Result<String, String> {
-    Ok(String::from_utf8_lossy(bytes).into_owned())
+/// The text of unescaped bytes. Go keeps those that are none.
+fn text_of(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// Whether a text is empty, or a colon and digits.
