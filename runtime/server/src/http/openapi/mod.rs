@@ -12,7 +12,7 @@ mod protobuf;
 mod v2;
 mod v3;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
@@ -152,10 +152,14 @@ impl Source {
         let kinds: Vec<_> = all.clone().flat_map(Self::described).collect();
         let mut document = v2::from_v3(v3::document(&versions, &kinds));
         let kinds = all.flat_map(|source| &source.kinds);
+        let mut customs = HashSet::new();
         for kind in kinds.filter(|kind| kind.def.custom.is_some()) {
+            let def = &kind.def;
             let schema = (kind.in_v2)(&Metadata::Ref(names::OBJECT_META_V2));
-            v2::add_custom(&mut document, &kind.def, schema);
+            v2::add_custom(&mut document, def, schema);
+            customs.insert([&*def.group, &*def.version, &*def.kind]);
         }
+        v2::add_formats(&mut document, &customs);
         document
     }
 

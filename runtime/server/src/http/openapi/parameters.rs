@@ -149,10 +149,8 @@ pub(super) fn of_path(path: &str, kind: &str) -> Vec<Value> {
 pub(super) fn of_action(action: &str, watchable: bool, is_custom: bool) -> Vec<Value> {
     let mut all: Vec<Query> = match action {
         "get" if is_custom => {
-            let mut version = SELECT.into_iter();
-            version
-                .find(|(name, ..)| *name == "resourceVersion")
-                .into_iter()
+            let all = SELECT.into_iter();
+            all.filter(|(name, ..)| *name == "resourceVersion")
                 .collect()
         }
         "deletecollection" if is_custom => SELECT.into_iter().chain(WATCH).collect(),

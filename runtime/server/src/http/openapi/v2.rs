@@ -1,10 +1,11 @@
 //! The OpenAPI 2.0 (Swagger) document, converted from 3.0; constructs that 2.0 does not support are dropped.
 
+use std::collections::HashSet;
+
 use apiloom_meta::ResourceDef;
 use serde_json::{Map, Value, json};
 
-use super::{components, names};
-use crate::http::request_info::NAMESPACES;
+use super::components;
 
 /// Converts an OpenAPI 3.0 document of this server to 2.0.
 pub(super) fn from_v3(mut document: Value) -> Value {
@@ -34,26 +35,24 @@ pub(super) fn from_v3(mut document: Value) -> Value {
 }
 
 /// Puts the schema of a custom resource into a document. It is that of its definition as 2.0 can tell it, which is less than what a
-/// conversion of that of 3.0 would say. All its operations name the formats that it takes.
+/// conversion of that of 3.0 would say.
 pub(super) fn add_custom(document: &mut Value, def: &ResourceDef, mut schema: Value) {
     components::add_kind(&mut schema, def);
     document["definitions"][components::name(def)] = schema;
-    let base = names::base_path(def);
-    let of_kind = [
-        format!("{base}/{}", def.plural),
-        format!("{base}/{NAMESPACES}/{{namespace}}/{}", def.plural),
-    ];
+}
+
+/// Adds the formats that custom resources take to all their operations. Operations of these name the kind itself, also those of
+/// subresources.
+pub(super) fn add_formats(document: &mut Value, customs: &HashSet<[&str; 3]>) {
     let paths = document["paths"].as_object_mut().into_iter().flatten();
-    let paths = paths.filter(|(path, _)| {
-        let mut below = of_kind
-            .iter()
-            .filter_map(|of_kind| path.strip_prefix(of_kind));
-        below.any(|below| below.is_empty() || below.starts_with('/'))
-    });
     for operation in paths.flat_map(|(_, item)| item.as_object_mut().into_iter().flatten()) {
-        if let (_, Value::Object(operation)) = operation
-            && !operation.contains_key("consumes")
-        {
+        let (_, Value::Object(operation)) = operation else {
+            continue;
+        };
+        let kind = operation.get("x-kubernetes-group-version-kind");
+        let part = |name: &str| kind?.get(name)?.as_str();
+        let kind = [part("group"), part("version"), part("kind")].map(Option::unwrap_or_default);
+        if customs.contains(&kind) && !operation.contains_key("consumes") {
             let produces = operation["produces"].clone();
             operation.insert("consumes".to_owned(), produces);
         }
