@@ -730,9 +730,9 @@ async fn perform(verb: Verb, call: ResourceCall<'_>) -> Result<Response<Body>, A
         Verb::Delete => Box::pin(delete::delete(call)),
         Verb::DeleteCollection => Box::pin(delete::delete_collection(call)),
     };
-    interrupt_at(Instant::now() + MUTATING_TIMEOUT);
-    let answered = tokio::time::timeout(MUTATING_TIMEOUT, OffThread::new(ctx, write)).await;
-    match answered {
+    let deadline = Instant::now() + MUTATING_TIMEOUT;
+    interrupt_at(deadline);
+    match tokio::time::timeout_at(deadline, OffThread::new(ctx, write)).await {
         Ok(answer) => check_wanted().and(answer),
         Err(_) => Err(handler_timeout()),
     }

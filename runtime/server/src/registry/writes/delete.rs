@@ -208,59 +208,35 @@ impl Writes {
         preconditions: &Preconditions,
         present: &Object,
     ) -> Result<(), ApiError> {
-        if self.begins_deletion() {
-            return self.check_before_deletion(preconditions, present);
-        }
-        let kind = GroupResource::new(
-            &self.resource.group_kind().group,
-            &self.resource.group_kind().kind,
+        let wanted_uid = ("UID", &preconditions.uid, present.uid());
+        let wanted_version = &preconditions.resource_version;
+        let wanted_version = (
+            "ResourceVersion",
+            wanted_version,
+            present.resource_version(),
         );
-        if let Some(uid) = preconditions
-            .uid
-            .as_deref()
-            .filter(|uid| *uid != present.uid())
-        {
-            let why = format!(
-                "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been \
-                 deleted and then recreated",
-                present.uid()
-            );
-            return Err(ApiError::conflict(&kind, present.name(), &why));
-        }
-        let version = preconditions.resource_version.as_deref();
-        if let Some(version) = version.filter(|version| *version != present.resource_version()) {
-            let why = format!(
-                "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({}). \
-                 The object might have been modified",
-                present.resource_version()
-            );
-            return Err(ApiError::conflict(&kind, present.name(), &why));
-        }
-        Ok(())
-    }
-
-    /// As [`Self::check_preconditions`], with the texts of kinds that check them by themselves.
-    fn check_before_deletion(
-        &self,
-        preconditions: &Preconditions,
-        present: &Object,
-    ) -> Result<(), ApiError> {
-        let of_object = [
-            ("UID", &preconditions.uid, present.uid()),
-            (
-                "ResourceVersion",
-                &preconditions.resource_version,
-                present.resource_version(),
-            ),
-        ];
-        for (what, wanted, found) in of_object {
-            if let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != found) {
+        for (what, wanted, found) in [wanted_uid, wanted_version] {
+            let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != found) else {
+                continue;
+            };
+            if self.begins_deletion() {
                 let why = format!(
                     "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
                 );
                 let resource = self.resource.group_resource();
                 return Err(ApiError::conflict(resource, present.name(), &why));
             }
+            let happened = match what {
+                "UID" => "deleted and then recreated",
+                _ => "modified",
+            };
+            let why = format!(
+                "the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). The object \
+                 might have been {happened}"
+            );
+            let kind = self.resource.group_kind();
+            let kind = GroupResource::new(&kind.group, &kind.kind);
+            return Err(ApiError::conflict(&kind, present.name(), &why));
         }
         Ok(())
     }
