@@ -8,6 +8,7 @@
 mod client;
 mod client_program;
 mod cluster;
+mod command;
 pub mod corpus;
 pub mod etcd;
 pub mod frames;
@@ -23,6 +24,7 @@ pub mod wardle;
 pub use client::{Access, Answer, Client, NoWatch, Watch, WebSocket, created, revision};
 pub use client_program::{RestartableServer, run_client};
 pub use cluster::{Backend, Cluster, StoreOfTest};
+pub use command::stdout;
 pub use kubectl::{Kubectl, Output};
 pub use progress::Progress;
 pub use server::{Server, build, has_replicas, is_cached, repository};

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use apiloom_tests::{Server, build, repository};
+use apiloom_tests::{Server, build, repository, stdout};
 
 /// Builds the program once; Go's own cache makes this fast after the first time.
 fn program() -> &'static PathBuf {
@@ -110,16 +110,8 @@ fn client_go_reads_documents_of_openapi_in_protobuf() {
 #[test]
 fn go_says_of_certificates_what_is_kept() {
     let table = repository().join("tests/certificates/table.jsonl");
-    let output = Command::new(build_go("certificates", &["main.go"]))
-        .stdin(std::fs::File::open(&table).unwrap())
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let found = String::from_utf8(output.stdout).unwrap();
+    let mut program = Command::new(build_go("certificates", &["main.go"]));
+    let found = stdout(program.stdin(std::fs::File::open(&table).unwrap()));
     let kept = std::fs::read_to_string(&table).unwrap();
     assert!(kept.lines().count() > 90);
     for (found, kept) in found.lines().zip(kept.lines()) {

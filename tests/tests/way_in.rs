@@ -12,7 +12,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use apiloom_tests::{build, repository};
+use apiloom_tests::{build, repository, stdout};
 use serde_json::Value;
 
 /// The first code block of this language in the README.
@@ -58,28 +58,27 @@ fn compiled_for(root: &Path, name: &str) -> u32 {
     count.split(' ').next().unwrap().parse().unwrap()
 }
 
+fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
 /// The artifacts that a binary of this workspace is built from, by crate. They are in the workspace's folder, but the
 /// binary is not, since other tests run their own.
 fn artifacts(root: &Path, package: &str) -> BTreeMap<String, Vec<String>> {
     let build_dir = repository().join("target");
-    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut build = cargo();
+    build
         .args(["build", "--quiet", "--bins", "--message-format=json"])
         .args(["--package", package])
         .arg("--target-dir")
         .arg(root.join("binaries"))
         .arg("--config")
         .arg(format!("build.build-dir={build_dir:?}"))
-        .current_dir(repository())
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+        .current_dir(repository());
+    let told = stdout(&mut build);
     let mut found = BTreeMap::<String, Vec<String>>::new();
-    for line in output.stdout.split(|byte| *byte == b'\n') {
-        let message: Value = serde_json::from_slice(line).unwrap_or_default();
+    for line in told.lines() {
+        let message: Value = serde_json::from_str(line).unwrap_or_default();
         if message["reason"] == "compiler-artifact" {
             let id = message["package_id"].as_str().unwrap();
             let target = &message["target"];
@@ -131,18 +130,11 @@ fn every_crate_is_compiled_once() {
 
 /// The crates that a package is built from, without its default features and without tools of its build.
 fn crates_of(package: &str) -> Vec<String> {
-    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["tree", "--no-default-features", "--edges", "normal"])
+    let mut tree = cargo();
+    tree.args(["tree", "--no-default-features", "--edges", "normal"])
         .args(["--prefix", "none", "--package", package])
-        .current_dir(repository())
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let text = String::from_utf8(output.stdout).unwrap();
+        .current_dir(repository());
+    let text = stdout(&mut tree);
     let mut names: Vec<_> = text
         .lines()
         // The mark of a crate whose own crates were listed before.
