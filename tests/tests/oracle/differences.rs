@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 /// The differences of one file that no answer has shown yet.
+#[derive(Default)]
 pub(crate) struct Differences(BTreeSet<String>);
 
 impl Differences {

@@ -66,7 +66,11 @@ impl Checker {
         for (name, value) in fields {
             self.path.extend([".", name.as_str()]);
             match node.child(name) {
-                Child::Node(below) => self.check(value, below, is_open),
+                Child::Node(below) => {
+                    // The metadata of an embedded object has a type of its own, which keeps nothing else.
+                    let is_metadata = node.is_custom && !below.is_custom;
+                    self.check(value, below, is_open && !is_metadata);
+                }
                 Child::Unknown if !is_open_here => {
                     let path = &self.path;
                     self.errors
@@ -124,10 +128,8 @@ impl Checker {
 fn wrong_type(value: &Value, node: &Node) -> Option<String> {
     let is_scalar = !matches!(value, Value::Object(_) | Value::Array(_));
     // Of texts with a format, Kubernetes knows no more than that they are scalars.
-    let has_format = node
-        .format
-        .as_deref()
-        .is_some_and(|format| format != "byte");
+    let has_format =
+        node.has_unknown_format || (node.format.as_deref()).is_some_and(|format| format != "byte");
     if node.int_or_string || (has_format && node.types.shares(Types::STRING)) {
         return (!is_scalar).then(|| format!("expected any scalar, got {}", got(value)));
     }

@@ -439,6 +439,13 @@ fn custom_documents_that_cannot_be_applied_are_told_as_by_kubernetes() {
             "either": {"x-kubernetes-int-or-string": true},
             "day": {"type": "string", "format": "date"},
             "bytes": {"type": "string", "format": "byte"},
+            "odd": {"type": "string", "format": "unheard-of"},
+            "unnamed": {"type": "string", "format": ""},
+            "any": {
+                "type": "object",
+                "x-kubernetes-embedded-resource": true,
+                "x-kubernetes-preserve-unknown-fields": true,
+            },
             "bare": {"type": "object"},
             "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
                 "inner": {"type": "object", "properties": {"a": {"type": "string"}}},
@@ -452,6 +459,8 @@ fn custom_documents_that_cannot_be_applied_are_told_as_by_kubernetes() {
         json!({"either": {"a": 1}}),
         json!({"either": []}),
         json!({"day": true}),
+        json!({"odd": 1}),
+        json!({"any": {"metadata": {"labels": {"a": "b"}}, "x": {"metadata": {"y": 1}}}}),
         json!({"bare": {"a": [1]}}),
         json!({"open": {"x": 1, "inner": {"y": {"z": 1}}}}),
     ] {
@@ -461,6 +470,18 @@ fn custom_documents_that_cannot_be_applied_are_told_as_by_kubernetes() {
         (
             json!({"day": {"a": 1}}),
             ".spec.day: expected any scalar, got &{map[a:1]}",
+        ),
+        (
+            json!({"odd": []}),
+            ".spec.odd: expected any scalar, got &{[]}",
+        ),
+        (
+            json!({"unnamed": 1}),
+            ".spec.unnamed: expected string, got &value.valueUnstructured{Value:1}",
+        ),
+        (
+            json!({"any": {"metadata": {"y": 1}}}),
+            ".spec.any.metadata.y: field not declared in schema",
         ),
         (
             json!({"bytes": 1}),

@@ -372,6 +372,9 @@ pub(crate) struct Node {
     /// Whether null is a value; otherwise it means absent.
     pub(crate) nullable: bool,
     pub(crate) format: Option<String>,
+    /// Whether a custom resource has a format here that Kubernetes does not know: it validates nothing, but an apply takes
+    /// any scalar.
+    pub(crate) has_unknown_format: bool,
     pub(crate) title: Option<String>,
     pub(crate) description: Option<String>,
     /// The Rust type, for the texts of type errors.

@@ -185,10 +185,7 @@ impl Builder {
                 .cloned(),
             ..Node::default()
         };
-        node.format = self.text(keywords, "format", path).filter(|format| {
-            let json_type = (!int_or_string).then(|| node.types.single()).flatten();
-            is_known_format(json_type, format)
-        });
+        self.format(&mut node, keywords, path);
         self.structure(&mut node, keywords, path);
         self.topology(&mut node, keywords, path);
         node.rules = self.rules(keywords, path).into();
@@ -220,6 +217,17 @@ impl Builder {
                 Types::ANY
             }),
         }
+    }
+
+    fn format(&mut self, node: &mut Node, keywords: &Map<String, Value>, path: &str) {
+        let format = self.text(keywords, "format", path);
+        let json_type = (!node.int_or_string).then(|| node.types.single()).flatten();
+        let (known, unknown): (Vec<_>, Vec<_>) = format
+            .into_iter()
+            .filter(|format| !format.is_empty())
+            .partition(|format| is_known_format(json_type, format));
+        node.format = known.into_iter().next();
+        node.has_unknown_format = !unknown.is_empty();
     }
 
     fn structure(&mut self, node: &mut Node, keywords: &Map<String, Value>, path: &str) {
