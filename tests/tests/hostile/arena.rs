@@ -155,7 +155,7 @@ impl Arena {
         let pid = self.server.pid();
         let (before, cpu) = (process::resident(pid), process::cpu(pid));
         process::reset_peak(pid);
-        let load = Load::now(pid, self.control.pid());
+        let load = Load::now(pid, &[self.control.pid()]);
         let since = Instant::now();
         let attack = async { tokio::time::timeout(PATIENCE, run(self.target())).await };
         let held = self.runtime.block_on(attack);
@@ -275,25 +275,29 @@ impl Measured {
 }
 
 /// CPU usage of the servers, this process and the machine up to a moment.
-struct Load {
+pub(crate) struct Load {
     attacked: u32,
-    control: u32,
+    /// It, the other servers of the test, and this process.
+    processes: Vec<u32>,
     /// The machine's total CPU time, and the used part.
     machine: [Duration; 2],
-    /// CPU time of the two servers and this process.
+    /// CPU time of these processes.
     own: Duration,
     /// The attacked server's threads: the time that they ran, and that they waited for a core.
     scheduled: [Duration; 2],
 }
 
 impl Load {
-    fn now(attacked: u32, control: u32) -> Self {
-        let own = [attacked, control, std::process::id()];
+    pub(crate) fn now(attacked: u32, others: &[u32]) -> Self {
+        Self::of(attacked, [&[attacked, std::process::id()], others].concat())
+    }
+
+    fn of(attacked: u32, processes: Vec<u32>) -> Self {
         Self {
             attacked,
-            control,
             machine: process::machine(),
-            own: own.into_iter().map(process::cpu).sum(),
+            own: processes.iter().copied().map(process::cpu).sum(),
+            processes,
             scheduled: process::ran_and_waited(attacked),
         }
     }
@@ -303,8 +307,8 @@ impl Load {
     /// It waits for a core because of other processes or because of its own threads, and only the first counts. So this
     /// is its waiting time, but no more than other processes caused: if they use three quarters of the cores, a quarter
     /// is left.
-    fn slowdown_since(&self) -> f64 {
-        let now = Self::now(self.attacked, self.control);
+    pub(crate) fn slowdown_since(&self) -> f64 {
+        let now = Self::of(self.attacked, self.processes.clone());
         let since = |now: [Duration; 2], then: [Duration; 2]| {
             [0, 1].map(|index| now[index].saturating_sub(then[index]).as_secs_f64())
         };
@@ -318,15 +322,16 @@ impl Load {
 }
 
 /// The other user's calls and their latencies.
-struct Calls {
-    count: usize,
-    p99: Duration,
-    worst: Duration,
-    error: Option<String>,
+pub(crate) struct Calls {
+    pub(crate) count: usize,
+    pub(crate) p50: Duration,
+    pub(crate) p99: Duration,
+    pub(crate) worst: Duration,
+    pub(crate) error: Option<String>,
 }
 
 impl Calls {
-    fn of(samples: &[Sample]) -> Self {
+    pub(crate) fn of(samples: &[Sample]) -> Self {
         // While a call waits the user makes no others. The calls it would have made are counted as having waited too;
         // else one long stall would be one call among many (coordinated omission).
         let mut times = Vec::new();
@@ -344,12 +349,11 @@ impl Calls {
             let error = sample.error.as_ref()?;
             Some(format!("{} after {:?}: {error}", sample.call, sample.took))
         });
+        let percentile = |of_100| times.get(times.len() * of_100 / 100).copied();
         Self {
             count: times.len(),
-            p99: times
-                .get(times.len() * 99 / 100)
-                .copied()
-                .unwrap_or_default(),
+            p50: percentile(50).unwrap_or_default(),
+            p99: percentile(99).unwrap_or_default(),
             worst: worst.unwrap_or_default(),
             error,
         }

@@ -191,7 +191,9 @@ impl Worker {
                 }
             }
         };
-        self.noted_since(began, "event", seen).await
+        self.noted_since(began, "event", seen).await?;
+        self.noted("delete", call("DELETE", format!("{WRITTEN}/{name}"), None))
+            .await
     }
 
     async fn noted<T>(
