@@ -116,19 +116,20 @@ impl Server {
 
     /// Starts wardle-server over a new folder as a process with this limit of open files, sockets included.
     pub fn start_with_files(files: u32, args: &[&str]) -> Self {
-        Self::start_with_limit(&format!("-n {files}"), args)
+        Self::start_after(&format!("ulimit -n {files}"), args)
     }
 
     /// Starts wardle-server over a new folder as a process with this limit of its address space.
     pub fn start_with_memory(kib: u32, args: &[&str]) -> Self {
-        Self::start_with_limit(&format!("-v {kib}"), args)
+        Self::start_after(&format!("ulimit -v {kib}"), args)
     }
 
-    fn start_with_limit(limit: &str, args: &[&str]) -> Self {
+    /// Starts wardle-server over a new folder as the process of a shell that has run a command, such as one that limits it.
+    pub fn start_after(command_of_shell: &str, args: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut command = Command::new("sh");
         command
-            .args(["-c", &format!("ulimit {limit} && exec \"$0\" \"$@\"")])
+            .args(["-c", &format!("{command_of_shell} && exec \"$0\" \"$@\"")])
             .arg(build("wardle-server"));
         let mut server = Self::spawn_command(command, &dir.path().join("data"), args, &[]);
         server.dir = Some(dir);

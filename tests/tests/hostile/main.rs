@@ -24,4 +24,5 @@ mod memory;
 mod objects;
 mod readers;
 mod selectors;
+mod soak;
 mod stops;
