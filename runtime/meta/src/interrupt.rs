@@ -25,6 +25,11 @@ pub fn is_interrupted() -> bool {
     spend(1)
 }
 
+/// As [`is_interrupted`], and looks at the clock. To be asked between the steps of work.
+pub fn is_set() -> bool {
+    LEFT.with(ask)
+}
+
 /// As [`is_interrupted`], after work on as many values.
 #[inline]
 pub fn spend(steps: u32) -> bool {

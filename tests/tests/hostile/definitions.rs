@@ -35,6 +35,11 @@ fn patterns(definition: usize, count: usize) -> Value {
 }
 
 fn definition(number: usize, schema: &Value) -> Value {
+    let version = json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}});
+    definition_of(number, &json!([version]))
+}
+
+fn definition_of(number: usize, versions: &Value) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -42,7 +47,7 @@ fn definition(number: usize, schema: &Value) -> Value {
         "spec": {
             "group": "ex.io", "scope": "Cluster",
             "names": {"plural": format!("kinds{number}"), "kind": format!("Kind{number}")},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}],
+            "versions": versions,
         },
     })
 }
@@ -73,8 +78,16 @@ impl Attacked {
 
     /// Serves a kind with this schema.
     pub(crate) async fn define(&self, number: usize, schema: &Value) {
-        let definition = definition(number, schema);
-        let (code, answer) = self.send("POST", CRDS, &definition).await;
+        self.serve(number, &definition(number, schema)).await;
+    }
+
+    /// Serves a kind with these versions.
+    pub(crate) async fn define_versions(&self, number: usize, versions: &Value) {
+        self.serve(number, &definition_of(number, versions)).await;
+    }
+
+    async fn serve(&self, number: usize, definition: &Value) {
+        let (code, answer) = self.send("POST", CRDS, definition).await;
         assert_eq!(code, 201, "{answer}");
         self.until(number, "Established").await;
     }

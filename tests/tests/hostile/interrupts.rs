@@ -17,14 +17,14 @@ const TIMEOUT: &str = "timeout=100ms";
 
 /// What the server may spend on a request with that timeout: the parts of the work before its deadline is seen, in a build without
 /// optimization.
-const SPENT: Duration = Duration::from_secs(4);
+pub(crate) const SPENT: Duration = Duration::from_secs(4);
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const JSON: &str = "application/json";
 
 /// Waits until the server does nothing.
-async fn until_idle(pid: u32) {
+pub(crate) async fn until_idle(pid: u32) {
     let started = Instant::now();
     loop {
         let before = process::cpu(pid);
@@ -38,7 +38,7 @@ async fn until_idle(pid: u32) {
 }
 
 /// Waits until the server has worked for some time on what was sent to it.
-async fn until_busy(pid: u32) {
+pub(crate) async fn until_busy(pid: u32) {
     let (started, before) = (Instant::now(), process::cpu(pid));
     while process::cpu(pid) - before < Duration::from_millis(300) {
         assert!(started.elapsed() < PATIENCE, "no work has begun");
@@ -131,7 +131,7 @@ fn long_works() -> Vec<Long> {
 }
 
 /// Waits for a request and for what it leaves behind. Returns the answer, and what the server has spent.
-async fn spent(pid: u32, target: &Target, call: Call<'_>) -> (Answered, Duration) {
+pub(crate) async fn spent(pid: u32, target: &Target, call: Call<'_>) -> (Answered, Duration) {
     let before = process::cpu(pid);
     let answer = target.call(call).await.unwrap();
     until_idle(pid).await;

@@ -26,3 +26,4 @@ mod readers;
 mod selectors;
 mod soak;
 mod stops;
+mod stored_work;

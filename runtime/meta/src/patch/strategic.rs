@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::error::PatchError;
 use super::steps::Steps;
 use crate::go_value;
+use crate::interrupt::is_interrupted;
 use crate::schema::node::{Node, PatchStrategy, child};
 
 /// Replaces or deletes the object or list item in which it stands, or all items of the list.
@@ -89,6 +90,7 @@ impl Merge {
         name: &str,
         value: &Value,
     ) -> Result<(), PatchError> {
+        self.steps.spend(1).map_err(PatchError::NotApplicable)?;
         let list = List::of(node, name);
         match (target.get_mut(name), value) {
             (_, Value::Null) => drop(target.remove(name)),
@@ -473,6 +475,7 @@ fn behind<'n>(name: &'n str, prefix: &str) -> Option<&'n str> {
 /// A value that the document did not have, without directives and nulls; `None` if it has `$patch` itself.
 fn without_directives(value: &Value) -> Option<Value> {
     Some(match value {
+        _ if is_interrupted() => return None,
         Value::Object(fields) if fields.contains_key(DIRECTIVE) => return None,
         Value::Object(fields) => without_directives_in(fields),
         Value::Array(items) => items.iter().filter_map(without_directives).collect(),
@@ -493,6 +496,7 @@ fn without_directives_in(fields: &Fields) -> Value {
 fn as_decoded(fields: &Fields) -> Value {
     fn kept(value: &Value) -> Value {
         match value {
+            _ if is_interrupted() => Value::Null,
             Value::Object(fields) => as_decoded(fields),
             Value::Array(items) => items.iter().map(kept).collect(),
             scalar => scalar.clone(),

@@ -2,9 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use apiloom_meta::interrupt::is_interrupted;
 use apiloom_meta::kind::{SmolStr, Verb};
-use apiloom_meta::{ApiError, StatusReason};
+use apiloom_meta::{ApiError, StatusReason, interrupt};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -223,7 +222,7 @@ impl Api {
             return answer.await;
         };
         match tokio::time::timeout_at(at, answer).await {
-            Ok(response) if !is_interrupted() || Instant::now() < at => until(at, response),
+            Ok(response) if !interrupt::is_set() || Instant::now() < at => until(at, response),
             // Its work may have been interrupted before it was asked whether it is.
             Ok(_) | Err(_) => {
                 current.count_out_of_time(call);

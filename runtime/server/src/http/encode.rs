@@ -28,7 +28,7 @@ use super::negotiate::Answer;
 use super::response::full;
 use super::turns::take_turn;
 use super::{Body, CutOff};
-use crate::registry::{Document, Endpoint, Items, Json, ListResult, WrittenObject};
+use crate::registry::{Document, Endpoint, Items, Json, ListResult, WrittenObject, check_wanted};
 
 /// Size of the pieces of a long response: large enough for few system calls, small compared to a connection's window,
 /// and a multiple of the maximum HTTP/2 frame and TLS record, so that none of them is sent partly filled.
@@ -98,7 +98,20 @@ impl Reply {
         self.json(code, &document.json(self.endpoint.schema()))
     }
 
-    fn json(&self, code: StatusCode, json: &Json<'_>) -> Result<Response<Body>, ApiError> {
+    /// Whether the response is a table: each of its columns may look at the whole object.
+    pub(super) fn is_table(&self) -> bool {
+        matches!(self.answer.form, Form::Table(..))
+    }
+
+    /// A response with one object, as JSON.
+    ///
+    /// # Errors
+    /// NotAcceptable if the client accepts only lists.
+    pub(super) fn json(
+        &self,
+        code: StatusCode,
+        json: &Json<'_>,
+    ) -> Result<Response<Body>, ApiError> {
         if let Form::PartialList(_) = self.answer.form {
             let def = self.endpoint.def();
             let kind = match &def.custom {
@@ -174,8 +187,7 @@ impl Reply {
         let items_bytes = self.items_bytes(&listed.items).await?;
         let mut pieces = ListPieces::new(self, listed, items_bytes);
         // Encoding a piece then takes about a millisecond without a yield.
-        let is_table = matches!(pieces.form, FormWriter::Table(_));
-        let is_costly = is_table || self.answer.format.is_costly();
+        let is_costly = self.is_table() || self.answer.format.is_costly();
         // A list below the threshold is sent at once, with its length; it is never compressed.
         let mut begin = Vec::new();
         let mut len = 0;
@@ -234,6 +246,7 @@ impl Reply {
         let form = self.form();
         let (mut sum, mut looked_at) = (0, 0);
         for item in items.iter() {
+            check_wanted()?;
             let item = item?;
             let mut measure = || {
                 let json = item.json(self.endpoint.schema());
@@ -352,6 +365,7 @@ impl ListPieces {
             && self.large.is_none()
             && self.stage != Stage::Ended
         {
+            check_wanted()?;
             match self.items.next().transpose()? {
                 Some(item) => looked_at += self.write_item(&item, out),
                 None => {

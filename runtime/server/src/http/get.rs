@@ -23,5 +23,11 @@ pub(super) async fn get(call: ResourceCall<'_>) -> Result<Response<Body>, ApiErr
             .shown(call.subresource, &*object.object()?)?;
         return reply.object(StatusCode::OK, &object);
     }
+    if reply.is_table() {
+        let json = object.json(call.endpoint.schema());
+        let bytes = json.whole().len();
+        call.endpoint.resource().reserve(call.ctx, bytes).await;
+        return call.ctx.work(|| reply.json(StatusCode::OK, &json));
+    }
     reply.document(StatusCode::OK, &object)
 }

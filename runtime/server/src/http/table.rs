@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use apiloom_meta::codec::{Finder, encode_json};
 use apiloom_meta::go_value::go_text;
+use apiloom_meta::interrupt::is_interrupted;
 use apiloom_meta::kind::{Cell, CellSource, Column, ColumnType};
 use apiloom_meta::query::{JsonQuery, QueryValue};
 use apiloom_meta::{JsonPath, ListMeta, ResourceDef, Time};
@@ -169,7 +170,28 @@ fn starts_below(query: &JsonQuery) -> bool {
     !query.start().names().is_empty()
 }
 
-/// Writes the cells of a row. What the object has as a cell needs it is written as it is there.
+/// The values below which the queries of a row start. Columns often start at the same one, which is decoded once.
+#[derive(Default)]
+struct Starts<'j> {
+    last: Option<(&'j [u8], Option<Value>)>,
+}
+
+impl<'j> Starts<'j> {
+    /// The value of JSON that was found for a column.
+    fn decoded(&mut self, json: &'j [u8]) -> Option<&Value> {
+        let is_last = self
+            .last
+            .as_ref()
+            .is_some_and(|(last, _)| std::ptr::eq(*last, json));
+        if !is_last {
+            self.last = Some((json, decoded(json)));
+        }
+        self.last.as_ref()?.1.as_ref()
+    }
+}
+
+/// Writes the cells of a row. What the object has as a cell needs it is written as it is there. An interrupted row has not all of its
+/// cells.
 fn write_cells(
     (columns, frame): (&[Column], Frame),
     finder: &Finder,
@@ -186,7 +208,11 @@ fn write_cells(
     if frame.has_name {
         out.json(name.unwrap_or(b"\"\""));
     }
+    let mut starts = Starts::default();
     for column in columns {
+        if is_interrupted() {
+            return;
+        }
         let column_type = column.column_type;
         match &column.source {
             CellSource::Path(_) => write_found(column_type, found.next().flatten(), now, out),
@@ -194,8 +220,8 @@ fn write_cells(
                 if starts_below(query) {
                     let start = found.next().flatten();
                     let len = start.map_or(0, <[u8]>::len);
-                    let start = start.and_then(decoded);
-                    let value = query.first_below(start.as_ref(), max_values(len));
+                    let start = start.and_then(|json| starts.decoded(json));
+                    let value = query.first_below(start, max_values(len));
                     out.value(&queried_cell(column_type, value, now));
                 } else {
                     let max_values = max_values(json.whole().len());

@@ -14,7 +14,7 @@ use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 
 use apiloom_meta::ApiError;
-use apiloom_meta::interrupt::is_interrupted;
+use apiloom_meta::interrupt;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -147,6 +147,15 @@ impl RequestContext {
         }
         check_wanted()
     }
+
+    /// Runs work on the document of a request, where it may block if the document is large.
+    pub(crate) fn work<T>(&self, work: impl FnOnce() -> T) -> T {
+        if self.is_large() {
+            off_thread(work)
+        } else {
+            work()
+        }
+    }
 }
 
 /// Fails if the work of this request was interrupted: then what the steps before it made may be a part of what it should be.
@@ -154,7 +163,7 @@ impl RequestContext {
 /// # Errors
 /// Timeout. The client gets the response for the limit that has passed, or has left.
 pub(crate) fn check_wanted() -> Result<(), ApiError> {
-    if is_interrupted() {
+    if interrupt::is_set() {
         return Err(handler_timeout());
     }
     Ok(())
@@ -199,13 +208,9 @@ impl<F: Future + Unpin> Future for OffThread<'_, F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let is_large = self.ctx.is_large();
+        let ctx = self.ctx;
         let request = Pin::new(&mut self.request);
-        if is_large {
-            off_thread(|| request.poll(cx))
-        } else {
-            request.poll(cx)
-        }
+        ctx.work(|| request.poll(cx))
     }
 }
 

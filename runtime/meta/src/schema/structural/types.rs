@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::super::path::Path;
 use crate::go_value::json_type;
+use crate::interrupt::is_interrupted;
 use crate::protobuf::{JSON_SCHEMA_PROPS, ProtobufField, ProtobufMessage, ProtobufType};
 
 /// The fields whose types have names of their own in Go.
@@ -35,6 +36,9 @@ impl Types<'_> {
         path: &Path<'_>,
         owner: &str,
     ) -> Option<String> {
+        if is_interrupted() {
+            return None;
+        }
         match (wanted, value) {
             (_, Value::Null)
             | (ProtobufType::Json, _)

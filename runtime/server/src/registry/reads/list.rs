@@ -13,6 +13,7 @@ use super::continue_token;
 use super::page_counts::ListPage;
 use super::selection::Selection;
 use crate::registry::error;
+use crate::registry::large::check_wanted;
 use crate::registry::objects::cached_object::{self, CachedObject, State};
 use crate::registry::objects::converted;
 use crate::registry::objects::document::Document;
@@ -203,7 +204,7 @@ impl Reads {
         {
             let mut work = Work::default();
             for item in state.range(&plan.prefix, &plan.start) {
-                work.rest().await;
+                work.rest().await?;
                 converted::check_convertible(&self.resource.kind, item, self.resource.version)?;
             }
         }
@@ -245,7 +246,7 @@ impl Reads {
                 following = last.zip(Some(&item.key));
                 break;
             }
-            work.rest().await;
+            work.rest().await?;
             last = Some(&item.key);
             fetched += 1;
             if self.is_selected(item, selection)? {
@@ -297,7 +298,7 @@ impl Reads {
         let mut work = Work::default();
         let mut candidates = Vec::new();
         for item in state.range(&plan.prefix, &plan.start) {
-            work.rest().await;
+            work.rest().await?;
             if !self.is_left_out(item, selection) {
                 candidates.push(item);
             }
@@ -503,7 +504,7 @@ impl Reads {
             Vec::new().into_iter()
         };
         for entry in entries {
-            work.rest().await;
+            work.rest().await?;
             let object = match batch.next() {
                 Some(object) => object,
                 None => {
@@ -556,16 +557,21 @@ fn unread(entries: &[Entry], last: &str) -> u64 {
         .count() as u64
 }
 
-/// Counts processed objects, and yields to other tasks at intervals.
+/// Counts processed objects, and yields to other tasks at intervals. Large objects take long before it does, so that it asks for
+/// each whether the work is still wanted.
 #[derive(Default)]
 struct Work(usize);
 
 impl Work {
     /// Counts one more object; yields after every [`YIELD_EVERY`].
-    async fn rest(&mut self) {
+    ///
+    /// # Errors
+    /// As [`check_wanted`].
+    async fn rest(&mut self) -> Result<(), ApiError> {
         self.0 += 1;
         if self.0.is_multiple_of(YIELD_EVERY) {
             tokio::task::yield_now().await;
         }
+        check_wanted()
     }
 }

@@ -14,6 +14,7 @@ use super::results::WrittenObject;
 use super::target::Target;
 use super::update::Change;
 use crate::registry::error::{no_type, refused_patch};
+use crate::registry::large::check_wanted;
 use crate::registry::options::{FieldValidation, PatchOptions, RequestContext};
 
 impl Writes {
@@ -57,7 +58,12 @@ impl Writes {
         patch
             .apply(schema, &mut value)
             .map_err(|e| refused_patch(&e))?;
-        let refuse = |why: &str| refused_result(schema, old, patch, why);
+        // What was interrupted is a part of the result, for which it is not to be refused.
+        let refuse = |why: &str| match check_wanted() {
+            Ok(()) => refused_result(schema, old, patch, why),
+            Err(interrupted) => interrupted,
+        };
+        check_wanted()?;
         let (mut object, strict) = self.decode_result(value).map_err(|why| refuse(&why))?;
         managed::put(&mut object, managed);
         let strict = [patch.strict(), &strict].concat();
