@@ -1,5 +1,6 @@
 //! Compiles the rules of a schema, and reports rules that kube-apiserver would refuse in a CustomResourceDefinition.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use apiloom_meta::field::{FieldError, FieldErrorKind, FieldPath};
@@ -40,13 +41,15 @@ pub struct Compiled {
 /// Compiles the rules of an `openAPIV3Schema` of objects with `apiVersion`, `kind` and metadata. `at` is the path of
 /// the schema for errors.
 pub fn compile(schema: &Json, at: &FieldPath) -> Compiled {
-    if !has_rules(schema) {
+    let mut with_rules = HashSet::new();
+    if !find_rules(schema, &mut with_rules) {
         return Compiled {
             rules: None,
             errors: Vec::new(),
         };
     }
     let mut compiler = Compiler {
+        with_rules,
         errors: Vec::new(),
         costs: Vec::new(),
         total: 0,
@@ -65,15 +68,27 @@ pub fn compile(schema: &Json, at: &FieldPath) -> Compiled {
     }
 }
 
-/// Whether a schema has rules anywhere.
-fn has_rules(schema: &Json) -> bool {
+/// Finds the parts of a schema that have rules anywhere, by their addresses. Returns whether the schema itself does.
+fn find_rules(schema: &Json, found: &mut HashSet<*const Json>) -> bool {
+    let mut has_rules = false;
     match schema {
         Json::Object(keywords) => {
-            keywords.contains_key(KEYWORD) || keywords.values().any(has_rules)
+            has_rules = keywords.contains_key(KEYWORD);
+            for part in keywords.values() {
+                has_rules |= find_rules(part, found);
+            }
         }
-        Json::Array(items) => items.iter().any(has_rules),
-        _ => false,
+        Json::Array(items) => {
+            for part in items {
+                has_rules |= find_rules(part, found);
+            }
+        }
+        _ => {}
     }
+    if has_rules {
+        found.insert(schema);
+    }
+    has_rules
 }
 
 /// What the place of a schema means for its rules.
@@ -99,6 +114,8 @@ impl Context {
 }
 
 struct Compiler {
+    /// The parts of the schema that have rules; see [`find_rules`].
+    with_rules: HashSet<*const Json>,
     errors: Vec<FieldError>,
     /// The costs of expressions, with their paths.
     costs: Vec<(u64, FieldPath)>,
@@ -117,7 +134,7 @@ impl Compiler {
         at: &FieldPath,
         context: &Context,
     ) -> Option<Node> {
-        if is_interrupted() || !has_rules(schema) {
+        if is_interrupted() || !self.with_rules.contains(&std::ptr::from_ref(schema)) {
             return None;
         }
         let rules = self.rules(schema, structure, decl, at, context);

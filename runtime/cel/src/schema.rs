@@ -157,22 +157,23 @@ impl Decl {
     }
 
     fn object(schema: &Value, is_resource: bool) -> Self {
-        let mut properties: Map<String, Value> = properties(schema).cloned().unwrap_or_default();
-        if is_resource {
+        let of_resource = is_resource.then(|| {
             let text = json!({ "type": "string" });
-            properties.insert("apiVersion".to_owned(), text.clone());
-            properties.insert("kind".to_owned(), text.clone());
             let names = json!({ "name": text, "generateName": text });
             let metadata = json!({ "type": "object", "properties": names });
-            properties.insert("metadata".to_owned(), metadata);
-        }
+            json!({ "apiVersion": text, "kind": text, "metadata": metadata })
+        });
+        let of_resource = of_resource.as_ref().and_then(Value::as_object);
+        let is_own = |name: &String| of_resource.is_none_or(|fields| !fields.contains_key(name));
+        let own = properties(schema).into_iter().flatten();
+        let own = own.filter(|(name, _)| is_own(name));
         let required = schema.get("required").and_then(Value::as_array);
         let is_required = |name: &str| {
             required.is_some_and(|all| all.iter().any(|one| one.as_str() == Some(name)))
         };
         let mut fields = Fields::default();
         let mut min_size: u64 = 2;
-        for (name, property) in &properties {
+        for (name, property) in own.chain(of_resource.into_iter().flatten()) {
             let Some(decl) = Self::of(property, is_embedded(property)) else {
                 continue;
             };
