@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::ast::{Call, Expr, Fold, FoldOp, Kind, Literal, Operator, OptionalMap, Variable};
-use crate::functions::time;
+use crate::functions::time::{self, Timestamp};
 use crate::issue::Issue;
 use crate::library::{self, moved};
 use crate::literal_format;
+use crate::names::{dotted, head_name, type_name, without_dot};
 use crate::patterns;
 use crate::schema::{Decl, Shape};
 use crate::types::{Bindings, Type};
@@ -96,59 +97,12 @@ struct Checker<'d> {
     is_mixed: bool,
 }
 
-/// The dotted name that an expression spells, if it consists of names only.
-fn dotted(expr: &Expr) -> Option<String> {
-    match &expr.kind {
-        Kind::Identifier(name) => Some(name.to_string()),
-        Kind::Select {
-            operand,
-            field,
-            is_optional: false,
-        } => {
-            // The longest name of a type or a function has four parts.
-            let name = (operand.depth < 5).then(|| dotted(operand)).flatten()?;
-            Some(format!("{name}.{field}"))
-        }
-        _ => None,
-    }
-}
-
-fn head_name(expr: &Expr) -> Option<&str> {
-    match &expr.kind {
-        Kind::Identifier(name) => Some(name),
-        Kind::Select { operand, .. } => head_name(operand),
-        _ => None,
-    }
-}
-
-/// The name of a type that is a value.
-fn type_name(name: &str) -> Option<&'static str> {
-    const NAMES: [&str; 15] = [
-        "bool",
-        "int",
-        "uint",
-        "double",
-        "string",
-        "bytes",
-        "list",
-        "map",
-        "null_type",
-        "type",
-        "google.protobuf.Duration",
-        "google.protobuf.Timestamp",
-        "optional_type",
-        "net.IP",
-        "net.CIDR",
-    ];
-    NAMES.iter().find(|known| **known == name).copied()
-}
-
 impl Checker<'_> {
     fn issue(&mut self, position: u32, text: String) -> Type {
         if self.issues.len() < MAX_ISSUES {
             self.issues.push(Issue::new(position as usize, text));
         }
-        Type::Dyn
+        Type::Error
     }
 
     fn no_overload(&mut self, position: u32, name: &str, args: &[Type]) -> Type {
@@ -173,7 +127,7 @@ impl Checker<'_> {
     }
 
     fn shown(&self, found: &Type) -> String {
-        self.bindings.resolve(found, false).to_string()
+        self.bindings.resolve(found, true).to_string()
     }
 
     fn is_declared(&self, name: &str) -> bool {
@@ -271,9 +225,13 @@ impl Checker<'_> {
     }
 
     fn name_or_select(&mut self, expr: &mut Expr) -> Type {
-        if let Kind::Identifier(name) = &expr.kind {
-            let local = self.locals.iter().rposition(|(local, _)| local == name);
-            let (variable, found) = match (local, &**name) {
+        if let Kind::Identifier(written) = &expr.kind {
+            let name = without_dot(written);
+            // A name with a dot is a global one, so that the variable of a macro with such a name is never found.
+            let is_global = written.starts_with('.');
+            let mut locals = self.locals.iter();
+            let local = locals.rposition(|(local, _)| local == written && !is_global);
+            let (variable, found) = match (local, name) {
                 (Some(index), _) => {
                     let variable = Variable::Local(index as u32);
                     (variable, self.locals[index].1.clone())
@@ -294,7 +252,7 @@ impl Checker<'_> {
                         expr.kind = Kind::TypeName(known);
                         return Type::Meta;
                     }
-                    let text = format!("undeclared reference to '{name}' (in container '')");
+                    let text = format!("undeclared reference to '{written}' (in container '')");
                     return self.issue(expr.position, text);
                 }
             };
@@ -676,7 +634,7 @@ impl Checker<'_> {
             args.push(self.visit(part));
         }
         self.is_mixed = outer;
-        let Some(function) = library::function(&call.name) else {
+        let Some(function) = library::function(without_dot(&call.name)) else {
             let is_known = library::AUTHORIZATION.contains(&&*call.name);
             if let Some((target, rest)) = args.split_first().filter(|_| is_known) {
                 // No value of these rules has such functions, but one of an unknown type might.
@@ -690,6 +648,9 @@ impl Checker<'_> {
             return self.issue(position, text);
         };
         call.function = Some(function);
+        if call.name.starts_with('.') {
+            call.name = without_dot(&call.name).into();
+        }
         self.check_literals(call);
         if &*call.name == "format" {
             self.check_format(call, position);
@@ -752,25 +713,29 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports literals that a function would never take.
+    /// Reports a literal that a function would never take. As in cel-go it is the first argument: the pattern of a member function,
+    /// and the text of a global one, whose pattern is looked at with the constants of the program.
     fn check_literals(&mut self, call: &Call) {
-        let mut texts = call.args.iter().filter_map(|arg| match &arg.kind {
-            Kind::Literal(Literal::Text(text)) => Some((arg.position, text)),
-            _ => None,
-        });
-        let Some((position, text)) = texts.next_back() else {
+        let Some(Expr {
+            kind: Kind::Literal(literal),
+            position,
+            ..
+        }) = call.args.first()
+        else {
             return;
         };
-        let is_valid = match &*call.name {
-            "matches" => patterns::check(text).is_ok(),
-            "duration" => time::parse_duration(text).is_some(),
-            "timestamp" => time::parse_timestamp(text).is_some(),
+        let is_valid = match (&*call.name, literal) {
+            ("matches", Literal::Text(text)) => patterns::check(text).is_ok(),
+            ("duration", Literal::Text(text)) => time::parse_duration(text).is_some(),
+            ("duration", Literal::Int(_)) => false,
+            ("timestamp", Literal::Text(text)) => time::parse_timestamp(text).is_some(),
+            ("timestamp", Literal::Int(seconds)) => Timestamp::at(*seconds).is_some(),
             _ => true,
         };
         if !is_valid {
             let text = format!("invalid {} argument", call.name);
             self.literal_issues
-                .push(Issue::new(position as usize, text));
+                .push(Issue::new(*position as usize, text));
         }
     }
 

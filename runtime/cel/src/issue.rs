@@ -1,5 +1,7 @@
 //! Errors of an expression's text: syntax and types.
 
+use std::collections::HashMap;
+
 /// Maximum length of a line of the source that is shown with a problem, in bytes.
 const MAX_LINE: usize = 500;
 
@@ -15,6 +17,14 @@ impl Issue {
         Self {
             position,
             text: text.into(),
+        }
+    }
+
+    /// The same problem at another place, if there is one for its own.
+    pub(crate) fn moved(&mut self, places: &HashMap<u32, u32>) {
+        let place = u32::try_from(self.position).ok();
+        if let Some(other) = place.and_then(|place| places.get(&place)) {
+            self.position = *other as usize;
         }
     }
 

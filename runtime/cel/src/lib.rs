@@ -50,6 +50,7 @@ mod issue;
 mod lexer;
 mod library;
 mod literal_format;
+mod names;
 mod parser;
 mod patterns;
 mod program;

@@ -117,7 +117,11 @@ const STANDARD: [Row; 31] = [
     (
         "duration",
         time::duration,
-        &["(duration) -> duration", "(string) -> duration"],
+        &[
+            "(duration) -> duration",
+            "(string) -> duration",
+            "(int) -> duration",
+        ],
     ),
     (
         "timestamp",

@@ -1,5 +1,6 @@
 //! The parser: precedence climbing over tokens, with a limit of depth and length.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::ast::{
@@ -49,8 +50,12 @@ pub(crate) fn parse(source: &str) -> Result<(Expr, u32), Vec<Issue>> {
         level: 0,
         is_index: false,
         malformed: Vec::new(),
+        signs: HashMap::new(),
     };
     let parsed = parser.whole();
+    for issue in &mut issues {
+        issue.moved(&parser.signs);
+    }
     issues.append(&mut parser.malformed);
     match parsed {
         Ok(expr) if issues.is_empty() => Ok((expr, parser.next_id)),
@@ -76,6 +81,8 @@ struct Parser<'s> {
     is_index: bool,
     /// The issues of numbers that are too large without a sign.
     malformed: Vec<Issue>,
+    /// Places of numbers with a sign, and those of the signs, where their issues are told.
+    signs: HashMap<u32, u32>,
 }
 
 /// The operator of a symbol, with its precedence.
@@ -369,6 +376,7 @@ impl Parser<'_> {
                 _ => None,
             };
             if let Some(literal) = negative {
+                self.signs.insert(self.position(), position);
                 self.at += 1;
                 let expr = self.node(position, 0, Kind::Literal(literal))?;
                 return self.suffixes(expr);
@@ -479,6 +487,8 @@ impl Parser<'_> {
                 }
                 self.at += 1;
                 let next = self.position();
+                let at = position + u32::from(has_dot);
+                let name = if has_dot { format!(".{name}") } else { name };
                 if self.take("(") {
                     let args = self.arguments(")")?;
                     return self.global_call(next, &name, args);
@@ -487,7 +497,7 @@ impl Parser<'_> {
                     let text = format!("undeclared reference to '{name}' (in container '')");
                     return Err(Issue::new(next as usize, text));
                 }
-                self.node(position, 0, Kind::Identifier(name.into()))
+                self.node(at, 0, Kind::Identifier(name.into()))
             }
             _ => Err(self.no_expression()),
         }

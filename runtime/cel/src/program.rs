@@ -1,30 +1,18 @@
 //! A compiled expression.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use crate::ast::{Expr, Kind, Literal};
+use crate::ast::{Expr, Kind};
 use crate::check::check;
 use crate::estimate::{Cost, estimate};
 use crate::issue::{self, Issue};
 use crate::parser::parse;
 use crate::patterns::{self, Patterns};
-use crate::run::{Outcome, Run, Stop};
+use crate::run::{Outcome, Run, Stop, is_constant};
 use crate::schema::Decl;
 use crate::types::Type;
 use crate::value::Value;
-use crate::walk::for_each;
-
-/// The conversions, which are done once and for all if their argument is a literal.
-const CONVERSIONS: [&str; 8] = [
-    "bool",
-    "bytes",
-    "double",
-    "duration",
-    "int",
-    "string",
-    "timestamp",
-    "uint",
-];
+use crate::walk::for_parts;
 
 /// Why an expression has no program.
 #[derive(Debug)]
@@ -104,24 +92,40 @@ impl Program {
     }
 }
 
-/// Evaluates the conversions of literals, and looks at the patterns of searches.
+/// Evaluates the conversions of values that are known, and looks at the patterns of searches, parts before the whole, as cel-go does
+/// when it plans a program.
 fn check_constants(expr: &Expr) -> Result<(), String> {
-    let patterns = Patterns::new();
     let mut found = Ok(());
-    for_each(expr, &mut |part| {
-        let Kind::Call(call) = &part.kind else { return };
-        let literal = match call.args.first().map(|arg| &arg.kind) {
-            Some(Kind::Literal(literal)) if found.is_ok() => literal,
-            _ => return,
-        };
-        if CONVERSIONS.contains(&&*call.name) && call.target.is_none() {
-            let mut run = Run::new(Value::Null, None, &patterns, u64::MAX);
-            if let Err(Stop::Error(text)) = run.value(part) {
-                found = Err(text.into_owned());
-            }
-        } else if let ("find" | "findAll", Literal::Text(text)) = (&*call.name, literal) {
-            found = patterns::check(text);
+    for_parts(expr, &mut |part| {
+        if found.is_ok() {
+            found = check_constants(part);
         }
     });
-    found
+    found?;
+    let Kind::Call(call) = &expr.kind else {
+        return Ok(());
+    };
+    if is_constant(expr) {
+        return constant(expr).map(drop);
+    }
+    if !matches!(&*call.name, "matches" | "find" | "findAll") {
+        return Ok(());
+    }
+    let pattern = call.args.get(usize::from(call.target.is_none()));
+    match pattern.filter(|pattern| is_constant(pattern)).map(constant) {
+        Some(Ok(Value::Text(pattern))) => patterns::check(pattern.as_str()),
+        // Another value is an error when the rule runs.
+        Some(Ok(_) | Err(_)) | None => Ok(()),
+    }
+}
+
+/// The value of an expression that is known.
+fn constant(expr: &Expr) -> Result<Value<'_>, String> {
+    static NO_PATTERNS: LazyLock<Patterns> = LazyLock::new(Patterns::new);
+    let mut run = Run::new(Value::Null, None, &NO_PATTERNS, u64::MAX);
+    run.value(expr).map_err(|stop| match stop {
+        Stop::Error(text) => text.into_owned(),
+        // The rule is not wanted any more.
+        Stop::Cost => String::new(),
+    })
 }

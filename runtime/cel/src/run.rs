@@ -471,10 +471,30 @@ impl<'a> Run<'a> {
     }
 }
 
+/// The conversions, which are done before the rule runs if their argument is known.
+const CONVERSIONS: [&str; 10] = [
+    "bool",
+    "bytes",
+    "double",
+    "duration",
+    "dyn",
+    "int",
+    "string",
+    "timestamp",
+    "type",
+    "uint",
+];
+
 /// Whether a value is known before the rule runs, so that its parts cost nothing.
-fn is_constant(expr: &Expr) -> bool {
+pub(crate) fn is_constant(expr: &Expr) -> bool {
     match &expr.kind {
-        Kind::Literal(_) => true,
+        Kind::Literal(_) | Kind::TypeName(_) => true,
+        Kind::Call(call) => match &call.args[..] {
+            [arg] if call.target.is_none() => {
+                CONVERSIONS.contains(&&*call.name) && is_constant(arg)
+            }
+            _ => false,
+        },
         Kind::List(items) => items.iter().all(|(item, _)| is_constant(item)),
         Kind::Map(entries) => {
             let mut entries = entries.iter();

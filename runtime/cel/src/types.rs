@@ -52,6 +52,8 @@ pub(crate) enum Type {
     Opaque(Opaque),
     /// A type that is not known yet.
     Variable(u32),
+    /// That of an expression with an issue: like [`Type::Dyn`], so that the check goes on, but told apart from it.
+    Error,
 }
 
 impl Type {
@@ -102,7 +104,8 @@ impl fmt::Display for Type {
             Self::Optional(inner) => write!(f, "optional_type({inner})"),
             Self::Meta => f.write_str("type"),
             Self::Opaque(opaque) => f.write_str(opaque.name()),
-            Self::Variable(_) => f.write_str("<unknown>"),
+            Self::Variable(_) => f.write_str("dyn"),
+            Self::Error => f.write_str("!error!"),
         }
     }
 }
@@ -152,8 +155,15 @@ impl Bindings {
         self.slots.truncate(mark.slots);
     }
 
-    /// The type that a variable stands for, one level deep.
+    /// The type that a variable stands for, one level deep. That of an expression with an issue is any.
     pub(crate) fn head(&self, found: &Type) -> Type {
+        match self.known(found) {
+            Type::Error => Type::Dyn,
+            known => known,
+        }
+    }
+
+    fn known(&self, found: &Type) -> Type {
         let mut found = found.clone();
         while let Type::Variable(index) = found {
             match self.slots.get(index as usize) {
@@ -167,7 +177,7 @@ impl Bindings {
     /// A type without the variables that are known; the others become `dyn` if `is_final`.
     pub(crate) fn resolve(&self, found: &Type, is_final: bool) -> Type {
         let inner = |part: &Arc<Type>| Arc::new(self.resolve(part, is_final));
-        match self.head(found) {
+        match self.known(found) {
             Type::List(items) => Type::List(inner(&items)),
             Type::Map(keys, values) => Type::Map(inner(&keys), inner(&values)),
             Type::Optional(value) => Type::Optional(inner(&value)),

@@ -35,6 +35,7 @@ const FILES: &[&str] = &[
     "answers",
     "applies",
     "cel",
+    "cel_literals",
     "cel_values",
     "columns",
     "definitions",

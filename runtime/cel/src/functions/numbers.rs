@@ -78,7 +78,8 @@ pub(crate) fn type_of<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> 
     Ok(Value::Type(arg(args, 0)?.type_name()))
 }
 
-fn not_converted<'a>(value: &Value<'_>, to: &str) -> Outcome<'a> {
+/// The error of a value that no conversion to a type takes.
+pub(crate) fn not_converted<'a>(value: &Value<'_>, to: &str) -> Outcome<'a> {
     let from = value.type_name();
     Err(Stop::error(format!(
         "type conversion error from '{from}' to '{to}'"

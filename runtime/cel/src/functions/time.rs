@@ -8,7 +8,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use apiloom_meta::field::{echoed, go_quote, number_error};
 use jiff::tz::TimeZone;
 
-use super::{arg, text};
+use super::{arg, numbers, text};
 use crate::ast::Operator;
 use crate::run::{Outcome, Run, Stop};
 use crate::value::Value;
@@ -65,6 +65,11 @@ impl Timestamp {
             nanos: nanos.rem_euclid(second) as u32,
             offset,
         })
+    }
+
+    /// The moment a number of seconds after 1970.
+    pub(crate) fn at(seconds: i64) -> Option<Self> {
+        Self::from_nanos(i128::from(seconds) * i128::from(SECOND), 0)
     }
 
     fn as_nanos(self) -> i128 {
@@ -185,15 +190,17 @@ pub(crate) fn arithmetic<'a>(operator: Operator, a: &Value<'_>, b: &Value<'_>) -
 
 pub(crate) fn duration<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     run.charge(1)?;
-    match arg(args, 0)? {
-        Value::Duration(nanos) | Value::Int(nanos) => Ok(Value::Duration(*nanos)),
-        Value::Text(text) => match parse_duration(text.as_str()) {
-            Some(nanos) => Ok(Value::Duration(nanos)),
-            None => Err(Stop::error(
-                "type conversion error from 'string' to 'google.protobuf.Duration'",
-            )),
-        },
-        _ => Err(Stop::overload()),
+    let value = arg(args, 0)?;
+    let duration = match value {
+        Value::Duration(nanos) => Some(*nanos),
+        Value::Text(text) => parse_duration(text.as_str()),
+        // In cel-go it has a signature, but no conversion.
+        Value::Int(_) => None,
+        _ => return Err(Stop::overload()),
+    };
+    match duration {
+        Some(nanos) => Ok(Value::Duration(nanos)),
+        None => numbers::not_converted(value, "google.protobuf.Duration"),
     }
 }
 
@@ -201,7 +208,7 @@ pub(crate) fn timestamp<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a
     run.charge(1)?;
     match arg(args, 0)? {
         value @ Value::Timestamp(_) => Ok(value.clone()),
-        Value::Int(seconds) => Timestamp::from_nanos(i128::from(*seconds) * i128::from(SECOND), 0)
+        Value::Int(seconds) => Timestamp::at(*seconds)
             .map(Value::Timestamp)
             .ok_or_else(|| Stop::error("timestamp overflow")),
         Value::Text(text) => match parse_timestamp(text.as_str()) {
