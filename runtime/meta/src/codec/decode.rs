@@ -22,7 +22,7 @@ use serde_json::{Map, Number, Value};
 use super::canonical::is_text;
 use super::decoded::{DecodeError, DecodedDocument, Format, MAX_EXPANDED_BYTES};
 use super::json_text::JsonText;
-use super::keys::Key;
+use super::keys::{Key, KeyText};
 use super::limits::{MAX_DEPTH, TOO_DEEP};
 use super::peek::value_end;
 #[cfg(feature = "yaml")]
@@ -236,6 +236,7 @@ fn yaml<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<V
     if text.starts_with('{') {
         let mut walk = Walk {
             keeps_floats: false,
+            skips_opaque: false,
             ..walk.anew(node, Format::Json)
         };
         if let Ok(value) = json_here(text, node, &mut walk)
@@ -305,6 +306,8 @@ struct Walk<'a> {
     /// The version of the kind, whose name Go's package of its types has; empty if it is not known.
     version: &'a str,
     is_yaml: bool,
+    /// Whether duplicates in values of any type of a compiled kind are not told.
+    skips_opaque: bool,
     has_schema: bool,
     /// Whether JSON is parsed, so that a part of it can be taken as it is.
     is_parsed_json: bool,
@@ -330,6 +333,7 @@ impl<'a> Walk<'a> {
             owner: owner.unwrap_or_default(),
             version: "",
             is_yaml: format != Format::Json,
+            skips_opaque: format == Format::Json,
             has_schema,
             is_parsed_json: false,
             expanded: 0,
@@ -399,10 +403,26 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Forgets the unknown fields of a value of a custom resource, which a later one of the same name replaces: Kubernetes looks
-    /// for them in the document that it has read.
+    /// Notes a field that the object has already. YAML tells the line of its key.
+    fn duplicate(&mut self, key: &KeyText, at: &Path<'_>) {
+        self.strict(Found::Reading, || match key.line {
+            Some(line) => {
+                let name = shortened(&key.name, MAX_PATH_BYTES);
+                let name = if key.is_string {
+                    go_quote(&name)
+                } else {
+                    name.into()
+                };
+                format!("line {line}: key {name} already set in map")
+            }
+            None => format!("duplicate field {}", go_quote(&at.strict())),
+        });
+    }
+
+    /// Forgets the unknown fields of a value that a later one of the same name replaces: of custom resources and of YAML, Kubernetes
+    /// looks for them in the document that it has read.
     fn forget_unknown(&mut self, at: &Path<'_>) {
-        if !self.is_custom || self.strict.is_empty() {
+        if !self.reads_unknown() || self.strict.is_empty() {
             return;
         }
         let place = go_quote(&at.strict());
@@ -417,17 +437,14 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// Drops unknown keywords from a value that is a schema, after a look at the types of all.
+    /// Drops unknown keywords that were not told from a value that is a schema, after a look at the types of all.
     #[cfg(feature = "schema")]
     fn known_keywords(&mut self, node: &Node, mut value: Value, path: &Path<'_>) -> Value {
         if node.is_json_schema {
             if self.type_error.is_none() {
                 self.type_error = structural::type_error(&value, path, self.version);
             }
-            structural::drop_unknown(&mut value, path, &mut |at| {
-                let problem = || format!("unknown field {}", go_quote(&at.strict()));
-                self.strict(Found::Pruning, problem);
-            });
+            structural::drop_unknown(&mut value);
         }
         value
     }
@@ -704,8 +721,24 @@ impl<'de> DeserializeSeed<'de> for Seed<'_, '_, '_> {
         if self.walk.is_parsed_json && self.node.is_some_and(|node| node.is_json_text) {
             return self.raw(<&RawValue>::deserialize(deserializer)?.get());
         }
+        if self.walk.skips_opaque && self.node.is_some_and(Node::is_opaque) {
+            let told = self.walk.strict.len();
+            let walk = &mut *self.walk;
+            let value = deserializer.deserialize_any(Seed { walk, ..self })?;
+            self.walk.strict.truncate(told);
+            return Ok(value);
+        }
         deserializer.deserialize_any(self)
     }
+}
+
+/// The node that has the fields of an object: a schema of a definition has its keywords.
+fn node_of_fields(node: &Node) -> &Node {
+    #[cfg(feature = "schema")]
+    if node.is_json_schema || node.is_inner_schema {
+        return structural::schema_node();
+    }
+    node
 }
 
 impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
@@ -834,7 +867,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
         let mut fields = Fields::default();
         self.walk.expand(0)?;
         while let Some(key) = access.next_key_seed(self.key())? {
-            self.walk.expand(key.0.len())?;
+            self.walk.expand(key.name.len())?;
             self.field(&mut access, &mut fields, key)?;
         }
         self.walk.owner = outer;
@@ -896,54 +929,66 @@ impl<'k> Seed<'_, '_, 'k> {
         &mut self,
         access: &mut A,
         fields: &mut Fields,
-        (key, line): (String, Option<u64>),
+        key: KeyText,
     ) -> Result<(), A::Error> {
-        let child = self.node.map_or(Child::Free, |node| node.child(&key));
-        if self.walk.has_schema && matches!(child, Child::Free) && key == WRAPPED {
-            let problem = || format!("json: a field cannot have the name {}", go_quote(&key));
+        let name = &key.name;
+        let node = self.node.map(node_of_fields);
+        let child = node.map_or(Child::Free, |node| node.child(name));
+        if self.walk.has_schema && matches!(child, Child::Free) && name == WRAPPED {
+            let problem = || format!("json: a field cannot have the name {}", go_quote(name));
             self.walk.type_error.get_or_insert_with(problem);
         }
-        let is_data = self.node.is_none_or(Node::is_map);
         let path = self.path;
-        let at = path.step(is_data, &key);
-        let is_ignored = matches!(child, Child::Unknown) && !self.walk.reads_unknown();
-        if !is_ignored && fields.have(&key) {
-            self.duplicate(&key, line, &at);
+        let at = path.step(node.is_none_or(Node::is_map), name);
+        if matches!(child, Child::Unknown) && !self.walk.reads_unknown() {
+            Self::unknown(self.walk, node, &at);
+            return access.next_value_seed(self.skip());
         }
-        let value = match child {
-            Child::Unknown => {
-                Self::unknown(self.walk, self.node, &at);
-                if is_ignored {
-                    return access.next_value_seed(self.skip());
-                }
-                // Also in it, duplicate fields are reported.
-                access.next_value_seed(self.below(None, &at))?;
-                None
-            }
-            Child::Free => Some(access.next_value_seed(self.below(None, &at))?),
-            Child::Node(node) if self.embeds(node) => {
-                let value = access.next_value_seed(self.below(None, &at))?;
-                self.embedded(&key, node, value, &at)
-            }
-            Child::Node(node) => {
-                let value = access.next_value_seed(self.below(Some(node), &at))?;
-                present(node, self.walk.known_keywords(node, value, &at), is_data)
-            }
-        };
-        fields.set(key, value);
+        let is_duplicate = fields.have(name);
+        if is_duplicate {
+            self.walk.forget_unknown(&at);
+        }
+        // The parser of YAML has read the value when it finds the key in the map.
+        if is_duplicate && key.line.is_none() {
+            self.walk.duplicate(&key, &at);
+        }
+        let value = self.value(access, name, (node, child), &at)?;
+        if is_duplicate && key.line.is_some() {
+            self.walk.duplicate(&key, &at);
+        }
+        fields.set(key.name, value);
         Ok(())
     }
 
-    /// Notes a field that the object has already. YAML tells the line of its key.
-    fn duplicate(&mut self, key: &str, line: Option<u64>, at: &Path<'_>) {
-        self.walk.strict(Found::Reading, || match line {
-            Some(line) => {
-                let key = go_quote(&shortened(key, MAX_PATH_BYTES));
-                format!("line {line}: key {key} already set in map")
+    /// Decodes the value of a field of an object with this node; `None` if it is dropped.
+    fn value<'de, A: MapAccess<'de>>(
+        &mut self,
+        access: &mut A,
+        name: &str,
+        (node, child): (Option<&'k Node>, Child<'k>),
+        at: &Path<'_>,
+    ) -> Result<Option<Value>, A::Error> {
+        Ok(match child {
+            Child::Unknown => {
+                Self::unknown(self.walk, node, at);
+                // Also in it, duplicate fields are reported.
+                access.next_value_seed(self.below(None, at))?;
+                None
             }
-            None => format!("duplicate field {}", go_quote(&at.strict())),
-        });
-        self.walk.forget_unknown(at);
+            Child::Free => {
+                let any = node.and_then(Node::free);
+                Some(access.next_value_seed(self.below(any, at))?)
+            }
+            Child::Node(node) if self.embeds(node) => {
+                let value = access.next_value_seed(self.below(None, at))?;
+                self.embedded(name, node, value, at)
+            }
+            Child::Node(below) => {
+                let value = access.next_value_seed(self.below(Some(below), at))?;
+                let value = self.walk.known_keywords(below, value, at);
+                present(below, value, node.is_none_or(Node::is_map))
+            }
+        })
     }
 }
 

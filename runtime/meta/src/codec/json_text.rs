@@ -44,11 +44,11 @@ impl<'a> JsonText<'a> {
         let depth = depth + 1;
         out.push(b'{');
         let mut is_first = true;
-        while let Some((key, _)) = access.next_key_seed(Key { is_yaml })? {
+        while let Some(key) = access.next_key_seed(Key { is_yaml })? {
             if !std::mem::take(&mut is_first) {
                 out.push(b',');
             }
-            append_string(&key, out);
+            append_string(&key.name, out);
             out.push(b':');
             access.next_value_seed(JsonText::new(out, is_yaml, depth))?;
             if is_yaml && out.len() > MAX_EXPANDED_BYTES {

@@ -2,21 +2,34 @@
 
 use serde::de::{DeserializeSeed, Deserializer};
 
-/// A key of a map, with its line number in YAML.
+/// Decodes a key of a map.
 pub(super) struct Key {
     pub(super) is_yaml: bool,
 }
 
-impl<'de> DeserializeSeed<'de> for Key {
-    type Value = (String, Option<u64>);
+/// A key of a map.
+pub(super) struct KeyText {
+    pub(super) name: String,
+    /// The line number in YAML; `None` for JSON.
+    pub(super) line: Option<u64>,
+    /// Whether it is a string, which has quotes in Go's texts.
+    pub(super) is_string: bool,
+}
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+impl<'de> DeserializeSeed<'de> for Key {
+    type Value = KeyText;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<KeyText, D::Error> {
         use serde::Deserialize;
         #[cfg(feature = "yaml")]
         if self.is_yaml {
             return yaml::key(deserializer);
         }
-        Ok((String::deserialize(deserializer)?, None))
+        Ok(KeyText {
+            name: String::deserialize(deserializer)?,
+            line: None,
+            is_string: true,
+        })
     }
 }
 
@@ -26,53 +39,78 @@ mod yaml {
 
     use serde::de::{Deserialize as _, Deserializer, Visitor};
 
+    use super::KeyText;
+
     /// A key of a map, with its line number.
     ///
     /// # Errors
     /// Those of the parser, and of a key that is a list or a map.
-    pub(super) fn key<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<(String, Option<u64>), D::Error> {
+    pub(super) fn key<'de, D: Deserializer<'de>>(deserializer: D) -> Result<KeyText, D::Error> {
         let key = serde_saphyr::Spanned::<YamlKey>::deserialize(deserializer)?;
-        let line = key.referenced.line();
-        Ok((key.value.0, Some(line)))
+        let line = Some(key.referenced.line());
+        let YamlKey { name, is_string } = key.value;
+        Ok(KeyText {
+            name,
+            line,
+            is_string,
+        })
     }
 
     /// A key of YAML, converted to JSON as in Go: a plain `yes` is `true` and a plain `014` is `12`.
-    struct YamlKey(String);
+    struct YamlKey {
+        name: String,
+        is_string: bool,
+    }
+
+    impl YamlKey {
+        fn string(name: String) -> Self {
+            Self {
+                name,
+                is_string: true,
+            }
+        }
+        fn scalar(name: String) -> Self {
+            Self {
+                name,
+                is_string: false,
+            }
+        }
+    }
 
     impl<'de> serde::Deserialize<'de> for YamlKey {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            deserializer.deserialize_any(YamlKeyVisitor).map(Self)
+            deserializer.deserialize_any(YamlKeyVisitor)
         }
     }
 
     struct YamlKeyVisitor;
 
     impl<'de> Visitor<'de> for YamlKeyVisitor {
-        type Value = String;
+        type Value = YamlKey;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("a key that is a string, a number or a boolean")
         }
-        fn visit_bool<E>(self, key: bool) -> Result<String, E> {
-            Ok(key.to_string())
+        fn visit_bool<E>(self, key: bool) -> Result<YamlKey, E> {
+            Ok(YamlKey::scalar(key.to_string()))
         }
-        fn visit_i64<E>(self, key: i64) -> Result<String, E> {
-            Ok(key.to_string())
+        fn visit_i64<E>(self, key: i64) -> Result<YamlKey, E> {
+            Ok(YamlKey::scalar(key.to_string()))
         }
-        fn visit_u64<E>(self, key: u64) -> Result<String, E> {
-            Ok(key.to_string())
+        fn visit_u64<E>(self, key: u64) -> Result<YamlKey, E> {
+            Ok(YamlKey::scalar(key.to_string()))
         }
-        fn visit_f64<E>(self, key: f64) -> Result<String, E> {
+        fn visit_f64<E>(self, key: f64) -> Result<YamlKey, E> {
             let digits = super::super::encode::json(&crate::number::shortest(key));
-            Ok(String::from_utf8_lossy(&digits).into_owned())
+            Ok(YamlKey::scalar(
+                String::from_utf8_lossy(&digits).into_owned(),
+            ))
         }
-        fn visit_str<E>(self, key: &str) -> Result<String, E> {
-            Ok(key.to_owned())
+        fn visit_str<E>(self, key: &str) -> Result<YamlKey, E> {
+            Ok(YamlKey::string(key.to_owned()))
         }
-        fn visit_string<E>(self, key: String) -> Result<String, E> {
-            Ok(key)
+        fn visit_string<E>(self, key: String) -> Result<YamlKey, E> {
+            Ok(YamlKey::string(key))
         }
     }
 }

@@ -77,11 +77,22 @@ fn unknown_and_duplicate_fields_are_told_in_document_order() {
             r#"duplicate field "data.k""#,
             r#"unknown field "bogus""#,
             r#"unknown field "spec.ports[1].nme""#,
-            r#"duplicate field "spec.free.x.y""#,
         ]
     );
     let expected = json!({"metadata":{"annotations":{"a.b/c":"y"}},"data":{"k":"2"},"spec":{"ports":[{"name":"a"},{"name":"b"}],"free":{"x":{"y":2}}}});
     assert_eq!(value, expected);
+}
+
+#[test]
+fn duplicates_in_values_of_any_type_are_told_for_yaml_alone() {
+    let body = r#"{"spec": {"free": {"x": {"y": 1, "y": [{"z": 1, "z": 2}]}, "x": 1}}}"#;
+    let yaml = decode(body.as_bytes(), Format::Yaml, &schema()).expect("decodes");
+    assert_eq!(decoded(body).strict, [r#"duplicate field "spec.free.x""#]);
+    assert_eq!(
+        yaml.strict,
+        ["z", "y", "x"].map(|key| format!("line 1: key \"{key}\" already set in map"))
+    );
+    assert_eq!(decoded(body).value, yaml.value);
 }
 
 #[test]
@@ -307,13 +318,45 @@ fn yaml_tells_duplicates_by_line_and_then_unknown_fields_by_path() {
         strict,
         [
             r#"line 4: key "replicas" already set in map"#,
-            r#"line 5: key "bogus" already set in map"#,
             r#"line 5: key "x" already set in map"#,
+            r#"line 5: key "bogus" already set in map"#,
             r#"line 8: key "k" already set in map"#,
             r#"unknown field "bogus""#,
             r#"unknown field "spec.bogus""#,
         ]
     );
+}
+
+#[test]
+fn yaml_tells_no_unknown_fields_of_what_a_duplicate_replaces() {
+    let text = "spec:\n  bogus: 1\n  ports: [{bogus: 1}]\nspec:\n  odd: 1\n";
+    let decoded = decode(text.as_bytes(), Format::Yaml, &schema()).expect("decodes");
+    assert_eq!(
+        decoded.strict,
+        [
+            r#"line 4: key "spec" already set in map"#,
+            r#"unknown field "spec.odd""#
+        ]
+    );
+}
+
+#[test]
+fn yaml_tells_keys_that_are_no_strings_without_quotes() {
+    for (keys, told) in [
+        ("y, yes", "true"),
+        ("n, n", "false"),
+        ("1, 0x1", "1"),
+        ("-7, -7", "-7"),
+        ("1.5, 1.5", "1.5"),
+        ("'1', '1'", "\"1\""),
+        ("\"true\", \"true\"", "\"true\""),
+    ] {
+        let (first, second) = keys.split_once(", ").expect("two keys");
+        let text = format!("data:\n  {first}: a\n  {second}: b\n");
+        let decoded = decode(text.as_bytes(), Format::Yaml, &schema()).expect("decodes");
+        let expected = format!("line 3: key {told} already set in map");
+        assert_eq!(decoded.strict, [expected], "{text}");
+    }
 }
 
 #[test]
@@ -414,7 +457,8 @@ fn problems_below_a_long_key_are_told_in_few_bytes() {
     let twice = (0..200).map(|i| format!("\"d{i}\":1,\"d{i}\":1"));
     let twice = twice.collect::<Vec<_>>().join(",");
     let free = format!("{{\"spec\":{{\"free\":{{\"{key}\":{{{twice}}}}}}}}}");
-    let strict = decoded(&free).strict;
+    let freely = decode_freely(free.as_bytes(), Format::Json).expect("decodes");
+    let strict = freely.strict;
     // Texts truncated at the same position are equal.
     assert_eq!(strict.len(), 1);
     assert!(

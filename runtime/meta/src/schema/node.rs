@@ -410,6 +410,8 @@ pub(crate) struct Node {
 
     /// Whether the value is a schema of a CustomResourceDefinition, in which unknown keywords are unknown fields.
     pub(crate) is_json_schema: bool,
+    /// Whether the value is a schema in such a schema, and has the same keywords.
+    pub(crate) is_inner_schema: bool,
 
     pub(crate) list_type: Option<ListType>,
     /// Whether duplicates in a list of type set or map are allowed: in ObjectMeta, and where `#[api(duplicates)]` says so.
@@ -446,6 +448,13 @@ pub(crate) struct Node {
 static CLOSED: LazyLock<Node> = LazyLock::new(|| Node {
     nullable: true,
     is_custom: true,
+    is_indexed: true,
+    ..Node::default()
+});
+
+/// A value of any type in a compiled kind.
+static OPAQUE: LazyLock<Node> = LazyLock::new(|| Node {
+    nullable: true,
     is_indexed: true,
     ..Node::default()
 });
@@ -563,6 +572,21 @@ impl Node {
             items.is_open_by_list = true;
         }
         items.pass_on_unknown();
+    }
+
+    /// The node of a field for which this one has none: that of a value of any type, if this is a type of a compiled kind.
+    pub(crate) fn free(&self) -> Option<&'static Node> {
+        (!self.is_custom && !self.is_end).then_some(&*OPAQUE)
+    }
+
+    /// Whether Go's decoder takes the value as it is, without a look at the fields in it: one of any type of a compiled kind.
+    pub(crate) fn is_opaque(&self) -> bool {
+        self.types.is_any()
+            && !self.is_custom
+            && !self.is_inner_schema
+            && self.properties.is_empty()
+            && self.additional.is_none()
+            && self.items.is_none()
     }
 
     /// Whether it says itself that unknown fields are kept.

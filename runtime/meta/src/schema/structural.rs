@@ -21,7 +21,7 @@ use crate::field::{FieldError, FieldPath};
 pub use self::field_path::{FieldPathError, field_path_type};
 pub use self::footprint::{Footprint, MAX_FOOTPRINT};
 pub(crate) use self::types::type_error;
-pub(crate) use self::unknown::drop_unknown;
+pub(crate) use self::unknown::{drop_unknown, schema_node};
 pub use super::known_formats::is_known_format;
 
 /// The formats in a schema that kube-apiserver ignores, each once, in the order of the schema: a definition with them

@@ -62,14 +62,10 @@ impl Writes {
         };
         let mut object = self.object_of(decoded.value, body)?;
         self.check_type(&mut object, body)?;
-        self.report(ctx, &decoded.strict, validation)
-            .map_err(|text| {
-                self.cannot_handle(
-                    &self.resource.def().kind,
-                    &self.resource.def().version,
-                    &text,
-                )
-            })?;
+        let strict = self.strict_of(&object, decoded.strict);
+        self.report(ctx, &strict, validation).map_err(|text| {
+            self.cannot_handle(object.kind(), &self.resource.def().version, &text)
+        })?;
         object.drop_empty_metadata();
         Ok(object)
     }
@@ -91,6 +87,20 @@ impl Writes {
         self.report(ctx, &strict, validation)
             .map_err(|why| refuse(&why))?;
         Ok(object)
+    }
+
+    /// The unknown and duplicate fields of an object that are told: of one that is not of the custom resource, which is refused when
+    /// it is validated, kube-apiserver knows the fields of the metadata alone.
+    pub(super) fn strict_of(&self, object: &Object, mut strict: Vec<String>) -> Vec<String> {
+        let def = self.resource.def();
+        let is_of_group =
+            || GroupVersion::parse(object.api_version()).is_some_and(|gv| gv.group == def.group);
+        if def.custom.is_some() && !(object.kind() == def.kind && is_of_group()) {
+            strict.retain(|text| {
+                !text.starts_with("unknown field ") || text.starts_with("unknown field \"metadata.")
+            });
+        }
+        strict
     }
 
     /// Ignores, reports as warnings or refuses unknown and duplicate fields. The error is the message of the refusal.
@@ -235,9 +245,11 @@ impl Writes {
         self.cannot_handle(kind, &gv.version, &text)
     }
 
-    /// The error `Flunder in version "v1" cannot be handled as a Flunder: WHY`.
+    /// The error `Flunder in version "v1" cannot be handled as a Flunder: WHY`. What kube-apiserver decodes a custom resource into is
+    /// of the kind that the resource says.
     pub(crate) fn cannot_handle(&self, kind: &str, version: &str, why: &str) -> ApiError {
-        let expected = &self.resource.def().kind;
+        let def = self.resource.def();
+        let expected = def.custom.as_ref().map_or(&*def.kind, |_| kind);
         ApiError::bad_request(format!(
             "{kind} in version {} cannot be handled as a {expected}: {why}",
             go_quote(version)

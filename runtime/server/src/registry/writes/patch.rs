@@ -95,7 +95,8 @@ impl Writes {
             return Err(why);
         }
         object.drop_empty_metadata();
-        Ok((object, decoded.strict))
+        let strict = self.strict_of(&object, decoded.strict);
+        Ok((object, strict))
     }
 
     /// Checks the name and the namespace of the result of a patch.
