@@ -11,6 +11,7 @@
 )]
 
 mod case;
+mod compiled;
 mod differences;
 mod kept;
 mod published;
