@@ -50,7 +50,7 @@ enum Held {
         _stream: Box<Tls>,
     },
     Http2 {
-        _http2: Http2,
+        _http2: Box<Http2>,
         _unread: Option<Unread>,
     },
 }
@@ -515,7 +515,7 @@ impl Tenant {
         let unread = http2.open(Call::new("GET", &path)).await.ok()?;
         let code = unread.code;
         self.hold(Held::Http2 {
-            _http2: http2,
+            _http2: Box::new(http2),
             _unread: Some(unread),
         });
         Some(code)
@@ -554,7 +554,7 @@ impl Tenant {
             _stream: Box::new(stream),
         });
         self.hold(Held::Http2 {
-            _http2: idle,
+            _http2: Box::new(idle),
             _unread: None,
         });
         None
