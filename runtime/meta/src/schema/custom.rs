@@ -6,12 +6,12 @@
 mod build;
 mod defaults;
 mod digest;
+mod dropped;
 mod embedded;
 mod enums;
 mod formats;
 mod lists;
 mod metadata;
-mod nulls;
 mod numbers;
 mod outcome;
 mod publish;
@@ -19,7 +19,7 @@ mod stored;
 mod validate;
 
 use bytes::Bytes;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub(super) use self::defaults::{default_errors, has_unknown_fields, metadata_errors};
 pub use self::digest::Digests;
@@ -32,10 +32,19 @@ use super::constructors::{has_embedded, has_singles};
 use super::{Schema, SchemaErrors};
 
 impl Schema {
-    /// Puts nulls back into a decoded document that the decoder dropped from it, so that validation refuses them: those of
-    /// fields of a custom resource that can neither be null nor have a default.
-    pub fn put_back_nulls(&self, document: &Value, decoded: &mut Value) {
-        nulls::put_back(self.root(), document, decoded);
+    /// Whether decoding the fields of a custom resource may drop anything that [`Schema::put_back_dropped`] puts back.
+    pub fn may_drop(&self, document: &Map<String, Value>) -> bool {
+        dropped::may_drop(self.root(), document)
+    }
+
+    /// Puts what the decoder dropped from the fields of a custom resource, but from its metadata, back into them, so that
+    /// validation sees it. Returns whether there was anything.
+    pub fn put_back_dropped(
+        &self,
+        document: &Map<String, Value>,
+        decoded: &mut Map<String, Value>,
+    ) -> bool {
+        dropped::put_back(self.root(), document, decoded)
     }
 
     /// The schema of a custom resource, from the `openAPIV3Schema` of a version of a CustomResourceDefinition.

@@ -213,7 +213,7 @@ fn type_error(node: &Node, value: &Value, path: &Path<'_>) -> Option<FieldError>
         Value::Null => false,
         Value::Bool(_) => types.takes(Types::BOOLEAN),
         Value::String(_) => types.takes(Types::STRING),
-        Value::Array(_) => types.takes(Types::ARRAY),
+        Value::Array(_) => types.takes(Types::ARRAY) || is_text_with_format(node),
         Value::Object(_) => types.takes(Types::OBJECT),
         Value::Number(number) => {
             let is_integer = numbers::integer(number).is_some();
@@ -236,6 +236,12 @@ fn type_error(node: &Node, value: &Value, path: &Path<'_>) -> Option<FieldError>
         go_quote(found)
     );
     Some(FieldError::type_invalid(&at, found, &detail))
+}
+
+/// Whether it is a text with a format: kube-openapi leaves its values and lists to the check of the format, which looks at texts
+/// alone, so that a list is valid.
+fn is_text_with_format(node: &Node) -> bool {
+    node.format.is_some() && node.types == Types::STRING
 }
 
 /// The names of types, in the order of kube-openapi's texts.

@@ -21,6 +21,15 @@ pub struct AppliedDocument {
     strict: Vec<String>,
 }
 
+/// An object with applied fields.
+pub(crate) struct AppliedObject {
+    pub(crate) object: Object,
+    /// Whether it differs from the present object.
+    pub(crate) is_changed: bool,
+    /// Whether it has what decoding would drop: of a custom resource that is validated, and dropped before it is stored.
+    pub(crate) is_unpruned: bool,
+}
+
 impl From<Object> for AppliedDocument {
     fn from(object: Object) -> Self {
         Self {
@@ -95,39 +104,46 @@ impl Writes {
         self.write(target, &change).await
     }
 
-    /// The present object with the applied fields, decoded as the body of an update. Also returns whether it differs.
+    /// The present object with the applied fields, decoded as the body of an update.
     pub(crate) async fn applied(
         &self,
         target: Target<'_>,
         applied: &Applied<'_>,
         live: Option<&Object>,
-    ) -> Result<(Object, bool), ApiError> {
+    ) -> Result<AppliedObject, ApiError> {
         let merged = self.apply_fields(target, applied, live).await?;
         self.report_applied(target.ctx, applied)?;
         let mut object = merged.object;
+        let mut is_unpruned = false;
         if merged.is_changed {
-            let entries = managed::take(&mut object);
-            let document = object.into_tree();
-            let with_nulls = self.resource.def().custom.is_some() && has_null(&document);
-            let with_nulls = with_nulls.then(|| document.clone());
-            let decoded = self.decode_result(document);
-            (object, _) = decoded.map_err(|why| {
-                ApiError::internal_text(format!("failed to convert the applied object: {why}"))
-            })?;
-            if let Some(document) = with_nulls {
-                let mut decoded = object.into_tree();
-                self.resource
-                    .schema()
-                    .put_back_nulls(&document, &mut decoded);
-                object = Object::from_value(decoded)
-                    .ok_or_else(|| ApiError::internal("an applied object that is no object"))?;
+            let schema = self.resource.schema();
+            let is_custom = self.resource.def().custom.is_some();
+            let is_copied = is_custom && schema.may_drop(object.fields());
+            let whole = is_copied.then(|| object.clone());
+            object = self.decoded_again(object)?;
+            if let Some(whole) = whole {
+                is_unpruned = schema.put_back_dropped(whole.fields(), object.fields_mut());
             }
-            managed::put(&mut object, entries);
         }
         if let Some(entries) = merged.managed {
             self.write_owners(entries, &mut object);
         }
-        Ok((self.match_target(target, object)?, merged.is_changed))
+        Ok(AppliedObject {
+            object: self.match_target(target, object)?,
+            is_changed: merged.is_changed,
+            is_unpruned,
+        })
+    }
+
+    /// An object with applied fields, decoded as the body of an update.
+    pub(crate) fn decoded_again(&self, mut object: Object) -> Result<Object, ApiError> {
+        let entries = managed::take(&mut object);
+        let decoded = self.decode_result(object.into_tree());
+        let (mut object, _) = decoded.map_err(|why| {
+            ApiError::internal_text(format!("failed to convert the applied object: {why}"))
+        })?;
+        managed::put(&mut object, entries);
+        Ok(object)
     }
 
     /// The object that an apply request creates.
@@ -135,26 +151,16 @@ impl Writes {
         &self,
         target: Target<'_>,
         applied: &Applied<'_>,
-    ) -> Result<Object, ApiError> {
-        let (object, _) = self.applied(target, applied, None).await?;
-        let uid = object.uid();
+    ) -> Result<AppliedObject, ApiError> {
+        let created = self.applied(target, applied, None).await?;
+        let uid = created.object.uid();
         if uid.is_empty() {
-            return Ok(object);
+            return Ok(created);
         }
         let why = format!(
             "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
         );
         let resource = &self.resource.kind.resource;
         Err(ApiError::conflict(resource, target.name, &why))
-    }
-}
-
-/// Whether a value or a part of it is null.
-fn has_null(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(items) => items.iter().any(has_null),
-        Value::Object(fields) => fields.values().any(has_null),
-        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }

@@ -72,7 +72,7 @@ impl Writes {
                 name: &name,
                 ..target
             };
-            match self.create_once(target, new).await? {
+            match self.create_once(target, new, false).await? {
                 Creation::Created(written) => return Ok(written),
                 Creation::Exists(_) if attempts_left > 0 => {}
                 Creation::Exists(_) if is_generated => return Err(self.no_unique_name(&name)),
@@ -102,17 +102,21 @@ impl Writes {
     }
 
     /// One attempt to store a new object, after the mutating phase of admission. A dry run only checks whether the key
-    /// exists.
+    /// exists. An object that is not pruned is, once it is validated.
     pub(crate) async fn create_once(
         &self,
         target: Target<'_>,
         mut object: Object,
+        is_unpruned: bool,
     ) -> Result<Creation, ApiError> {
         let kind = &self.resource.kind;
         if let Some(refused) = self.refused_by_definition(target.name) {
             return Err(refused);
         }
         let draft = self.prepare_and_validate(target, &mut object).await?;
+        if is_unpruned {
+            object = self.decoded_again(object)?;
+        }
         let key = kind.key(target.namespace, target.name)?;
         let mut stored = self.to_store(&object, draft).await?;
         if stored.is_none() && self.resource.def().custom.is_some() {

@@ -90,7 +90,7 @@ impl Writes {
             Change::Patch(patch, validation) => {
                 scales.patched(target, &live, patch, *validation)?
             }
-            Change::Apply(applied) => scales.applied(target, applied, Some(&live)).await?.0,
+            Change::Apply(applied) => scales.applied(target, applied, Some(&live)).await?.object,
             Change::Edit(..) => {
                 let text = "a handler changes the number of replicas in the object itself";
                 return Err(ApiError::internal_text(text));

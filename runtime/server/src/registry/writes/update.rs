@@ -41,6 +41,15 @@ pub(crate) enum Change<'a> {
 pub(crate) type EditFn<'a> =
     &'a (dyn Fn(&mut Object) -> Result<(), serde_json::Error> + Send + Sync);
 
+/// The object after a change, up to the mutating phase of admission.
+struct Changed {
+    new: Object,
+    /// The object as it was sent, if the change is applied to other versions too.
+    sent: Option<Object>,
+    /// Whether the object is pruned only after its validation.
+    is_unpruned: bool,
+}
+
 /// The operation of the store for a change.
 enum StoreAction {
     /// Store the object. `stored` is the object in the storage version, if that is another one.
@@ -153,12 +162,17 @@ impl Writes {
         if !target.subresource.is_empty() {
             return not_found();
         }
+        let mut is_unpruned = false;
         let mut object = match change {
             Change::Replace(object) if self.resource.def().create_on_update => {
                 self.check_uid(object.uid(), "", target.name, key)?;
                 object.clone()
             }
-            Change::Apply(applied) => self.created_by_apply(target, applied).await?,
+            Change::Apply(applied) => {
+                let created = self.created_by_apply(target, applied).await?;
+                is_unpruned = created.is_unpruned;
+                created.object
+            }
             Change::Replace(_) | Change::Patch(..) | Change::Edit(..) => return not_found(),
         };
         stamp::wipe_for_create(&mut object);
@@ -168,7 +182,7 @@ impl Writes {
             self.own_changes(target, &mut object, None).await;
         }
         self.admit_mutation(target, &mut object, None).await?;
-        Ok(match self.create_once(target, object).await? {
+        Ok(match self.create_once(target, object, is_unpruned).await? {
             Creation::Created(written) => Attempt::Written(written),
             Creation::Exists(entry) => Attempt::Conflict(Some(PresentObject::Stored(entry))),
         })
@@ -251,14 +265,22 @@ impl Writes {
         let before = self.present_versions(present).await?;
         let old = &before.object;
         let scaled = self.scaled(target, change, old, key).await?;
-        let (mut new, sent, old_scale) = if let Some(scaled) = scaled {
+        let (changed, old_scale) = if let Some(scaled) = scaled {
             let (new, old_scale) = scaled.into_parts();
-            let sent = before.is_merged().then(|| new.clone());
-            (new, sent, Some(old_scale))
+            let changed = Changed {
+                sent: before.is_merged().then(|| new.clone()),
+                new,
+                is_unpruned: false,
+            };
+            (changed, Some(old_scale))
         } else {
-            let (new, sent) = self.changed(target, change, &before, key).await?;
-            (new, sent, None)
+            (self.changed(target, change, &before, key).await?, None)
         };
+        let Changed {
+            mut new,
+            sent,
+            is_unpruned,
+        } = changed;
         target.ctx.pause().await?;
         self.check_version(&new, present.revision(), target.name)?;
         let draft = self.before_update(target, &mut new, &before, sent.as_ref());
@@ -269,6 +291,9 @@ impl Writes {
         match &old_scale {
             Some(old_scale) => self.admit_scale(target, &new, old_scale).await?,
             None => self.admit_validation(target, &mut new, Some(old)).await?,
+        }
+        if is_unpruned {
+            new = self.decoded_again(new)?;
         }
         managed::keep_times(&mut new, old);
         if self.is_deletion_complete(&new, old) {
@@ -304,17 +329,16 @@ impl Writes {
         })
     }
 
-    /// Applies a change to the present object, up to the mutating phase of admission. Also returns the object as it was sent,
-    /// if the change is applied to other versions too.
+    /// Applies a change to the present object, up to the mutating phase of admission.
     async fn changed(
         &self,
         target: Target<'_>,
         change: &Change<'_>,
         before: &PresentVersions,
         key: &str,
-    ) -> Result<(Object, Option<Object>), ApiError> {
+    ) -> Result<Changed, ApiError> {
         let old = &before.object;
-        let mut is_changed = true;
+        let (mut is_changed, mut is_unpruned) = (true, false);
         let mut new = match change {
             Change::Replace(object) => {
                 self.check_uid(object.uid(), old.uid(), target.name, key)?;
@@ -322,9 +346,9 @@ impl Writes {
             }
             Change::Patch(patch, validation) => self.patched(target, old, patch, *validation)?,
             Change::Apply(applied) => {
-                let merged;
-                (merged, is_changed) = self.applied(target, applied, Some(old)).await?;
-                merged
+                let merged = self.applied(target, applied, Some(old)).await?;
+                (is_changed, is_unpruned) = (merged.is_changed, merged.is_unpruned);
+                merged.object
             }
             Change::Edit(change, preconditions) => {
                 self.check_present(preconditions, target.namespace, old)?;
@@ -349,7 +373,11 @@ impl Writes {
             self.own_changes(target, &mut new, Some(old)).await;
         }
         self.admit_mutation(target, &mut new, Some(old)).await?;
-        Ok((new, sent))
+        Ok(Changed {
+            new,
+            sent,
+            is_unpruned,
+        })
     }
 
     /// Conflict if a body has another uid than the present object.
