@@ -243,7 +243,10 @@ impl Client {
             }
             let request = request.body(Full::new(body.clone())).unwrap();
             let answer = tokio::time::timeout(PATIENCE, http.request(request));
-            match answer.await.expect("no answer in time") {
+            let answer = answer.await;
+            match answer
+                .unwrap_or_else(|_| panic!("{method} {url}{path}: no answer in {PATIENCE:?}"))
+            {
                 // The server has ended the connection in good order before it took this request.
                 Err(error) if is_goaway(&error) => {}
                 answer => return answer.map_err(|error| format!("{error:?}")),
@@ -451,7 +454,10 @@ impl Client {
         }
         let request = request.body(Full::default()).unwrap();
         let answer = tokio::time::timeout(PATIENCE, http.request(request));
-        let mut response = answer.await.expect("no answer in time").unwrap();
+        let answer = answer.await;
+        let mut response = answer
+            .unwrap_or_else(|_| panic!("CONNECT {url}{path}: no answer in {PATIENCE:?}"))
+            .unwrap();
         let mut socket = None;
         if response.status() == 200 {
             let upgraded = hyper::upgrade::on(&mut response).await.unwrap();
