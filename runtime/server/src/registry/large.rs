@@ -208,9 +208,14 @@ impl<F: Future + Unpin> Future for OffThread<'_, F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let ctx = self.ctx;
+        let is_large = self.ctx.is_large();
         let request = Pin::new(&mut self.request);
-        ctx.work(|| request.poll(cx))
+        // Without a function in between: each is one more for a reader of a backtrace.
+        if is_large {
+            off_thread(|| request.poll(cx))
+        } else {
+            request.poll(cx)
+        }
     }
 }
 
