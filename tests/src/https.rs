@@ -61,7 +61,7 @@ impl HttpsServer {
         Self {
             address: listener.local_addr().unwrap(),
             ca_bundle,
-            serving: tokio::spawn(serve(listener, TlsAcceptor::from(tls), answer)),
+            serving: tokio::spawn(serve(listener, TlsAcceptor::from(Arc::new(tls)), answer)),
         }
     }
 }
@@ -79,8 +79,9 @@ pub fn text(code: u16, text: impl Into<Bytes>) -> Response<Body> {
     response
 }
 
-/// A certificate, and its authority.
-fn identity(signed_by: SignedBy) -> (Arc<rustls::ServerConfig>, String) {
+/// The side of TLS of a server of HTTP/2 and HTTP/1.1 for these names: those of this machine, and of the service `default/hook`. Also
+/// the authority of its certificate, as `caBundle` has it.
+pub fn identity(signed_by: SignedBy) -> (rustls::ServerConfig, String) {
     let key = KeyPair::generate().unwrap();
     let names = NAMES.map(str::to_owned);
     let mut certificate = CertificateParams::new(names.to_vec()).unwrap();
@@ -111,7 +112,7 @@ fn identity(signed_by: SignedBy) -> (Arc<rustls::ServerConfig>, String) {
         .with_single_cert(vec![certificate.der().clone()], key)
         .unwrap();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    (Arc::new(config), STANDARD.encode(authority))
+    (config, STANDARD.encode(authority))
 }
 
 async fn serve<A>(

@@ -10,10 +10,13 @@ use tokio::runtime::Runtime;
 use crate::arena;
 use crate::process::{self, MIB};
 
-const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+pub(crate) const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// Memory for all definitions together in these tests.
 const ROOM: &str = "--max-definition-bytes=67108864";
+
+/// Memory for all definitions where it is not what the test is about.
+pub(crate) const MUCH_ROOM: &str = "--max-definition-bytes=268435456";
 
 /// What the attacks may add to the resident memory: the room above, the 128 MiB of kept programs, the requests in work, and what the
 /// allocator has not given back.

@@ -8,9 +8,9 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::runtime::Runtime;
 
 use crate::arena;
-use crate::definitions::Attacked;
+use crate::definitions::{Attacked, MUCH_ROOM};
 use crate::process;
-use crate::wire::{Answered, Call, OPEN, Target};
+use crate::wire::{Answered, Call, Http2, OPEN, Target};
 
 /// How long the requests may take. Each of them would take several times as long.
 const TIMEOUT: &str = "timeout=100ms";
@@ -44,6 +44,15 @@ pub(crate) async fn until_busy(pid: u32) {
         assert!(started.elapsed() < PATIENCE, "no work has begun");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// Sends a request, resets its stream when the server works on it, and waits until that ends.
+pub(crate) async fn reset_when_busy(pid: u32, http2: &Http2, call: Call<'_>) {
+    let (answer, mut stream) = http2.send(call).await.unwrap();
+    until_busy(pid).await;
+    stream.send_reset(h2::Reason::CANCEL);
+    drop((answer, stream));
+    until_idle(pid).await;
 }
 
 /// A text without an order, so that an automaton has another state after each of its characters.
@@ -146,7 +155,7 @@ fn work_ends_with_its_deadline() {
 
 async fn deadlines() {
     let dir = tempfile::tempdir().unwrap();
-    let attacked = Attacked::start(dir.path(), "--max-definition-bytes=268435456");
+    let attacked = Attacked::start(dir.path(), MUCH_ROOM);
     let (pid, target) = (attacked.server.pid(), Target::of(&attacked.server));
     let mut failures = Vec::new();
     for (number, long) in long_works().into_iter().enumerate() {
@@ -185,7 +194,7 @@ fn work_ends_with_its_client() {
 
 async fn clients_that_leave() {
     let dir = tempfile::tempdir().unwrap();
-    let attacked = Attacked::start(dir.path(), "--max-definition-bytes=268435456");
+    let attacked = Attacked::start(dir.path(), MUCH_ROOM);
     let (pid, target) = (attacked.server.pid(), Target::of(&attacked.server));
     let endless = long_works().remove(0);
     attacked.define(0, &spec(&endless.schema)).await;
@@ -197,11 +206,7 @@ async fn clients_that_leave() {
     // A stream of HTTP/2 that is reset while its connection stays.
     let http2 = target.http2(OPEN).await.unwrap();
     let call = Call::new("POST", path).with_body(JSON, body.clone());
-    let (answer, mut stream) = http2.send(call.clone()).await.unwrap();
-    until_busy(pid).await;
-    stream.send_reset(h2::Reason::CANCEL);
-    drop((answer, stream));
-    until_idle(pid).await;
+    reset_when_busy(pid, &http2, call.clone()).await;
 
     // A connection of HTTP/2 that is closed.
     let held = http2.send(call).await.unwrap();

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use crate::arena;
-use crate::definitions::Attacked;
-use crate::interrupts::{SPENT, spent, until_busy, until_idle};
+use crate::definitions::{Attacked, MUCH_ROOM};
+use crate::interrupts::{SPENT, reset_when_busy, spent, until_idle};
 use crate::process;
 use crate::wire::{Call, OPEN, Target};
 
@@ -259,7 +259,7 @@ fn tables_and_conversions_end_with_their_deadline() {
 
 async fn deadlines(works: Vec<Work>) {
     let dir = tempfile::tempdir().unwrap();
-    let attacked = Attacked::start(dir.path(), "--max-definition-bytes=268435456");
+    let attacked = Attacked::start(dir.path(), MUCH_ROOM);
     let (pid, target) = (attacked.server.pid(), Target::of(&attacked.server));
     let mut failures = Vec::new();
     for (number, work) in works.iter().enumerate() {
@@ -297,7 +297,7 @@ fn the_table_of_an_object_ends_with_its_client() {
 
 async fn clients_that_leave() {
     let dir = tempfile::tempdir().unwrap();
-    let attacked = Attacked::start(dir.path(), "--max-definition-bytes=268435456");
+    let attacked = Attacked::start(dir.path(), MUCH_ROOM);
     let (pid, target) = (attacked.server.pid(), Target::of(&attacked.server));
     let endless = Work {
         versions: searched(3_000),
@@ -309,11 +309,7 @@ async fn clients_that_leave() {
     let before = process::cpu(pid);
     let http2 = target.http2(OPEN).await.unwrap();
     let call = Call::new("GET", &path).with_header("accept", TABLE);
-    let (answer, mut stream) = http2.send(call).await.unwrap();
-    until_busy(pid).await;
-    stream.send_reset(h2::Reason::CANCEL);
-    drop((answer, stream));
-    until_idle(pid).await;
+    reset_when_busy(pid, &http2, call).await;
     let cpu = process::cpu(pid) - before;
     println!("a client that left: server CPU {cpu:?}");
     assert!(cpu < SPENT, "{cpu:?}");

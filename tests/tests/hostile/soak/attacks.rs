@@ -12,10 +12,10 @@ use tokio::io::AsyncWriteExt as _;
 
 use super::random::Random;
 use super::rogue::{Rogue, SERVICE};
+use crate::definitions::CRDS;
 use crate::wire::{Answered, CLOSED, Call, Http2, OPEN, Target, Tls, Unread};
 use apiloom_tests::frames::{self, CANCEL, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM};
 
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const SERVICES: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
 const JSON: &str = "application/json";
 
@@ -219,10 +219,10 @@ impl Tenant {
                 "versions": versions, "conversion": conversion},
         });
         let code = self
-            .send("POST", DEFINITIONS, JSON, definition.to_string())
+            .send("POST", CRDS, JSON, definition.to_string())
             .await?;
         if code == 201 {
-            self.kept.push(format!("{DEFINITIONS}/{name}"));
+            self.kept.push(format!("{CRDS}/{name}"));
             for version in versions.as_array().into_iter().flatten() {
                 let version = version["name"].as_str().unwrap();
                 self.note_collection(format!("/apis/{group}/{version}/namespaces/default/things"));

@@ -5,10 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use rcgen::{CertificateParams, KeyPair};
-use rustls::pki_types::PrivateKeyDer;
+use apiloom_tests::https::{self, SignedBy};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
@@ -16,8 +13,8 @@ use tokio_rustls::server::TlsStream;
 
 use super::random::Random;
 
-/// The service of APIServices, in the namespace `default`.
-pub(super) const SERVICE: &str = "rogue";
+/// The service of APIServices, in the namespace `default`; the certificate has its name.
+pub(super) const SERVICE: &str = "hook";
 
 /// Bytes of an answer without an end after which it gives up.
 const ENDLESS: usize = 64 << 20;
@@ -35,20 +32,9 @@ pub(super) struct Rogue {
 
 impl Rogue {
     pub(super) async fn start(seed: u64) -> Self {
-        let key = KeyPair::generate().unwrap();
-        let names = vec!["127.0.0.1".to_owned(), format!("{SERVICE}.default.svc")];
-        let certificate = CertificateParams::new(names).unwrap();
-        let certificate = certificate.self_signed(&key).unwrap();
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let tls = rustls::ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(
-                vec![certificate.der().clone()],
-                PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
-            )
-            .unwrap();
+        let (mut tls, bundle) = https::identity(SignedBy::Itself);
+        // What it breaks is HTTP/1.1.
+        tls.alpn_protocols.clear();
         let acceptor = TlsAcceptor::from(Arc::new(tls));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -62,7 +48,7 @@ impl Rogue {
         writeln!(services, "default/{SERVICE}: https://{address}").unwrap();
         Self {
             address,
-            bundle: STANDARD.encode(certificate.pem()),
+            bundle,
             services,
         }
     }
