@@ -15,14 +15,6 @@ on_each_backend![
 
 const RECORDED: &str = "v1.rec.example.com";
 
-/// Waits until `/metrics` has this line.
-async fn until_counted(client: &Client, line: &str) {
-    until(client, "/metrics", |answer| {
-        answer.text().lines().any(|one| one == line)
-    })
-    .await;
-}
-
 async fn each_reason_of_the_condition_is_written_and_counted(on: Backend) {
     let authority = Authority::new();
     let recorder = Recorder::start(&authority).await;

@@ -60,13 +60,26 @@ fn available(object: &Value) -> (String, String) {
     (text("status"), text("reason"))
 }
 
+/// Waits until the condition is stored, and the server, which reads it from there, forwards as it says.
 async fn until_available(client: &Client, name: &str, status: &str, reason: &str) -> Value {
     let expected = (status.to_owned(), reason.to_owned());
     let path = format!("{SERVICES}/{name}");
     let answer = until(client, &path, |answer| {
         available(&answer.json()) == expected
     });
-    answer.await.json()
+    let object = answer.await.json();
+    let is_unavailable = u8::from(status != "True");
+    let gauge = format!("aggregator_unavailable_apiservice{{name=\"{name}\"}} {is_unavailable}");
+    until_counted(client, &gauge).await;
+    object
+}
+
+/// Waits until `/metrics` has this line.
+async fn until_counted(client: &Client, line: &str) {
+    until(client, "/metrics", |answer| {
+        answer.text().lines().any(|one| one == line)
+    })
+    .await;
 }
 
 /// Registers the version, and waits until it is available.
