@@ -1,6 +1,7 @@
 //! One connection in use: sending a request, and the end of its response.
 
 use std::error::Error as _;
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -39,6 +40,8 @@ impl Http2Sender {
 pub(super) struct Lease {
     pub(super) sender: Sender,
     pub(super) end: LeaseEnd,
+    /// Whether it is of HTTP/1.1 and had a request before: its server may be closing it just now.
+    pub(super) is_reused: bool,
 }
 
 /// Takes back a connection of HTTP/1.1 whose response has ended.
@@ -75,6 +78,9 @@ pub(super) enum Attempt {
     Response(Response<Body>),
     /// The server saw nothing of it: it can be sent again.
     NotTaken(TransportError),
+    /// The server ended a connection that had waited for the request. It may have seen it, so one that changes nothing can be sent
+    /// again (RFC 9112, section 9.3.1).
+    Ended(TransportError),
     Failed(TransportError),
 }
 
@@ -84,7 +90,11 @@ impl Lease {
     }
 
     pub(super) async fn send(self, request: Request<Body>) -> Attempt {
-        let Self { sender, end } = self;
+        let Self {
+            sender,
+            end,
+            is_reused,
+        } = self;
         let is_connect = request.method() == Method::CONNECT;
         let (sent, sender, gate) = match sender {
             Sender::Http1(mut sender) => {
@@ -107,10 +117,12 @@ impl Lease {
             Err(mut error) => {
                 let was_taken = error.take_message().is_none();
                 let error = error.into_error();
-                if was_taken && !is_refused(&error) {
-                    Attempt::Failed(TransportError::new(error))
-                } else {
+                if !was_taken || is_refused(&error) {
                     Attempt::NotTaken(TransportError::unsent(error))
+                } else if is_reused && is_end(&error) {
+                    Attempt::Ended(TransportError::new(error))
+                } else {
+                    Attempt::Failed(TransportError::new(error))
                 }
             }
         }
@@ -130,6 +142,14 @@ fn is_refused(error: &hyper::Error) -> bool {
         source = error.source();
     }
     false
+}
+
+/// Whether a connection ended before the head of a response.
+fn is_end(error: &hyper::Error) -> bool {
+    error.is_incomplete_message()
+        || error
+            .source()
+            .is_some_and(|source| source.is::<io::Error>())
 }
 
 fn response_of(

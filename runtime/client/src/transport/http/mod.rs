@@ -1,7 +1,8 @@
 //! The transport over the network: HTTP/2 with TLS, falling back to HTTP/1.1, and plain HTTP/1.1.
 //!
 //! Connections are made when they are needed and shared. A request that a connection did not take, because it was being
-//! closed, is sent on another one; no other request is sent twice.
+//! closed, is sent on another one. So is a read (GET, HEAD, OPTIONS) without a response when its server ended a connection that had
+//! waited for it; no other request is sent twice.
 
 mod connect;
 mod connection;
@@ -144,16 +145,18 @@ impl HttpTransport {
         } else {
             Sendable::Once(Some(body))
         };
+        let mut problem = None;
+        let mut needs_new = is_upgrade;
         for _ in 0..MAX_ATTEMPTS {
+            let Some(body) = body.take() else {
+                break;
+            };
             let pool = &self.inner.pool;
             let stream = is_websocket.then(|| pool.existing_for_websocket());
             let lease = match stream.flatten() {
                 Some(stream) => stream,
-                None if is_upgrade => pool.connect_for_upgrade().await?,
+                None if needs_new => pool.connect_http1().await?,
                 None => pool.lease().await?,
-            };
-            let Some(body) = body.take() else {
-                break;
             };
             let mut request = Request::new(body);
             *request.method_mut() = parts.method.clone();
@@ -169,15 +172,20 @@ impl HttpTransport {
                     let response = gzip::decoded(response, decodes);
                     return Ok(response);
                 }
-                Attempt::Failed(error) => return Err(error),
+                Attempt::Ended(error) if parts.method.is_safe() => {
+                    tracing::debug!(%error, "a kept connection ended before the response of a request");
+                    problem = Some(error);
+                    needs_new = true;
+                }
+                Attempt::Ended(error) | Attempt::Failed(error) => return Err(error),
                 Attempt::NotTaken(error) => {
                     tracing::debug!(%error, "a connection that is being closed did not take a request");
                 }
             }
         }
-        Err(TransportError::unsent(
-            "the server closes its connections before they take a request",
-        ))
+        Err(problem.unwrap_or_else(|| {
+            TransportError::unsent("the server closes its connections before they take a request")
+        }))
     }
 
     /// HTTP/1.1 has the host in a header, and the path alone in its first line; HTTP/2 has all in the URI.

@@ -164,15 +164,17 @@ impl Pool {
         Lease {
             sender: Sender::Http2(shared.sender.clone()),
             end: self.stream_end(Arc::clone(&shared.streams)),
+            is_reused: false,
         }
     }
 
     /// A new connection of HTTP/1.1, which the response of its request may switch to another protocol.
-    pub(super) async fn connect_for_upgrade(self: &Arc<Self>) -> Result<Lease, TransportError> {
-        let (connected, _) = self.connect(true).await?;
+    pub(super) async fn connect_http1(self: &Arc<Self>) -> Result<Lease, TransportError> {
+        let (connected, generation) = self.connect(true).await?;
         Ok(Lease {
             sender: connected.sender,
-            end: LeaseEnd::default(),
+            end: self.idle_end(generation),
+            is_reused: false,
         })
     }
 
@@ -206,6 +208,7 @@ impl Pool {
         Some(Lease {
             sender: Sender::Http1(idle.sender),
             end: self.idle_end(generation),
+            is_reused: true,
         })
     }
 
@@ -339,8 +342,11 @@ impl Pool {
                 if let Some(Lease {
                     sender: Sender::Http1(sender),
                     ..
-                }) = self.hand_over(Lease { sender, end })
-                {
+                }) = self.hand_over(Lease {
+                    sender,
+                    end,
+                    is_reused: false,
+                }) {
                     self.give_back(sender, generation);
                 }
                 return;
@@ -351,6 +357,7 @@ impl Pool {
         let first = Lease {
             sender: Sender::Http2(sender.clone()),
             end: self.stream_end(Arc::clone(&streams)),
+            is_reused: false,
         };
         drop(self.hand_over(first));
         let most = self.settings.connect_timeout;

@@ -116,6 +116,60 @@ async fn a_connection_that_was_closed_while_idle_is_not_used() {
     assert!(connections.load(Ordering::SeqCst) >= 15);
 }
 
+/// A server that answers the first request of each connection, and ends the connection when it gets the second one. Counts them all.
+async fn server_that_ends_kept_connections() -> (HttpTransport, Arc<AtomicUsize>) {
+    let requests = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&requests);
+    let (transport, _) = server(move |mut stream, _| {
+        let counter = Arc::clone(&counter);
+        async move {
+            let mut answer = Some(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+            while read_head(&mut stream).await.is_some() {
+                counter.fetch_add(1, Ordering::SeqCst);
+                let Some(answer) = answer.take() else {
+                    return;
+                };
+                stream.write_all(answer).await.unwrap();
+            }
+        }
+    })
+    .await;
+    (transport, requests)
+}
+
+#[tokio::test]
+async fn a_read_is_repeated_when_a_kept_connection_ends() {
+    let (transport, requests) = server_that_ends_kept_connections().await;
+    let mut sent = 0;
+    // Until connections were kept several times.
+    while requests.load(Ordering::SeqCst) < sent + 5 {
+        assert_eq!(text(&transport, "/").await, "ok");
+        // The task of the connection has to see that the response has ended.
+        tokio::task::yield_now().await;
+        sent += 1;
+        assert!(sent < 10_000, "no connection is kept");
+    }
+}
+
+#[tokio::test]
+async fn a_write_is_not_repeated_when_a_kept_connection_ends() {
+    let (transport, requests) = server_that_ends_kept_connections().await;
+    for sent in 1..10_000 {
+        let mut post = get("/");
+        *post.method_mut() = http::Method::POST;
+        match transport.call(post).await {
+            Ok(response) => response.into_body().collect(10).await.unwrap(),
+            Err(error) => {
+                assert!(!error.is_unsent(), "{error}");
+                assert_eq!(requests.load(Ordering::SeqCst), sent);
+                return;
+            }
+        };
+        tokio::task::yield_now().await;
+    }
+    panic!("no connection is kept");
+}
+
 #[tokio::test]
 async fn a_refused_connection_is_unsent() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
