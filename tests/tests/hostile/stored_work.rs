@@ -18,7 +18,7 @@ const TIMEOUT: &str = "timeout=50ms";
 const TIMES: u32 = 3;
 
 const JSON: &str = "application/json";
-const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
+pub(crate) const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
 const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";

@@ -20,6 +20,11 @@ use crate::registry::{Endpoint, Json};
 
 const UNKNOWN_AGE: &str = "<unknown>";
 const INVALID_AGE: &str = "<invalid>";
+/// A text for which a row has no more room.
+const TOO_LONG: &str = "<too long>";
+/// The texts of a row, in bytes: more than an object has. Columns may all show the same part of it, and Kubernetes bounds neither
+/// their number nor what they show.
+const MAX_ROW_BYTES: usize = 4 * 1024 * 1024;
 /// Go's time that is not set.
 const GO_ZERO_TIME: &str = "0001-01-01T00:00:00Z";
 /// The longest duration of Go, of 64 bits of nanoseconds: an age is not higher.
@@ -190,8 +195,84 @@ impl<'j> Starts<'j> {
     }
 }
 
-/// Writes the cells of a row. What the object has as a cell needs it is written as it is there. An interrupted row has not all of its
-/// cells.
+/// Writes the cells of columns that have texts of [`MAX_ROW_BYTES`] together. When there is no room for one, later ones are not made.
+struct Cells<'o> {
+    out: &'o mut dyn Sink,
+    now: i64,
+    /// How many bytes of texts may follow.
+    room: usize,
+}
+
+impl<'o> Cells<'o> {
+    fn new(out: &'o mut dyn Sink, now: i64) -> Self {
+        Self {
+            out,
+            now,
+            room: MAX_ROW_BYTES,
+        }
+    }
+
+    /// Writes the JSON that was found for a cell. What the object has as a cell needs it is written as it is there.
+    fn found(&mut self, column_type: ColumnType, found: Option<&[u8]>) {
+        match (column_type, found) {
+            (_, None) => self.out.json(b"null"),
+            (ColumnType::String, Some(json)) if json.starts_with(b"\"") => {
+                if self.takes(json.len()) {
+                    self.out.json(json);
+                } else {
+                    self.out.text(TOO_LONG);
+                }
+            }
+            (ColumnType::String, Some(json)) if self.room > 0 => {
+                let value = decoded(json);
+                self.queried(column_type, value.as_ref().map(QueryValue::Value));
+            }
+            (ColumnType::String, Some(_)) => self.out.text(TOO_LONG),
+            // No column of another type shows them.
+            (_, Some([b'{' | b'[', ..])) => self.out.json(b"null"),
+            (_, Some(json)) => {
+                let value = decoded(json);
+                self.queried(column_type, value.as_ref().map(QueryValue::Value));
+            }
+        }
+    }
+
+    /// Writes a value of a query. Text shows all values, as client-go prints them.
+    fn queried(&mut self, column_type: ColumnType, found: Option<QueryValue<'_>>) {
+        match (column_type, found) {
+            (_, None) => self.out.json(b"null"),
+            (ColumnType::String, Some(value)) => self.text(|| printed(value)),
+            (_, Some(value)) => self.typed(column_type, value.as_value()),
+        }
+    }
+
+    /// Writes a value as a cell of its column's type; null, which is printed as nothing, if the type does not match.
+    fn typed(&mut self, column_type: ColumnType, value: Option<&Value>) {
+        match (column_type, value.filter(|value| !value.is_null())) {
+            (ColumnType::String, Some(value)) => self.text(|| printed(QueryValue::Value(value))),
+            (_, value) => self.out.value(&typed_cell(column_type, value, self.now)),
+        }
+    }
+
+    fn text(&mut self, text: impl FnOnce() -> String) {
+        if self.room > 0 {
+            let text = text();
+            if self.takes(text.len()) {
+                return self.out.text(&text);
+            }
+        }
+        self.out.text(TOO_LONG);
+    }
+
+    /// Whether there is room for a text. If not, there is none for any after it.
+    fn takes(&mut self, len: usize) -> bool {
+        let room = self.room.checked_sub(len);
+        self.room = room.unwrap_or_default();
+        room.is_some()
+    }
+}
+
+/// Writes the cells of a row. An interrupted row has not all of them.
 fn write_cells(
     (columns, frame): (&[Column], Frame),
     finder: &Finder,
@@ -209,36 +290,37 @@ fn write_cells(
         out.json(name.unwrap_or(b"\"\""));
     }
     let mut starts = Starts::default();
+    let mut cells = Cells::new(out, now);
     for column in columns {
         if is_interrupted() {
             return;
         }
         let column_type = column.column_type;
         match &column.source {
-            CellSource::Path(_) => write_found(column_type, found.next().flatten(), now, out),
+            CellSource::Path(_) => cells.found(column_type, found.next().flatten()),
             CellSource::Query(query) => {
                 if starts_below(query) {
                     let start = found.next().flatten();
                     let len = start.map_or(0, <[u8]>::len);
                     let start = start.and_then(|json| starts.decoded(json));
                     let value = query.first_below(start, max_values(len));
-                    out.value(&queried_cell(column_type, value, now));
+                    cells.queried(column_type, value);
                 } else {
                     let max_values = max_values(json.whole().len());
                     let value = query.first_below(Some(&object), max_values);
-                    out.value(&queried_cell(column_type, value, now));
+                    cells.queried(column_type, value);
                 }
             }
             CellSource::With(compute) => {
                 let cell = computed(column, compute(&object)).filter(|cell| !cell.is_null());
                 match column_type {
                     // As an age: the function knows all there is to know of the time.
-                    ColumnType::Date => out.text(&match cell {
+                    ColumnType::Date => cells.out.text(&match cell {
                         None => UNKNOWN_AGE.to_owned(),
                         Some(Value::String(time)) => age(&time, now),
                         Some(_) => INVALID_AGE.to_owned(),
                     }),
-                    _ => out.value(&typed_cell(column_type, cell.as_ref(), now)),
+                    _ => cells.typed(column_type, cell.as_ref()),
                 }
             }
         }
@@ -263,28 +345,6 @@ fn max_values(len: usize) -> usize {
     len.saturating_mul(4).saturating_add(1_000)
 }
 
-/// Writes the JSON that was found for a cell.
-fn write_found(column_type: ColumnType, found: Option<&[u8]>, now: i64, out: &mut dyn Sink) {
-    match (column_type, found) {
-        (_, None) => out.json(b"null"),
-        (ColumnType::String, Some(json)) if json.starts_with(b"\"") => out.json(json),
-        (_, Some(json)) => {
-            let value = decoded(json);
-            let value = value.as_ref().map(QueryValue::Value);
-            out.value(&queried_cell(column_type, value, now));
-        }
-    }
-}
-
-/// A value of a query as a cell of its column's type. Text shows all values, as client-go prints them.
-fn queried_cell(column_type: ColumnType, found: Option<QueryValue<'_>>, now: i64) -> Value {
-    match (column_type, found) {
-        (_, None) => Value::Null,
-        (ColumnType::String, Some(value)) => Value::from(printed(value)),
-        (_, Some(value)) => typed_cell(column_type, value.as_value(), now),
-    }
-}
-
 fn computed(column: &Column, cell: Result<Cell, String>) -> Option<Value> {
     if let Err(error) = &cell {
         tracing::debug!(column = %column.name, %error, "a cell could not be computed");
@@ -305,18 +365,14 @@ fn printed(value: QueryValue<'_>) -> String {
     }
 }
 
-/// A value as a cell of its column's type; null, which is printed as nothing, if the type does not match.
+/// A value as a cell of a column that shows no text as it is.
 fn typed_cell(column_type: ColumnType, value: Option<&Value>, now: i64) -> Value {
-    let Some(value) = value.filter(|value| !value.is_null()) else {
-        return Value::Null;
-    };
     match (column_type, value) {
-        (ColumnType::Date, Value::String(time)) => age(time, now).into(),
-        (ColumnType::String, value) => Value::from(printed(QueryValue::Value(value))),
-        (ColumnType::Integer, Value::Number(number)) => whole(number),
+        (ColumnType::Date, Some(Value::String(time))) => age(time, now).into(),
+        (ColumnType::Integer, Some(Value::Number(number))) => whole(number),
         // A float, also of an integer that no float has.
-        (ColumnType::Number, Value::Number(number)) => number.as_f64().into(),
-        (ColumnType::Boolean, Value::Bool(_)) => value.clone(),
+        (ColumnType::Number, Some(Value::Number(number))) => number.as_f64().into(),
+        (ColumnType::Boolean, Some(Value::Bool(is_true))) => (*is_true).into(),
         _ => Value::Null,
     }
 }

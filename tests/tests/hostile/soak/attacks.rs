@@ -13,6 +13,7 @@ use tokio::io::AsyncWriteExt as _;
 use super::random::Random;
 use super::rogue::{Rogue, SERVICE};
 use crate::definitions::CRDS;
+use crate::stored_work::TABLE;
 use crate::wire::{Answered, CLOSED, Call, Http2, OPEN, Target, Tls, Unread};
 use apiloom_tests::frames::{self, CANCEL, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM};
 
@@ -158,8 +159,10 @@ impl Tenant {
         match attack {
             Attack::Definition => {
                 let schema = self.schema();
-                let versions = json!([version("v1", true, &schema)]);
-                self.define(versions, json!({"strategy": "None"})).await
+                let mut version = version("v1", true, &schema);
+                version["additionalPrinterColumns"] = self.columns();
+                self.define(json!([version]), json!({"strategy": "None"}))
+                    .await
             }
             Attack::WebhookDefinition => {
                 let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -229,6 +232,14 @@ impl Tenant {
             }
         }
         Some(code)
+    }
+
+    /// Columns that all show the same part of an object.
+    fn columns(&mut self) -> Value {
+        let count = self.pick(&[0, 1000]);
+        (0..count)
+            .map(|at| json!({"name": format!("c{at}"), "type": "string", "jsonPath": ".spec"}))
+            .collect()
     }
 
     /// A schema that costs more than it looks.
@@ -311,7 +322,11 @@ impl Tenant {
         let index = self.random.below(self.collections.len());
         let collection = self.collections[index].clone();
         match self.random.below(4) {
-            0 => self.code(Call::new("GET", &collection)).await,
+            0 => {
+                let accept = self.pick(&[JSON, TABLE]);
+                let list = Call::new("GET", &collection).with_header("accept", accept);
+                self.code(list).await
+            }
             1 => {
                 let watch = format!("{collection}?watch=1&timeoutSeconds=1");
                 self.code(Call::new("GET", &watch)).await

@@ -81,20 +81,59 @@ fn missing_values_are_null_and_a_missing_age_is_unknown() {
 
 #[test]
 fn cells_have_the_type_of_their_column() {
-    let cell = |column_type, value: Value| typed_cell(column_type, Some(&value), NOW);
-    assert_eq!(
-        cell(ColumnType::String, json!({"a": 1})),
-        json!("{\"a\":1}")
-    );
-    assert_eq!(cell(ColumnType::String, json!(5)), json!("5"));
-    assert_eq!(cell(ColumnType::Integer, json!(5.7)), json!(5));
-    assert_eq!(cell(ColumnType::Integer, json!("x")), Value::Null);
-    assert_eq!(cell(ColumnType::Number, json!(5.5)), json!(5.5));
-    assert_eq!(cell(ColumnType::Number, json!(5)), json!(5.0));
-    assert_eq!(cell(ColumnType::Date, json!(5)), Value::Null);
-    assert_eq!(cell(ColumnType::Date, json!("")), json!("<unknown>"));
-    assert_eq!(cell(ColumnType::Boolean, json!(true)), json!(true));
-    assert_eq!(cell(ColumnType::Boolean, json!("true")), Value::Null);
+    let cells = |column_type, value: Value, expected: Value| {
+        let columns = [column("C", column_type, ".c")];
+        check(
+            &columns,
+            json!({"c": value}),
+            &json!(["", expected, "<unknown>"]),
+        );
+    };
+    cells(ColumnType::String, json!({"a": 1}), json!("{\"a\":1}"));
+    cells(ColumnType::String, json!(5), json!("5"));
+    cells(ColumnType::Integer, json!(5.7), json!(5));
+    cells(ColumnType::Integer, json!("x"), Value::Null);
+    cells(ColumnType::Integer, json!({"a": 1}), Value::Null);
+    cells(ColumnType::Number, json!(5.5), json!(5.5));
+    cells(ColumnType::Number, json!(5), json!(5));
+    cells(ColumnType::Date, json!(5), Value::Null);
+    cells(ColumnType::Date, json!([""]), Value::Null);
+    cells(ColumnType::Date, json!(""), json!("<unknown>"));
+    cells(ColumnType::Boolean, json!(true), json!(true));
+    cells(ColumnType::Boolean, json!("true"), Value::Null);
+}
+
+#[test]
+fn the_texts_of_a_row_have_a_bound_together() {
+    let large = json!({"a": "x".repeat(MAX_ROW_BYTES / 2 - 8)});
+    let text = large.to_string();
+    let query = JsonQuery::new(JsonPath::new(["spec"]));
+    let columns = [
+        column("1", ColumnType::String, ".spec"),
+        column("2", ColumnType::String, ".spec"),
+        column("3", ColumnType::String, ".short"),
+        column("4", ColumnType::Integer, ".number"),
+        column("5", ColumnType::String, ".missing"),
+        Column {
+            source: CellSource::Query(query),
+            ..column("6", ColumnType::String, "x")
+        },
+        column("7", ColumnType::Date, ".since"),
+    ];
+    let value = json!({"spec": large, "short": "a", "number": 1, "since": "2023-11-14T22:13:19Z"});
+    assert_eq!(text.len(), MAX_ROW_BYTES / 2);
+    let expected = json!([
+        "",
+        text,
+        text,
+        TOO_LONG,
+        1,
+        null,
+        TOO_LONG,
+        "1s",
+        "<unknown>"
+    ]);
+    check(&columns, value, &expected);
 }
 
 #[test]
