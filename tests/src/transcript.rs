@@ -11,6 +11,8 @@
 //! - `& ARGS`: start kubectl in the background.
 //! - `set NAME ARGS`: run kubectl, and put what it prints in place of `${NAME}` in later lines.
 //! - `gone ARGS`: run `kubectl get ARGS` until it finds nothing.
+//! - `begun ARGS`: run `kubectl get ARGS` until its status has conditions. Until controllers have written the first one, `kubectl wait`
+//!   fails, also with Kubernetes: null is no list to it.
 //! - `until N`: wait until the background kubectl has printed N lines, end it, and show them.
 //! - `# TEXT`: kept in the transcript.
 
@@ -61,7 +63,16 @@ pub fn run(script: &str, kubectl: &Kubectl) -> String {
                 assert_eq!(output.code, 0, "{line}: {}", output.stderr);
                 values.insert(format!("${{{name}}}"), output.stdout);
             }
-            ("gone", args) => wait_until_gone(&run, &words(&format!("get {args}"))),
+            ("gone", args) => {
+                let get = words(&format!("get {args}"));
+                wait_until("still finds something", &get, || run(&get).code != 0);
+            }
+            ("begun", args) => {
+                let get = words(&format!(
+                    "get {args} -o jsonpath={{.status.conditions[*].type}}"
+                ));
+                wait_until("finds no conditions", &get, || !run(&get).stdout.is_empty());
+            }
             ("&", args) => background = Some(Background::start(kubectl, &words(args))),
             ("until", count) => {
                 let started = background.take().expect("a kubectl runs in the background");
@@ -88,13 +99,11 @@ fn with_values(text: &str, values: &BTreeMap<String, String>) -> String {
     values.iter().fold(text.to_owned(), put)
 }
 
-fn wait_until_gone(run: &impl Fn(&[String]) -> Output, get: &[String]) {
+/// Waits until a command has a result; `otherwise` says what it does until then.
+fn wait_until(otherwise: &str, command: &[String], has_result: impl Fn() -> bool) {
     let started = Instant::now();
-    while run(get).code == 0 {
-        assert!(
-            started.elapsed() < PATIENCE,
-            "{get:?} still finds something"
-        );
+    while !has_result() {
+        assert!(started.elapsed() < PATIENCE, "{command:?} {otherwise}");
         std::thread::sleep(Duration::from_millis(100));
     }
 }
