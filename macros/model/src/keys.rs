@@ -404,7 +404,6 @@ const CONTRADICTIONS: &[(&[Target], &str, &str)] = &[
     // An empty value is refused by the one and taken by the other.
     (&[Field], "present", "required"),
     (&[Field], "present", "forbidden"),
-    (&[Field], "present", "default"),
     (&[Field], "present", "default_with"),
     (&[Field], "present", "flatten"),
     (&[Field], "required", "default"),

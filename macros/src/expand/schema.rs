@@ -20,7 +20,7 @@ pub(crate) fn of_struct(model: &ApiStruct) -> TokenStream {
     let optional = model
         .fields
         .iter()
-        .filter(|field| field.default.is_some())
+        .filter(|field| field.default.is_some() && !field.rules.present)
         .map(|field| &field.json_name);
     let union = model
         .union

@@ -48,6 +48,30 @@ pub struct Derived {
     pub rest: BTreeMap<String, Value>,
 }
 
+#[apiloom::api]
+pub struct Printed {
+    #[api(default = String::new(), present)]
+    pub reason: String,
+    #[api(default = 0)]
+    pub count: i32,
+}
+
+#[test]
+fn a_field_with_a_default_is_listed_as_required_if_it_says_so() {
+    let schema = Schema::for_type::<Printed>().unwrap();
+    assert_eq!(
+        schema.to_crd().schema,
+        json!({"type": "object", "required": ["reason"], "properties": {
+            "reason": {"type": "string", "default": ""},
+            "count": {"type": "integer", "format": "int32", "default": 0},
+        }})
+    );
+    let mut document = json!({});
+    schema.default(&mut document);
+    assert_eq!(document, json!({"reason": "", "count": 0}));
+    assert_eq!(schema.validate(&document), []);
+}
+
 fn errors(document: &Value) -> Vec<String> {
     let schema = Schema::for_type::<Source>().unwrap();
     let errors = schema.validate(document);

@@ -93,12 +93,12 @@ pub(super) fn without_self(ty: &Type, item: &Ident) -> Type {
 
 /// Reports `present` on a field that is always present, or left out when it is empty.
 pub(super) fn check_present(field: &Field, args: &Args, d: &mut Diagnostics) {
-    let can_be_empty = match field.shape {
+    let can_be_absent = match field.shape {
         Shape::List | Shape::Map => true,
         Shape::Option(_) => field.rules.nullable || args.has("nullable"),
-        Shape::Other => false,
+        Shape::Other => field.default.is_some(),
     };
-    if let Some(arg) = args.find("present").filter(|_| !can_be_empty) {
+    if let Some(arg) = args.find("present").filter(|_| !can_be_absent) {
         let (text, help) = match field.shape {
             Shape::Option(_) => (
                 "is an `Option`, which is left out when it is `None`",
@@ -106,7 +106,7 @@ pub(super) fn check_present(field: &Field, args: &Args, d: &mut Diagnostics) {
             ),
             _ => (
                 "is always present",
-                "leave `present` out: it is for lists, maps and values that may be null",
+                "leave `present` out: it is for lists, maps, values that may be null and values with a default",
             ),
         };
         d.error(

@@ -254,10 +254,10 @@ pub struct CustomResourceDefinitionStatus {
 #[derive(Default)]
 pub struct CustomResourceDefinitionCondition {
     /// The type: Established, NamesAccepted, Terminating and others.
-    #[api(proto = 1, json = "type", default = String::new())]
+    #[api(proto = 1, json = "type", default = String::new(), present)]
     pub condition_type: String,
     /// True, False or Unknown.
-    #[api(proto = 2, default = String::new())]
+    #[api(proto = 2, default = String::new(), present)]
     pub status: String,
     /// When the status changed last.
     #[api(proto = 3)]

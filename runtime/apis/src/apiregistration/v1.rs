@@ -81,10 +81,10 @@ pub struct APIServiceStatus {
 #[derive(Default)]
 pub struct APIServiceCondition {
     /// The type: Available.
-    #[api(proto = 1, json = "type", default = String::new())]
+    #[api(proto = 1, json = "type", default = String::new(), present)]
     pub condition_type: String,
     /// True, False or Unknown.
-    #[api(proto = 2, default = String::new())]
+    #[api(proto = 2, default = String::new(), present)]
     pub status: String,
     /// When the status changed last.
     #[api(proto = 3)]

@@ -72,10 +72,10 @@ pub struct NamespaceStatus {
 #[api(crate = apiloom_meta)]
 pub struct NamespaceCondition {
     /// Type of namespace controller condition.
-    #[api(proto = 1, json = "type", default = String::new())]
+    #[api(proto = 1, json = "type", default = String::new(), present)]
     pub condition_type: String,
     /// Status of the condition, one of True, False, Unknown.
-    #[api(proto = 2, default = String::new())]
+    #[api(proto = 2, default = String::new(), present)]
     pub status: String,
     /// Last time the condition transitioned from one status to another.
     #[api(proto = 4)]

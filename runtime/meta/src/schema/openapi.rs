@@ -126,7 +126,7 @@ impl Printer<'_> {
             let required = node
                 .properties
                 .iter()
-                .filter(|p| (p.required || p.node.rules.required) && p.node.default.is_none());
+                .filter(|p| p.required || p.node.rules.required && p.node.default.is_none());
             list(out, "required", required.map(|p| json!(p.name)).collect());
         } else if let Some(additional) = &node.additional {
             out.insert("additionalProperties".to_owned(), self.node(additional));
