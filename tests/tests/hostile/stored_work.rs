@@ -262,8 +262,8 @@ fn tables_and_conversions_end_with_their_deadline() {
     Runtime::new().unwrap().block_on(deadlines(reads()));
 }
 
-/// As [`spent`], the least of several. The server may do something else meanwhile: the garbage collector reads the objects of a kind
-/// some time after it was defined.
+/// As [`spent`], the least of several. The server may do something else meanwhile, such as reading the objects of a kind some time
+/// after it was defined.
 async fn least_spent<'a>(
     pid: u32,
     target: &Target,
