@@ -17,23 +17,16 @@ pub(crate) fn of_struct(model: &ApiStruct) -> TokenStream {
         .iter()
         .filter(|field| !field.flatten)
         .map(|field| &field.json_name);
-    let optional = model
-        .fields
-        .iter()
-        .filter(|field| field.default.is_some() && !field.rules.present)
-        .map(|field| &field.json_name);
     let union = model
         .union
         .as_ref()
         .map(|union| union_keyword(union, &model.fields));
-    let optional: Vec<&String> = optional.collect();
-    let optional = (!optional.is_empty()).then(|| keyword("Optional", &quote!(&[#(#optional),*])));
     let present = model.fields.iter().filter(|field| field.rules.present);
     let present: Vec<&String> = present.map(|field| &field.json_name).collect();
     let present = (!present.is_empty()).then(|| keyword("Required", &quote!(&[#(#present),*])));
     let rules = keywords(&quote!(#this), &model.rules, &model.fields, false);
     let order = order_keyword(order);
-    quote!(&[#order #optional #present #union #rules])
+    quote!(&[#order #present #union #rules])
 }
 
 /// The names in declared order, which a JSON object does not keep.
@@ -106,11 +99,13 @@ pub(crate) fn of_field(field: &Field, siblings: &[Field]) -> Option<TokenStream>
             computed("x-apiloom-default", &typed(&ty, default, in_base64))
         }
     });
+    let optional = (field.default.is_some() && !rules.present)
+        .then(|| keyword("Flag", &quote!("x-apiloom-optional")));
     let omits_empty = omits_empty(field).then(|| keyword("Flag", &quote!("x-apiloom-omit-empty")));
     if keywords.is_empty() && default.is_none() && omits_empty.is_none() {
         None
     } else {
-        Some(quote!(&[#default #omits_empty #keywords]))
+        Some(quote!(&[#default #optional #omits_empty #keywords]))
     }
 }
 

@@ -56,6 +56,21 @@ pub struct Printed {
     pub count: i32,
 }
 
+#[apiloom::api]
+pub enum Kept {
+    Counted {
+        #[api(default = 0)]
+        count: i32,
+        path: String,
+    },
+}
+
+#[test]
+fn a_field_of_a_variant_with_a_default_is_not_listed_as_required() {
+    let schema = Schema::for_type::<Kept>().unwrap().to_crd().schema;
+    assert_eq!(schema["properties"]["counted"]["required"], json!(["path"]));
+}
+
 #[test]
 fn a_field_with_a_default_is_listed_as_required_if_it_says_so() {
     let schema = Schema::for_type::<Printed>().unwrap();

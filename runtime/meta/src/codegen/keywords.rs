@@ -20,8 +20,6 @@ pub enum Keyword {
     Texts(&'static str, &'static [&'static str]),
     /// The value of an expression of the user.
     Value(&'static str, fn() -> Value),
-    /// Properties that schemars lists as required and that are optional, because they have a default.
-    Optional(&'static [&'static str]),
     /// Properties that must be present, though their types have a value for their absence.
     Required(&'static [&'static str]),
     /// Keywords of every list element or map value.
@@ -78,10 +76,6 @@ fn write(keywords: &[Keyword], schema: &mut Map<String, Value>) {
                 deprecate(schema, note);
                 continue;
             }
-            Keyword::Optional(optional) => {
-                make_optional(schema, optional);
-                continue;
-            }
             Keyword::Required(names) => {
                 make_required(schema, names);
                 continue;
@@ -97,16 +91,6 @@ fn write(keywords: &[Keyword], schema: &mut Map<String, Value>) {
             Keyword::OpenEnum(_) => continue,
         };
         schema.insert(name.to_owned(), value);
-    }
-}
-
-fn make_optional(schema: &mut Map<String, Value>, optional: &[&str]) {
-    let Some(Value::Array(required)) = schema.get_mut("required") else {
-        return;
-    };
-    required.retain(|name| !name.as_str().is_some_and(|name| optional.contains(&name)));
-    if required.is_empty() {
-        schema.remove("required");
     }
 }
 

@@ -336,10 +336,15 @@ impl<'a> Builder<'a> {
         if let Some(properties) = keywords.get("properties").and_then(Value::as_object) {
             let ends = std::mem::take(&mut self.ends_recursion);
             for name in ordered(properties, keywords) {
-                let child = self.node(&properties[name], &join(path, name));
+                let property = &properties[name];
+                let child = self.node(property, &join(path, name));
+                // schemars lists what has no default of serde: what has one of ours need not be sent.
+                let is_optional = property
+                    .as_object()
+                    .is_some_and(|keywords| flag(keywords, "x-apiloom-optional"));
                 node.properties.push(Property {
                     name: name.to_owned(),
-                    required: required.contains(&name),
+                    required: required.contains(&name) && !is_optional,
                     node: child.into(),
                 });
             }
