@@ -223,13 +223,11 @@ impl<'o> Cells<'o> {
                     self.out.text(TOO_LONG);
                 }
             }
-            (ColumnType::String, Some(json)) if self.room > 0 => {
-                let value = decoded(json);
-                self.queried(column_type, value.as_ref().map(QueryValue::Value));
-            }
-            (ColumnType::String, Some(_)) => self.out.text(TOO_LONG),
+            (ColumnType::String, Some(_)) if self.room == 0 => self.out.text(TOO_LONG),
             // No column of another type shows them.
-            (_, Some([b'{' | b'[', ..])) => self.out.json(b"null"),
+            (_, Some([b'{' | b'[', ..])) if column_type != ColumnType::String => {
+                self.out.json(b"null");
+            }
             (_, Some(json)) => {
                 let value = decoded(json);
                 self.queried(column_type, value.as_ref().map(QueryValue::Value));
