@@ -9,9 +9,9 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 
-use super::connection::{Http2Sender, Sender};
+use super::connection::{Http1Sender, Http2Sender};
 use super::gate::{Gate, Gated};
 use super::server_settings::{LiveSettings, SettingsReader};
 use crate::transport::TransportError;
@@ -74,12 +74,15 @@ const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 250 * STREAM_WINDOW;
 
 /// A new connection.
-pub(super) struct Connected {
-    pub(super) sender: Sender,
-    /// What the server of a connection of HTTP/2 allows.
-    pub(super) settings: LiveSettings,
-    /// Ends when the connection of HTTP/2 takes no more requests.
-    pub(super) end: oneshot::Receiver<Infallible>,
+pub(super) enum Connected {
+    Http1(Http1Sender),
+    Http2 {
+        sender: Http2Sender,
+        /// What the server allows.
+        settings: LiveSettings,
+        /// Ends when the connection takes no more requests.
+        end: oneshot::Receiver<Infallible>,
+    },
 }
 
 /// Begins HTTP/2 or HTTP/1.1; the connection runs in a task of its own.
@@ -114,26 +117,24 @@ pub(super) async fn handshake(
             }
             drop(ending);
         });
-        return Ok(Connected {
-            sender: Sender::Http2(Http2Sender { requests, gate }),
+        return Ok(Connected::Http2 {
+            sender: Http2Sender { requests, gate },
             settings,
             end,
         });
     }
     let io = TokioIo::new(stream);
-    let (sender, connection) = hyper::client::conn::http1::handshake(io)
+    let (requests, connection) = hyper::client::conn::http1::handshake(io)
         .await
         .map_err(TransportError::unsent)?;
+    let (ending, end) = oneshot::channel();
     tokio::spawn(async move {
         if let Err(error) = connection.with_upgrades().await {
             tracing::debug!(%error, "a connection of HTTP/1.1 broke off");
         }
+        drop(ending);
     });
-    Ok(Connected {
-        sender: Sender::Http1(sender),
-        settings: watch::channel(None).1,
-        end: oneshot::channel().1,
-    })
+    Ok(Connected::Http1(Http1Sender { requests, end }))
 }
 
 #[cfg(test)]

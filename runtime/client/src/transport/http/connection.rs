@@ -1,8 +1,9 @@
 //! One connection in use: sending a request, and the end of its response.
 
+use std::convert::Infallible;
 use std::error::Error as _;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -10,17 +11,28 @@ use futures_util::future::FutureExt as _;
 use http::{Method, Request, Response, StatusCode};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::Incoming;
-use hyper::client::conn::{http1, http2};
+use hyper::client::conn::{TrySendError, http1, http2};
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 
 use super::gate::Gate;
 use super::tunnel::Tunnel;
 use crate::transport::{Body, PendingUpgrade, TransportError, Upgraded};
 
 /// The end of a connection at which requests go in.
+///
+/// A request that is sent at the moment at which its connection ends can be left in the channel between them, without a result, as
+/// long as there is a sender. So no sender is kept longer than its connection.
 pub(super) enum Sender {
-    Http1(http1::SendRequest<Body>),
+    Http1(Http1Sender),
     Http2(Http2Sender),
+}
+
+/// The end of a connection of HTTP/1.1.
+pub(super) struct Http1Sender {
+    pub(super) requests: http1::SendRequest<Body>,
+    /// Ends with the connection.
+    pub(super) end: oneshot::Receiver<Infallible>,
 }
 
 /// The end of a connection of HTTP/2. Clones are of the same connection.
@@ -30,9 +42,32 @@ pub(super) struct Http2Sender {
     pub(super) gate: Gate,
 }
 
+type Sent = Result<Response<Incoming>, TrySendError<Request<Body>>>;
+
+impl Http1Sender {
+    /// Sends a request, and waits for the response; then the sender can be used again unless its connection has ended.
+    async fn send(mut self, request: Request<Body>) -> (Sent, Option<Self>) {
+        let mut response = pin!(self.requests.try_send_request(request));
+        tokio::select! {
+            biased;
+            sent = &mut response => return (sent, Some(self)),
+            _ = &mut self.end => drop(self),
+        }
+        (response.await, None)
+    }
+}
+
 impl Http2Sender {
     pub(super) fn is_closed(&self) -> bool {
         self.requests.is_closed()
+    }
+
+    /// Sends a request, and waits for the response. The pool has another sender of the same connection, as long as that is open.
+    async fn send(self, request: Request<Body>) -> (Sent, Gate) {
+        let Self { mut requests, gate } = self;
+        let response = requests.try_send_request(request);
+        drop(requests);
+        (response.await, gate)
     }
 }
 
@@ -45,7 +80,7 @@ pub(super) struct Lease {
 }
 
 /// Takes back a connection of HTTP/1.1 whose response has ended.
-pub(super) type GiveBack = Box<dyn FnOnce(http1::SendRequest<Body>) + Send>;
+pub(super) type GiveBack = Box<dyn FnOnce(Http1Sender) + Send>;
 
 /// What happens when the response of a request has ended.
 #[derive(Default)]
@@ -97,13 +132,12 @@ impl Lease {
         } = self;
         let is_connect = request.method() == Method::CONNECT;
         let (sent, sender, gate) = match sender {
-            Sender::Http1(mut sender) => {
-                let sent = sender.try_send_request(request).await;
-                (sent, Some(sender), None)
+            Sender::Http1(sender) => {
+                let (sent, sender) = sender.send(request).await;
+                (sent, sender, None)
             }
-            // All clones of a sender are one connection, which the pool has.
-            Sender::Http2(Http2Sender { mut requests, gate }) => {
-                let sent = requests.try_send_request(request).await;
+            Sender::Http2(sender) => {
+                let (sent, gate) = sender.send(request).await;
                 (sent, None, Some(gate))
             }
         };
@@ -154,7 +188,7 @@ fn is_end(error: &hyper::Error) -> bool {
 
 fn response_of(
     response: Response<Incoming>,
-    sender: Option<http1::SendRequest<Body>>,
+    sender: Option<Http1Sender>,
     end: LeaseEnd,
 ) -> Response<Body> {
     // A connection that was switched to another protocol takes no more requests.
@@ -192,7 +226,7 @@ fn tunnel_of(mut response: Response<Incoming>, end: LeaseEnd, gate: Gate) -> Res
 /// A response's body, at whose end the connection is free for the next request.
 struct LeasedBody {
     body: Incoming,
-    sender: Option<http1::SendRequest<Body>>,
+    sender: Option<Http1Sender>,
     end: Option<LeaseEnd>,
 }
 

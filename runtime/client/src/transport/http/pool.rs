@@ -8,19 +8,18 @@ use std::convert::Infallible;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use hyper::client::conn::http1;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::connect::{self, BoxStream, Connected};
-use super::connection::{Http2Sender, Lease, LeaseEnd, Sender, StreamEnd};
+use super::connection::{Http1Sender, Http2Sender, Lease, LeaseEnd, Sender, StreamEnd};
 use super::origin::Origin;
 use super::server_settings::{LiveSettings, ServerSettings};
 use super::settings::Settings;
 #[cfg(feature = "tls")]
 use super::tls::Tls;
-use crate::transport::{Body, TransportError};
+use crate::transport::TransportError;
 
 /// How long an idle connection of HTTP/1.1 is kept: less than servers keep theirs, which is 90 seconds and more.
 const IDLE: Duration = Duration::from_secs(60);
@@ -75,13 +74,13 @@ struct Shared {
 
 /// A connection of HTTP/1.1 without a request.
 struct Idle {
-    sender: http1::SendRequest<Body>,
+    sender: Http1Sender,
     since: tokio::time::Instant,
 }
 
 impl Shared {
     fn has_room(&self) -> bool {
-        Arc::strong_count(&self.streams) <= self.most_streams()
+        !self.sender.is_closed() && Arc::strong_count(&self.streams) <= self.most_streams()
     }
 
     fn most_streams(&self) -> usize {
@@ -126,17 +125,21 @@ impl Pool {
 
     #[cfg(feature = "tls")]
     pub(super) fn set_tls(&self, tls: Tls) {
-        let mut state = self.state.lock();
-        state.tls = Some(Arc::new(tls));
-        state.generation += 1;
-        state.shared.clear();
-        state.idle.clear();
+        let former = {
+            let mut state = self.state.lock();
+            state.tls = Some(Arc::new(tls));
+            state.generation += 1;
+            state.idle.clear();
+            std::mem::take(&mut state.shared)
+        };
+        drop(former);
     }
 
     /// A connection that takes a request: one that exists, or a new one.
     pub(super) async fn lease(self: &Arc<Self>) -> Result<Lease, TransportError> {
         let runtime = Handle::try_current().map_err(TransportError::unsent)?;
         let (sender, receiver) = oneshot::channel();
+        self.forget_ended();
         let needed = {
             let mut state = self.state.lock();
             if let Some(lease) = self.existing(&mut state) {
@@ -152,8 +155,7 @@ impl Pool {
 
     /// A stream of a connection of HTTP/2 on which the server takes WebSockets, if there is one with room.
     pub(super) fn existing_for_websocket(self: &Arc<Self>) -> Option<Lease> {
-        let mut state = self.state.lock();
-        state.shared.retain(|shared| !shared.sender.is_closed());
+        let state = self.state.lock();
         let mut shared = state.shared.iter();
         let found =
             shared.find(|shared| shared.settings().has_extended_connect && shared.has_room());
@@ -171,19 +173,23 @@ impl Pool {
     /// A new connection of HTTP/1.1, which the response of its request may switch to another protocol.
     pub(super) async fn connect_http1(self: &Arc<Self>) -> Result<Lease, TransportError> {
         let (connected, generation) = self.connect(true).await?;
+        let sender = match connected {
+            Connected::Http1(sender) => Sender::Http1(sender),
+            Connected::Http2 { sender, .. } => Sender::Http2(sender),
+        };
         Ok(Lease {
-            sender: connected.sender,
+            sender,
             end: self.idle_end(generation),
             is_reused: false,
         })
     }
 
     /// Takes back a connection of HTTP/1.1 whose response has ended.
-    fn give_back(self: &Arc<Self>, sender: http1::SendRequest<Body>, generation: u64) {
+    fn give_back(self: &Arc<Self>, sender: Http1Sender, generation: u64) {
         {
             let mut state = self.state.lock();
             let is_kept = state.generation == generation && state.idle.len() < MAX_IDLE;
-            if is_kept && !sender.is_closed() {
+            if is_kept && !sender.requests.is_closed() {
                 let since = tokio::time::Instant::now();
                 state.idle.push(Idle { sender, since });
             }
@@ -191,19 +197,33 @@ impl Pool {
         self.serve_waiting();
     }
 
+    /// Drops the connections that have ended, without the lock: a request that one of them left behind is given back thereby.
+    fn forget_ended(&self) {
+        let ended: Vec<Shared> = {
+            let mut state = self.state.lock();
+            let ended = state
+                .shared
+                .extract_if(.., |shared| shared.sender.is_closed());
+            ended.collect()
+        };
+        drop(ended);
+    }
+
     /// A connection with room for a request.
     fn existing(self: &Arc<Self>, state: &mut State) -> Option<Lease> {
-        state.shared.retain(|shared| !shared.sender.is_closed());
         state
             .idle
-            .retain(|idle| !idle.sender.is_closed() && idle.since.elapsed() < IDLE);
+            .retain(|idle| !idle.sender.requests.is_closed() && idle.since.elapsed() < IDLE);
         let generation = state.generation;
         // The oldest one with room: so newer ones become idle first.
         if let Some(shared) = state.shared.iter().find(|shared| shared.has_room()) {
             return Some(self.lease_of(shared));
         }
         // The last one used: the others may reach their time.
-        let at = state.idle.iter().rposition(|idle| idle.sender.is_ready())?;
+        let at = state
+            .idle
+            .iter()
+            .rposition(|idle| idle.sender.requests.is_ready())?;
         let idle = state.idle.remove(at);
         Some(Lease {
             sender: Sender::Http1(idle.sender),
@@ -241,6 +261,7 @@ impl Pool {
 
     /// Gives the connections that have room to the requests that wait, and makes more for the others.
     fn serve_waiting(self: &Arc<Self>) {
+        self.forget_ended();
         loop {
             // A lease is dropped without the lock: its end needs it.
             let (waiting, lease) = {
@@ -334,24 +355,26 @@ impl Pool {
     /// Uses a new connection: for the first request that waits, and for the others as soon as the server has said how many
     /// it takes at a time.
     async fn take(self: &Arc<Self>, connected: Connected, generation: u64) {
-        let sender = match connected.sender {
-            Sender::Http1(sender) => {
+        let (sender, mut settings, end) = match connected {
+            Connected::Http1(sender) => {
                 self.state.lock().is_http1 = true;
-                let end = self.idle_end(generation);
-                let sender = Sender::Http1(sender);
-                if let Some(Lease {
+                let lease = Lease {
                     sender: Sender::Http1(sender),
-                    ..
-                }) = self.hand_over(Lease {
-                    sender,
-                    end,
+                    end: self.idle_end(generation),
                     is_reused: false,
-                }) {
+                };
+                if let Some(unused) = self.hand_over(lease)
+                    && let Sender::Http1(sender) = unused.sender
+                {
                     self.give_back(sender, generation);
                 }
                 return;
             }
-            Sender::Http2(sender) => sender,
+            Connected::Http2 {
+                sender,
+                settings,
+                end,
+            } => (sender, settings, end),
         };
         let streams = Arc::new(());
         let first = Lease {
@@ -361,27 +384,25 @@ impl Pool {
         };
         drop(self.hand_over(first));
         let most = self.settings.connect_timeout;
-        let mut settings = connected.settings;
         let first_settings = settings.wait_for(Option::is_some);
         let Ok(Ok(_)) = tokio::time::timeout(most, first_settings).await else {
             tracing::debug!("a connection of HTTP/2 broke off before the server's settings");
             return;
         };
-        tokio::spawn(follow(
-            Arc::downgrade(self),
-            settings.clone(),
-            connected.end,
-        ));
-        let mut state = self.state.lock();
-        state.is_http1 = false;
-        if state.generation == generation {
-            state.shared.push(Shared {
-                sender,
-                streams,
-                settings,
-                max_streams: self.settings.max_streams,
-            });
+        {
+            let mut state = self.state.lock();
+            state.is_http1 = false;
+            if state.generation == generation {
+                state.shared.push(Shared {
+                    sender,
+                    streams,
+                    settings: settings.clone(),
+                    max_streams: self.settings.max_streams,
+                });
+            }
         }
+        // It forgets the connection when that ends, so the pool has it by now.
+        tokio::spawn(follow(Arc::downgrade(self), settings, end));
     }
 
     /// Gives a connection to the first request that waits; back if there is none.
@@ -490,3 +511,6 @@ impl Drop for Attempt {
         pool.serve_waiting();
     }
 }
+
+#[cfg(test)]
+mod tests;
