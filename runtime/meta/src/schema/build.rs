@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Map, Number, Value, json};
 
 use super::combine;
+use super::keywords::{flag, list, number, size, strings, text};
 use super::node::{
     Canonical, Choice, ListType, Node, OBJECT_META_NAME, PATCH_MERGE_KEY, PATCH_STRATEGY,
     PatchStrategy, Property, QUANTITY, Rules, Types, Union,
@@ -758,47 +759,4 @@ fn is_further_extension(name: &str) -> bool {
         "x-kubernetes-group-version-kind",
     ];
     name == "example" || name.starts_with("x-kubernetes-") && !READ.contains(&name)
-}
-
-pub(super) fn list<'a>(
-    keywords: &'a Map<String, Value>,
-    name: &str,
-) -> std::slice::Iter<'a, Value> {
-    keywords
-        .get(name)
-        .and_then(Value::as_array)
-        .map_or(&[][..], Vec::as_slice)
-        .iter()
-}
-
-fn strings(keywords: &Map<String, Value>, name: &str) -> Vec<String> {
-    list(keywords, name)
-        .filter_map(Value::as_str)
-        .map(str::to_owned)
-        .collect()
-}
-
-fn text(keywords: &Map<String, Value>, name: &str) -> Option<String> {
-    keywords
-        .get(name)
-        .and_then(Value::as_str)
-        .map(str::to_owned)
-}
-
-fn flag(keywords: &Map<String, Value>, name: &str) -> bool {
-    keywords.get(name).and_then(Value::as_bool).unwrap_or(false)
-}
-
-fn number(keywords: &Map<String, Value>, name: &str) -> Option<Number> {
-    match keywords.get(name) {
-        Some(Value::Number(number)) => Some(number.clone()),
-        _ => None,
-    }
-}
-
-fn size(keywords: &Map<String, Value>, name: &str) -> Option<usize> {
-    keywords
-        .get(name)
-        .and_then(Value::as_u64)
-        .and_then(|n| usize::try_from(n).ok())
 }

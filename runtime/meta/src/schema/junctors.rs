@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::build::{Builder, SchemaOrigin, list, object_meta};
+use super::build::{Builder, SchemaOrigin, object_meta};
 use super::combine;
+use super::keywords::list;
 use super::node::{Choice, Node};
 use super::root;
 

@@ -24,6 +24,8 @@ pub(crate) mod format;
 #[cfg(feature = "schema")]
 mod junctors;
 #[cfg(feature = "schema")]
+mod keywords;
+#[cfg(feature = "schema")]
 mod known_formats;
 #[cfg(not(feature = "schema"))]
 mod no_pattern;
