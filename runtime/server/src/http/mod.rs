@@ -22,6 +22,7 @@ mod migration;
 mod patch;
 mod subresource;
 mod switched;
+mod unpacked_body;
 mod update;
 mod watch;
 mod websocket;

@@ -14,6 +14,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use super::compress::accepts_gzip;
 use super::response::{Body, ok, ok_as, status};
+use super::unpacked_body::unpacked;
 
 /// A document with its hash.
 #[derive(Clone, Debug)]
@@ -45,6 +46,8 @@ impl StaticDoc {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PackedDoc {
     gzip: Bytes,
+    /// Of the uncompressed bytes.
+    size: usize,
     hash: String,
 }
 
@@ -56,6 +59,7 @@ impl PackedDoc {
         let _ = packer.write_all(bytes);
         Self {
             gzip: packer.finish().unwrap_or_default().into(),
+            size: bytes.len(),
             hash: sha512_hex(bytes),
         }
     }
@@ -65,7 +69,7 @@ impl PackedDoc {
         &self.hash
     }
 
-    /// A 200 response with the document: compressed if the client accepts gzip, else decompressed.
+    /// A 200 response with the document: compressed if the client accepts gzip, else decompressed while it is read.
     pub(crate) fn answer(&self, headers: &HeaderMap, content_type: &'static str) -> Response<Body> {
         if accepts_gzip(headers) {
             let mut response = ok(content_type, self.gzip.clone());
@@ -74,7 +78,7 @@ impl PackedDoc {
                 .insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             return response;
         }
-        ok(content_type, self.unpacked())
+        ok(content_type, Bytes::new()).map(|_| unpacked(self.gzip.clone(), self.size))
     }
 
     /// The document.

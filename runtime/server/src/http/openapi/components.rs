@@ -29,21 +29,15 @@ pub(super) fn list_name(def: &ResourceDef) -> String {
 }
 
 /// The schemas of the kinds and their lists, and those to which they and `paths` refer.
-pub(super) fn schemas(kinds: &[KindSchema<'_>], paths: &Map<String, Value>) -> Map<String, Value> {
+pub(super) fn schemas(
+    kinds: Vec<KindSchema<'_>>,
+    paths: &Map<String, Value>,
+) -> Map<String, Value> {
     let mut schemas = Map::new();
     let mut wanted = Vec::new();
     paths
         .values()
         .for_each(|path| references(path, &mut wanted));
-    for kind in kinds {
-        schemas.insert(name(kind.def), kind_schema(kind));
-        if kind.def.has_verb(apiloom_meta::kind::Verb::List) {
-            schemas.insert(list_name(kind.def), list_schema(kind.def));
-        }
-    }
-    schemas
-        .values()
-        .for_each(|schema| references(schema, &mut wanted));
     // Kinds of bodies belong to groups that are not served.
     let served = kinds.iter().filter(|kind| !kind.def.verbs.is_empty());
     let mut groups: Vec<(&str, &str)> = served
@@ -51,6 +45,15 @@ pub(super) fn schemas(kinds: &[KindSchema<'_>], paths: &Map<String, Value>) -> M
         .collect();
     groups.sort_unstable();
     groups.dedup();
+    for KindSchema { def, schema } in kinds {
+        schemas.insert(name(def), kind_schema(def, schema));
+        if def.has_verb(apiloom_meta::kind::Verb::List) {
+            schemas.insert(list_name(def), list_schema(def));
+        }
+    }
+    schemas
+        .values()
+        .for_each(|schema| references(schema, &mut wanted));
     while let Some(component) = wanted.pop() {
         if schemas.contains_key(&component) {
             continue;
@@ -66,9 +69,7 @@ pub(super) fn schemas(kinds: &[KindSchema<'_>], paths: &Map<String, Value>) -> M
 }
 
 /// The schema of a kind with its metadata as a reference.
-fn kind_schema(kind: &KindSchema<'_>) -> Value {
-    let def = kind.def;
-    let mut schema = kind.schema.clone();
+fn kind_schema(def: &ResourceDef, mut schema: Value) -> Value {
     describe_root(&mut schema, def);
     // The description of the type would appear twice for readers of the reference.
     let metadata = described(&meta("ObjectMeta"), METADATA);

@@ -83,6 +83,21 @@ impl KindSource {
             deprecation_warning: warning.map(str::to_owned),
         }
     }
+
+    fn described(&self) -> KindSchema<'_> {
+        KindSchema {
+            def: &self.def,
+            schema: (self.schema)(&Metadata::Ref(names::OBJECT_META)),
+        }
+    }
+
+    /// The kind as an object of any fields.
+    fn undescribed(&self) -> KindSchema<'_> {
+        KindSchema {
+            def: &self.def,
+            schema: Value::Null,
+        }
+    }
 }
 
 impl Source {
@@ -136,7 +151,7 @@ impl Source {
     /// The OpenAPI v3 document of this group and version.
     pub(crate) fn v3(&self) -> Value {
         let versions: Vec<_> = self.discovered().into_iter().collect();
-        v3::document(&versions, &self.described().collect::<Vec<_>>())
+        v3::document(&versions, self.described().collect())
     }
 
     /// The group and version, unless it has custom resources alone, whose discovery is not published.
@@ -149,8 +164,15 @@ impl Source {
     /// The OpenAPI v2 document of all groups and versions.
     pub(crate) fn v2<'a>(all: impl Iterator<Item = &'a Self> + Clone) -> Value {
         let versions: Vec<_> = all.clone().filter_map(Self::discovered).collect();
-        let kinds: Vec<_> = all.clone().flat_map(Self::described).collect();
-        let mut document = v2::from_v3(v3::document(&versions, &kinds));
+        // Schemas of custom resources may be large, and are not those of v3.
+        let described = all.clone().flat_map(Self::kinds_and_bodies).map(|kind| {
+            if kind.def.custom.is_some() {
+                kind.undescribed()
+            } else {
+                kind.described()
+            }
+        });
+        let mut document = v2::from_v3(v3::document(&versions, described.collect()));
         let kinds = all.flat_map(|source| &source.kinds);
         let mut customs = HashSet::new();
         for kind in kinds.filter(|kind| kind.def.custom.is_some()) {
@@ -169,11 +191,11 @@ impl Source {
     }
 
     fn described(&self) -> impl Iterator<Item = KindSchema<'_>> {
-        let kinds = self.kinds.iter().chain(&self.bodies);
-        kinds.map(|kind| KindSchema {
-            def: &kind.def,
-            schema: (kind.schema)(&Metadata::Ref(names::OBJECT_META)),
-        })
+        self.kinds_and_bodies().map(KindSource::described)
+    }
+
+    fn kinds_and_bodies(&self) -> impl Iterator<Item = &KindSource> {
+        self.kinds.iter().chain(&self.bodies)
     }
 }
 

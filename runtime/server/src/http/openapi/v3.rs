@@ -8,12 +8,12 @@ use crate::http::version::KUBERNETES_RELEASE;
 
 /// The document of these kinds, with the discovery of these versions. One of custom resources alone has none, and says nothing of
 /// tokens, as in kube-apiserver.
-pub(super) fn document(versions: &[(&str, &str)], kinds: &[KindSchema<'_>]) -> Value {
+pub(super) fn document(versions: &[(&str, &str)], kinds: Vec<KindSchema<'_>>) -> Value {
     let mut paths = Map::new();
     for (group, version) in versions {
         operations::add_discovery(group, version, &mut paths);
     }
-    for kind in kinds {
+    for kind in &kinds {
         operations::add(kind.def, &mut paths);
     }
     let schemas = components::schemas(kinds, &paths);
