@@ -28,6 +28,16 @@ pub(crate) fn reset_peak(pid: u32) {
     std::fs::write(format!("/proc/{pid}/clear_refs"), "5").unwrap();
 }
 
+/// Whether a process has ended, also if its parent does not know yet.
+pub(crate) fn has_ended(pid: u32) -> bool {
+    let Ok(text) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return true;
+    };
+    // The state is behind the name.
+    text.rsplit_once(") ")
+        .is_some_and(|(_, fields)| fields.starts_with(['Z', 'X']))
+}
+
 /// Number of threads.
 pub(crate) fn threads(pid: u32) -> u64 {
     status(pid, "Threads:")

@@ -13,6 +13,7 @@ use tokio::io::AsyncWriteExt as _;
 use super::random::Random;
 use super::rogue::{Rogue, SERVICE};
 use crate::definitions::CRDS;
+use crate::process;
 use crate::stored_work::TABLE;
 use crate::wire::{Answered, CLOSED, Call, Http2, OPEN, Target, Tls, Unread};
 use apiloom_tests::frames::{self, CANCEL, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM};
@@ -140,8 +141,9 @@ impl Tenant {
         }
     }
 
-    pub(super) async fn attack_until(mut self, end: Instant) -> Tried {
-        while Instant::now() < end {
+    /// Attacks until this time, or until the server with this process has ended.
+    pub(super) async fn attack_until(mut self, end: Instant, server: u32) -> Tried {
+        while Instant::now() < end && !process::has_ended(server) {
             let attack = self.pick(ATTACKS);
             let code = tokio::time::timeout(PATIENCE, self.attack(attack)).await;
             let code = code.ok().flatten().unwrap_or_default();

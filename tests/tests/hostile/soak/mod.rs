@@ -66,12 +66,17 @@ fn a_server_with_little_memory_withstands_a_tenant() {
         let workers = (0..WORKERS).map(|worker| {
             let random = Random(seed.wrapping_mul(0x0001_0000_01B3) ^ worker);
             let tenant = Tenant::new(Target::of(&server), &rogue, worker, random);
-            tenant.attack_until(since + length)
+            tenant.attack_until(since + length, server.pid())
         });
         join_all(workers).await
     });
     println!("attacks and answers: {:?}", attacks::sum(tried));
     println!("the server says: {}", server.log());
+    assert!(
+        !process::has_ended(server.pid()),
+        "the server ended after {:?}",
+        since.elapsed()
+    );
     let slowdown = load.slowdown_since();
     assert!(
         user.wait_for_rounds(Instant::now(), 1),
