@@ -1,5 +1,5 @@
 //! The body of a document that is kept compressed: decompressed piece by piece as the client reads it, so that one that does not read
-//! holds no more than a piece, whatever the size of the document.
+//! holds no more than a piece of a large document.
 
 use std::io::{Cursor, Read as _};
 use std::pin::Pin;
