@@ -110,31 +110,33 @@ pub(super) async fn handshake(
             .handshake(io)
             .await
             .map_err(TransportError::unsent)?;
-        let (ending, end) = oneshot::channel();
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection of HTTP/2 broke off");
-            }
-            drop(ending);
-        });
         return Ok(Connected::Http2 {
             sender: Http2Sender { requests, gate },
             settings,
-            end,
+            end: run(connection, "HTTP/2"),
         });
     }
     let io = TokioIo::new(stream);
     let (requests, connection) = hyper::client::conn::http1::handshake(io)
         .await
         .map_err(TransportError::unsent)?;
+    let end = run(connection.with_upgrades(), "HTTP/1.1");
+    Ok(Connected::Http1(Http1Sender { requests, end }))
+}
+
+/// Runs a connection in a task of its own. The result ends when that has been dropped.
+fn run(
+    connection: impl Future<Output = hyper::Result<()>> + Send + 'static,
+    version: &'static str,
+) -> oneshot::Receiver<Infallible> {
     let (ending, end) = oneshot::channel();
     tokio::spawn(async move {
-        if let Err(error) = connection.with_upgrades().await {
-            tracing::debug!(%error, "a connection of HTTP/1.1 broke off");
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection of {version} broke off");
         }
         drop(ending);
     });
-    Ok(Connected::Http1(Http1Sender { requests, end }))
+    end
 }
 
 #[cfg(test)]

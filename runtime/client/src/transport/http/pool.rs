@@ -139,16 +139,14 @@ impl Pool {
     pub(super) async fn lease(self: &Arc<Self>) -> Result<Lease, TransportError> {
         let runtime = Handle::try_current().map_err(TransportError::unsent)?;
         let (sender, receiver) = oneshot::channel();
-        self.forget_ended();
-        let needed = {
+        {
             let mut state = self.state.lock();
             if let Some(lease) = self.existing(&mut state) {
                 return Ok(lease);
             }
             state.waiting.push_back(Waiting { sender, runtime });
-            self.needed(&mut state)
-        };
-        begin(needed);
+        }
+        self.serve_waiting();
         let lease = receiver.await;
         lease.unwrap_or_else(|_| Err(TransportError::unsent("the connections were dropped")))
     }
