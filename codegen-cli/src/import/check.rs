@@ -140,7 +140,7 @@ impl<'a> Schemas<'a> {
         let (mut properties, mut required) = (Map::new(), Vec::new());
         for field in &model.fields {
             let is_sent = match field.shape {
-                Shape::Other => field.default.is_none(),
+                Shape::Other => field.default.is_none() || field.rules.present,
                 Shape::Option(_) | Shape::List | Shape::Map => field.rules.present,
             };
             if is_sent {

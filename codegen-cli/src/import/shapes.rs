@@ -514,7 +514,6 @@ impl Shapes {
         let is_container = ty.is_container();
         // Bytes are a list in Rust, which is left out when it is empty.
         let is_list = is_container || ty == Type::Plain("Vec<u8>");
-        let must_be_sent = is_required && !has_default && !has_plain_default;
         let is_back = matches!(ty, Type::Again(_));
         let is_option = is_nullable
             || is_back
@@ -523,7 +522,9 @@ impl Shapes {
         if is_nullable {
             rules.keys.push("nullable".to_owned());
         }
-        if must_be_sent && (is_list || is_nullable || is_back) {
+        // Rust says the same of other types that have no default.
+        let is_said = !is_list && !is_nullable && !is_back && !has_default;
+        if is_required && !has_plain_default && !is_said {
             rules.keys.push("present".to_owned());
         }
         let mut keys = Vec::new();

@@ -66,6 +66,32 @@ fn presence_is_in_the_type_or_said() {
     assert_eq!(imported.lost, [""; 0]);
 }
 
+// Kubernetes applies defaults before it looks for what is required, but documents say both.
+#[test]
+fn what_is_required_is_said_beside_a_default() {
+    let schema = json!({ "type": "object", "properties": { "spec": { "type": "object",
+        "required": ["a", "b"], "properties": {
+            "a": { "type": "integer", "default": 1 },
+            "b": { "type": "array", "items": { "type": "string" }, "default": ["x"] },
+            "c": { "type": "integer", "default": 1 },
+        } } } });
+    let imported = import(&of_schema(schema));
+    let code = &imported.modules[0].1;
+    let lines: Vec<_> = code.lines().map(str::trim).collect();
+    let before = |field: &str| {
+        lines[lines
+            .iter()
+            .position(|line| line.starts_with(field))
+            .unwrap()
+            - 1]
+    };
+    for field in ["pub a:", "pub b:"] {
+        assert!(before(field).contains("present"), "{field} in\n{code}");
+    }
+    assert!(!before("pub c:").contains("present"), "{code}");
+    assert_eq!(imported.lost, [""; 0]);
+}
+
 #[test]
 fn rules_in_cel_have_a_key() {
     let rule = |rule: Value| json!({ "type": "integer", "x-kubernetes-validations": [rule] });
