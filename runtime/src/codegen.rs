@@ -19,12 +19,12 @@ pub use allocator::{ALLOCATOR, Allocator};
 pub use apiloom_server::http::connect_subresource;
 #[cfg(feature = "server")]
 pub use apiloom_server::registry::subresource_verbs;
-#[cfg(feature = "apis-apiextensions")]
-pub use apiloom_server::server::serve_definitions;
 #[cfg(feature = "paused-time")]
 pub use apiloom_testing::run_paused as run_paused_test;
 #[cfg(feature = "testing")]
 pub use apiloom_testing::{run as run_test, unwrap_built};
+#[cfg(all(feature = "server", feature = "apis-apiextensions"))]
+pub use serving::serve_definitions;
 #[cfg(feature = "server")]
 pub use serving::{HAS_BUILT_IN, main};
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use apiloom_server::server::Builder;
 
-use super::CONTRACT;
+use super::{CONTRACT, allocator};
 
 /// The generated `main`: refuses code that was generated for another runtime, then serves.
 pub fn main(name: &str, contract: u32, assemble: impl FnOnce(Builder) -> Builder) -> ExitCode {
@@ -17,7 +17,15 @@ pub fn main(name: &str, contract: u32, assemble: impl FnOnce(Builder) -> Builder
         );
         return ExitCode::FAILURE;
     }
+    allocator::prepare();
     apiloom_server::server::main(name, assemble)
+}
+
+/// The `main` of a server without a package; see [`apiloom_server::server::serve_definitions`].
+#[cfg(feature = "apis-apiextensions")]
+pub fn serve_definitions(name: &str) -> ExitCode {
+    allocator::prepare();
+    apiloom_server::server::serve_definitions(name)
 }
 
 /// Whether a cargo feature for built-in kinds is on.
