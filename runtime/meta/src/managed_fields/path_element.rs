@@ -6,6 +6,7 @@ use std::fmt;
 use serde_json::{Map, Number, Value};
 
 use crate::codec;
+use crate::go_value::go_text;
 
 /// One step of the path to a field, as in `fieldsV1` of managedFields.
 #[derive(Clone, Debug)]
@@ -95,12 +96,12 @@ impl PathElement {
                     }
                     text.push_str(&json(&**name));
                     text.push(':');
-                    text.push_str(&json(value));
+                    text.push_str(&value_text(value));
                 }
                 text.push('}');
                 text
             }
-            Self::Value(value) => format!("v:{}", json(value)),
+            Self::Value(value) => format!("v:{}", value_text(value)),
             Self::Index(index) => format!("i:{index}"),
         }
     }
@@ -120,6 +121,27 @@ fn json(value: &(impl serde::Serialize + ?Sized)) -> String {
     String::from_utf8_lossy(&codec::encode_json(&value)).into_owned()
 }
 
+/// Compact JSON of a value in a key of `fieldsV1`: the exponent of a float has two digits at least, as the library has it that writes them
+/// for kube-apiserver.
+fn value_text(value: &Value) -> String {
+    let text = json(value);
+    match text.split_once("e-") {
+        Some((digits, exponent)) if value.is_f64() && exponent.len() == 1 => {
+            format!("{digits}e-0{exponent}")
+        }
+        _ => text,
+    }
+}
+
+/// A value in the text of a path, where numbers are as Go prints them.
+fn shown(value: &Value) -> String {
+    if value.is_number() {
+        go_text(value)
+    } else {
+        json(value)
+    }
+}
+
 /// As in the causes of conflicts: `.name`, `[key="a"]`, `[="a"]`, `[0]`.
 impl fmt::Display for PathElement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -129,11 +151,11 @@ impl fmt::Display for PathElement {
                 f.write_str("[")?;
                 for (index, (name, value)) in keys.iter().enumerate() {
                     let comma = if index > 0 { "," } else { "" };
-                    write!(f, "{comma}{name}={}", json(value))?;
+                    write!(f, "{comma}{name}={}", shown(value))?;
                 }
                 f.write_str("]")
             }
-            Self::Value(value) => write!(f, "[={}]", json(value)),
+            Self::Value(value) => write!(f, "[={}]", shown(value)),
             Self::Index(index) => write!(f, "[{index}]"),
         }
     }

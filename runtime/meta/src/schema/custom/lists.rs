@@ -7,6 +7,7 @@ use serde_json::{Map, Number, Value};
 use super::super::equality::ComparedValue;
 use super::super::node::{Child, ListType, Node};
 use super::super::path::Path;
+use super::numbers;
 use super::outcome::Outcome;
 use crate::field::FieldError;
 use crate::interrupt::is_interrupted;
@@ -72,6 +73,9 @@ fn list(node: &Node, items: &[Value], path: &Path<'_>, out: &mut Outcome) {
                 (None, item) => item.clone(),
             };
             number::settle(&mut shown);
+            if let Value::Number(number) = &shown {
+                shown = numbers::shown(number);
+            }
             out.add(|| FieldError::duplicate(&Path::Index(path, index).field(), shown));
         }
     }

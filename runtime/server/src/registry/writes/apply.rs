@@ -50,7 +50,7 @@ impl Writes {
             DecodeError::TooLarge => ApiError::too_large(codec::MAX_EXPANDED_BYTES),
             error => malformed(&error.to_string()),
         })?;
-        let object = match decoded.value {
+        let mut object = match decoded.value {
             Value::Object(fields) => Object::new(fields),
             Value::Null => Object::default(),
             other => {
@@ -60,6 +60,10 @@ impl Writes {
                 )));
             }
         };
+        // Before the fields are named: values of sets are parts of their names.
+        if self.resource.def().custom.is_some() {
+            object.settle_numbers();
+        }
         Ok(AppliedDocument {
             object,
             strict: decoded.strict,
