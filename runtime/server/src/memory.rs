@@ -4,7 +4,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 /// Larger limits of control groups mean that there is none: version 1 has no word for it.
 const NO_LIMIT: u64 = 1 << 62;
@@ -14,6 +15,74 @@ static LIMIT: LazyLock<Option<u64>> = LazyLock::new(|| {
     let limits = [address_space(), of_files(Path::new("/"))];
     limits.into_iter().flatten().min()
 });
+
+/// What this process may have before it takes no more work that needs much: three quarters of its memory. The rest is for work that has no
+/// bound of its own in bytes, and for what the system counts beside: buffers of connections, files that were read.
+pub(crate) static HEADROOM: LazyLock<Arc<Headroom>> = LazyLock::new(|| {
+    let most = LIMIT.map(|limit| limit / 4 * 3);
+    Arc::new(Headroom::new(most, in_use))
+});
+
+/// A bound for the memory that a process has, together with what work under way will need.
+///
+/// Bounds on bodies and on documents in work are not enough: what they become differs by a factor of a hundred, and what is stored and
+/// cached comes on top.
+#[derive(Debug)]
+pub(crate) struct Headroom {
+    most: Option<u64>,
+    in_use: fn() -> Option<u64>,
+    promised: AtomicU64,
+}
+
+impl Headroom {
+    /// For at most so many bytes, of which `in_use` are taken; `None` if that is not known, which is no bound.
+    pub(crate) const fn new(most: Option<u64>, in_use: fn() -> Option<u64>) -> Self {
+        Self {
+            most,
+            in_use,
+            promised: AtomicU64::new(0),
+        }
+    }
+
+    /// Memory for work that will need so many bytes, until the promise is dropped; `None` if there is not so much.
+    pub(crate) fn promise(self: &Arc<Self>, bytes: u64) -> Option<Promise> {
+        let promised = self.promised.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let promise = Promise {
+            of: Arc::clone(self),
+            bytes,
+        };
+        let is_within = self.most.is_none_or(|most| {
+            let in_use = (self.in_use)().unwrap_or_default();
+            in_use.saturating_add(promised) <= most
+        });
+        is_within.then_some(promise)
+    }
+}
+
+/// Memory for work under way.
+#[derive(Debug)]
+pub(crate) struct Promise {
+    of: Arc<Headroom>,
+    bytes: u64,
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        self.of.promised.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// The memory of this process that is not that of a file, in bytes. Linux alone tells.
+fn in_use() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/status").ok()?;
+    kib_after(&text, "RssAnon:")?.checked_mul(1024)
+}
+
+/// The number of KiB in the line that begins with a name.
+fn kib_after(text: &str, name: &str) -> Option<u64> {
+    let number = text.lines().find_map(|line| line.strip_prefix(name))?;
+    number.trim().strip_suffix("kB")?.trim().parse().ok()
+}
 
 /// One of so many parts of the memory of this process, but no more than `most`.
 pub(crate) fn share(parts: u64, most: usize) -> usize {
@@ -42,11 +111,7 @@ fn of_files(root: &Path) -> Option<u64> {
 
 fn of_machine(root: &Path) -> Option<u64> {
     let text = fs::read_to_string(root.join("proc/meminfo")).ok()?;
-    let total = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kib: u64 = total.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
+    kib_after(&text, "MemTotal:")?.checked_mul(1024)
 }
 
 /// The smallest limit of a control group and of those around it. The line is `ID:CONTROLLERS:PATH`; version 2 has no controllers. In a
@@ -135,6 +200,32 @@ mod tests {
         // The path is that outside of the container.
         let inside = ("sys/fs/cgroup/memory/memory.limit_in_bytes", "805306368");
         assert_eq!(limit_in(&[MACHINE, groups, inside]), Some(768 * MIB));
+    }
+
+    #[test]
+    fn promises_and_what_is_in_use_have_a_bound_together() {
+        let headroom = Arc::new(Headroom::new(Some(100), || Some(60)));
+        let first = headroom.promise(30).unwrap();
+        assert!(headroom.promise(11).is_none());
+        let second = headroom.promise(10).unwrap();
+        assert!(headroom.promise(1).is_none());
+        drop((first, second));
+        assert!(headroom.promise(40).is_some());
+        // What is not known is no bound.
+        for unknown in [
+            Headroom::new(None, || Some(60)),
+            Headroom::new(Some(100), || None),
+        ] {
+            assert!(Arc::new(unknown).promise(100).is_some());
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_memory_in_use_is_known() {
+        let before = in_use().unwrap();
+        let taken = vec![1_u8; 64 * 1024 * 1024];
+        assert!(in_use().unwrap() >= before + taken.len() as u64 / 2);
     }
 
     #[test]
