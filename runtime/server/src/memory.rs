@@ -6,6 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// Larger limits of control groups mean that there is none: version 1 has no word for it.
 const NO_LIMIT: u64 = 1 << 62;
@@ -15,6 +18,21 @@ static LIMIT: LazyLock<Option<u64>> = LazyLock::new(|| {
     let limits = [address_space(), of_files(Path::new("/"))];
     limits.into_iter().flatten().min()
 });
+
+/// Whether the process has more than [`HEADROOM`] allows, as it was known at most 100 ms ago: thousands of streams ask.
+pub(crate) fn is_short() -> bool {
+    static KNOWN: Mutex<Option<(Instant, bool)>> = Mutex::new(None);
+    const AGE: Duration = Duration::from_millis(100);
+    let mut known = KNOWN.lock();
+    match *known {
+        Some((at, is_short)) if at.elapsed() < AGE => is_short,
+        _ => {
+            let is_short = HEADROOM.is_exceeded();
+            *known = Some((Instant::now(), is_short));
+            is_short
+        }
+    }
+}
 
 /// What this process may have before it takes no more work that needs much: three quarters of its memory. The rest is for work that has no
 /// bound of its own in bytes, and for what the system counts beside: buffers of connections, files that were read.
@@ -42,6 +60,13 @@ impl Headroom {
             in_use,
             promised: AtomicU64::new(0),
         }
+    }
+
+    /// Whether more than the bound is in use: then what can be given up is worth more than it costs.
+    pub(crate) fn is_exceeded(&self) -> bool {
+        self.most
+            .zip((self.in_use)())
+            .is_some_and(|(most, in_use)| in_use > most)
     }
 
     /// Memory for work that will need so many bytes, until the promise is dropped; `None` if there is not so much.
@@ -211,6 +236,7 @@ mod tests {
         assert!(headroom.promise(1).is_none());
         drop((first, second));
         assert!(headroom.promise(40).is_some());
+        assert!(!headroom.is_exceeded() && Headroom::new(Some(50), || Some(60)).is_exceeded());
         // What is not known is no bound.
         for unknown in [
             Headroom::new(None, || Some(60)),

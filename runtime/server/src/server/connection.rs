@@ -24,7 +24,7 @@ use super::activity::{Activity, CountingStream, InProgress};
 use super::attended::Attended;
 use super::coalesce::coalesce;
 use super::guarded_body::GuardedBody;
-use super::stall::STALL;
+use super::stall::{Patience, STALL};
 use super::streams::{self, PacedBody, Streams};
 use super::unread::{RequestBody, UnreadBody};
 use crate::http::{Body, UpgradeGuard};
@@ -133,7 +133,7 @@ where
             .await
         }
         Protocol::Http2 => {
-            let mut builder = http2::Builder::new(Streams::new(STALL));
+            let mut builder = http2::Builder::new(Streams::new(Patience::new(STALL)));
             builder
                 .timer(TokioTimer::new())
                 .max_concurrent_streams(MAX_CONCURRENT_STREAMS)

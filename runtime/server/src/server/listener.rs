@@ -19,7 +19,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::connection::{self, Protocol};
 use super::filters::Filters;
-use super::stall::{STALL, Stall};
+use super::stall::{Patience, STALL, Stall};
 use super::{ServerError, open_files, unread};
 use crate::auth::Connection;
 use crate::memory;
@@ -162,7 +162,7 @@ async fn handshake(
     if let Err(error) = set_options(&stream) {
         tracing::debug!(%error, "cannot set the options of a connection");
     }
-    let stream = Stall::new(stream, STALL);
+    let stream = Stall::new(stream, Patience::new(STALL));
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
         Ok(Ok(stream)) => Some(stream),
         Ok(Err(error)) => {

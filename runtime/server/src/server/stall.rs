@@ -1,19 +1,85 @@
 //! Closes connections whose peer accepts no bytes for too long, so that a client that never reads cannot keep a
-//! response or a watch in memory for ever. Also limits how much one poll reads, so that a busy connection does not
+//! response or a watch in memory for ever, and not for long while memory is short. Also limits how much one poll reads, so that a busy connection does not
 //! starve others.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
 use crate::http::timeout::REQUEST_TIMEOUT;
+use crate::memory;
 
 /// Maximum time for which a peer accepts no bytes: the timeout of ordinary requests.
 pub(super) const STALL: Duration = REQUEST_TIMEOUT;
+
+/// The time while memory is short. What is not read keeps objects in memory that have changed since: their sum has no other bound.
+const SHORT_STALL: Duration = Duration::from_secs(5);
+
+/// How long a peer may accept nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    most: Duration,
+    is_memory_short: fn() -> bool,
+}
+
+impl Patience {
+    /// At most so long, and [`SHORT_STALL`] while the memory of the process is short.
+    pub(super) fn new(most: Duration) -> Self {
+        Self {
+            most,
+            is_memory_short: memory::is_short,
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_memory(most: Duration, is_memory_short: fn() -> bool) -> Self {
+        Self {
+            most,
+            is_memory_short,
+        }
+    }
+}
+
+/// The time since which a peer accepts nothing.
+pub(super) struct Waiting {
+    patience: Patience,
+    since: Instant,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl Waiting {
+    pub(super) fn new(patience: Patience) -> Self {
+        Self {
+            patience,
+            since: Instant::now(),
+            timer: Box::pin(tokio::time::sleep(patience.most.min(SHORT_STALL))),
+        }
+    }
+
+    pub(super) fn restart(&mut self) {
+        self.since = Instant::now();
+        let step = self.patience.most.min(SHORT_STALL);
+        self.timer.as_mut().reset(self.since + step);
+    }
+
+    /// Ready when patience has ended.
+    pub(super) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            ready!(self.timer.as_mut().poll(cx));
+            let now = Instant::now();
+            let left = self.patience.most.saturating_sub(now - self.since);
+            if left.is_zero() || (self.patience.is_memory_short)() {
+                return Poll::Ready(());
+            }
+            self.timer.as_mut().reset(now + left.min(SHORT_STALL));
+        }
+    }
+}
+
 /// Maximum number of bytes read in one poll: four TLS records, each of which holds up to a thousand frames of HTTP/2.
 /// tokio by itself interrupts a task after 128 reads of any size.
 const TURN_BYTES: usize = 64 * 1024;
@@ -21,21 +87,21 @@ const TURN_BYTES: usize = 64 * 1024;
 /// A stream whose writes fail when the peer has accepted nothing for `patience`.
 pub(super) struct Stall<S> {
     stream: S,
-    patience: Duration,
+    patience: Patience,
     /// Bytes read since a read was pending last.
     read: usize,
-    /// Runs while a write is pending; created by the first such write.
-    timer: Option<Pin<Box<Sleep>>>,
+    /// Counts while a write is pending; created by the first such write.
+    waiting: Option<Waiting>,
     is_waiting: bool,
 }
 
 impl<S> Stall<S> {
-    pub(super) fn new(stream: S, patience: Duration) -> Self {
+    pub(super) fn new(stream: S, patience: Patience) -> Self {
         Self {
             stream,
             patience,
             read: 0,
-            timer: None,
+            waiting: None,
             is_waiting: false,
         }
     }
@@ -50,20 +116,19 @@ impl<S> Stall<S> {
             self.is_waiting = false;
             return written;
         }
-        let timer = self
-            .timer
-            .get_or_insert_with(|| Box::pin(tokio::time::sleep(self.patience)));
+        let waiting = self
+            .waiting
+            .get_or_insert_with(|| Waiting::new(self.patience));
         if !self.is_waiting {
             self.is_waiting = true;
-            timer.as_mut().reset(Instant::now() + self.patience);
+            waiting.restart();
         }
-        match timer.as_mut().poll(cx) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(()) => Poll::Ready(Err(io::Error::new(
+        waiting.poll_end(cx).map(|()| {
+            Err(io::Error::new(
                 io::ErrorKind::TimedOut,
                 "the client does not read",
-            ))),
-        }
+            ))
+        })
     }
 }
 
@@ -131,17 +196,32 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    #[tokio::test(start_paused = true)]
-    async fn a_peer_that_reads_nothing_is_given_up() {
+    fn patience() -> Patience {
+        Patience::with_memory(PATIENCE, || false)
+    }
+
+    /// When a peer that reads nothing is given up.
+    async fn given_up_after(patience: Patience) -> Duration {
         let (ours, _theirs) = tokio::io::duplex(10);
-        let mut stalled = Stall::new(ours, PATIENCE);
+        let mut stalled = Stall::new(ours, patience);
         stalled.write_all(b"0123456789").await.unwrap();
         let begun = Instant::now();
         let error = stalled.write_all(b"x").await.unwrap_err();
-        assert_eq!(
-            (error.kind(), begun.elapsed()),
-            (io::ErrorKind::TimedOut, PATIENCE)
-        );
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        begun.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_reads_nothing_is_given_up() {
+        assert_eq!(given_up_after(patience()).await, PATIENCE);
+        let impatient = Patience::with_memory(SHORT_STALL / 2, || false);
+        assert_eq!(given_up_after(impatient).await, SHORT_STALL / 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_reads_nothing_is_given_up_soon_while_memory_is_short() {
+        let short = Patience::with_memory(PATIENCE, || true);
+        assert_eq!(given_up_after(short).await, SHORT_STALL);
     }
 
     #[tokio::test(start_paused = true)]
@@ -154,7 +234,7 @@ mod tests {
                 theirs.read_exact(&mut taken).await.unwrap();
             }
         });
-        let mut stalled = Stall::new(ours, PATIENCE);
+        let mut stalled = Stall::new(ours, patience());
         stalled.write_all(&[0; 50]).await.unwrap();
         reader.await.unwrap();
     }
@@ -162,7 +242,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn rest_between_writes_does_not_count() {
         let (ours, mut theirs) = tokio::io::duplex(10);
-        let mut stalled = Stall::new(ours, PATIENCE);
+        let mut stalled = Stall::new(ours, patience());
         stalled.write_all(&[0; 10]).await.unwrap();
         tokio::time::sleep(2 * PATIENCE).await;
         let mut taken = [0; 20];
@@ -174,7 +254,7 @@ mod tests {
 
     /// The bytes read by each poll of a task that reads all it can.
     async fn turns(ours: impl AsyncRead + AsyncWrite + Unpin, piece: usize) -> Vec<usize> {
-        let mut stream = Stall::new(ours, PATIENCE);
+        let mut stream = Stall::new(ours, patience());
         let mut piece = vec![0; piece];
         let mut turns = Vec::new();
         std::future::poll_fn(|cx| {
@@ -216,7 +296,7 @@ mod tests {
     #[tokio::test]
     async fn a_read_that_waits_begins_a_new_turn() {
         let (ours, mut theirs) = tokio::io::duplex(TURN_BYTES);
-        let mut stream = Stall::new(ours, PATIENCE);
+        let mut stream = Stall::new(ours, patience());
         for _ in 0..5 {
             theirs.write_all(&[0; TURN_BYTES - 1]).await.unwrap();
             let mut piece = [0; TURN_BYTES];

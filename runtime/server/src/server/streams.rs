@@ -18,8 +18,8 @@ use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::rt::Executor;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, Sleep};
 
+use super::stall::{Patience, Waiting};
 use crate::http::{Body, CutOff};
 
 /// Maximum size of a frame, which limits the memory for a client that reads slowly.
@@ -62,11 +62,11 @@ pub(super) fn set_upgraded(end: UpgradeEnd) {
 /// `patience`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Streams {
-    patience: Duration,
+    patience: Patience,
 }
 
 impl Streams {
-    pub(super) fn new(patience: Duration) -> Self {
+    pub(super) fn new(patience: Patience) -> Self {
         Self { patience }
     }
 }
@@ -94,11 +94,11 @@ async fn until_ended(stream: impl Future<Output = ()>, end: UpgradeEnd) {
     let _ = tokio::time::timeout(UPGRADE_END_TIMEOUT, stream).await;
 }
 
-async fn until_stalled(stream: impl Future<Output = ()>, patience: Duration) {
+async fn until_stalled(stream: impl Future<Output = ()>, patience: Patience) {
     let mut stream = pin!(stream);
     let mut is_sending = false;
     // Created for the first frame that is not sent at once: most responses fit into the window.
-    let mut timer: Option<Pin<Box<Sleep>>> = None;
+    let mut waiting: Option<Waiting> = None;
     poll_fn(|cx| {
         LAST_RESULT.set(None);
         let polled = stream.as_mut().poll(cx);
@@ -110,8 +110,8 @@ async fn until_stalled(stream: impl Future<Output = ()>, patience: Duration) {
         match LAST_RESULT.take() {
             Some(BodyResult::Frame) => {
                 is_sending = true;
-                if let Some(timer) = &mut timer {
-                    timer.as_mut().reset(Instant::now() + patience);
+                if let Some(waiting) = &mut waiting {
+                    waiting.restart();
                 }
             }
             Some(BodyResult::Idle) => is_sending = false,
@@ -121,8 +121,8 @@ async fn until_stalled(stream: impl Future<Output = ()>, patience: Duration) {
         if !is_sending {
             return Poll::Pending;
         }
-        let timer = timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
-        timer.as_mut().poll(cx)
+        let waiting = waiting.get_or_insert_with(|| Waiting::new(patience));
+        waiting.poll_end(cx)
     })
     .await;
     // Dropping the future resets an unfinished stream.
@@ -235,7 +235,9 @@ mod tests {
             async { Ok::<_, Infallible>(Response::new(body)) }
         });
         tokio::spawn(async move {
-            let mut builder = hyper::server::conn::http2::Builder::new(Streams::new(PATIENCE));
+            let mut builder = hyper::server::conn::http2::Builder::new(Streams::new(
+                Patience::with_memory(PATIENCE, || false),
+            ));
             builder.timer(TokioTimer::new());
             builder.serve_connection(TokioIo::new(ours), service).await
         });
