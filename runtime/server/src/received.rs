@@ -114,11 +114,9 @@ impl Room {
 /// What a body takes while it is worked on, by its length and by the number of values in it: in JSON and flows of YAML one for each comma or
 /// bracket, in blocks of YAML one for each line.
 fn needed_bytes(body: &[u8]) -> u64 {
-    let values = body
-        .iter()
-        .filter(|byte| matches!(byte, b',' | b'[' | b'{'));
-    let lines = body.iter().filter(|byte| **byte == b'\n');
-    let values = values.count().max(lines.count()) as u64;
+    let count = |byte| memchr::memchr_iter(byte, body).count();
+    let values = count(b',') + count(b'[') + count(b'{');
+    let values = values.max(count(b'\n')) as u64;
     body.len() as u64 * COPIES + values * VALUE_BYTES
 }
 
