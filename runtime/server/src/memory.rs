@@ -34,12 +34,20 @@ pub(crate) fn is_short() -> bool {
     }
 }
 
-/// What this process may have before it takes no more work that needs much: three quarters of its memory. The rest is for work that has no
-/// bound of its own in bytes, and for what the system counts beside: buffers of connections, files that were read.
+/// What is left for work that has no bound of its own in bytes, and for what the system counts beside: buffers of connections, files that
+/// were read. It does not grow with the memory, but is no more than three eighths of a small one, and no less than an eighth of a large one.
+const RESERVED: u64 = 192 * 1024 * 1024;
+
+/// What this process may have before it takes no more work that needs much.
 pub(crate) static HEADROOM: LazyLock<Arc<Headroom>> = LazyLock::new(|| {
-    let most = LIMIT.map(|limit| limit / 4 * 3);
+    let most = LIMIT.map(without_reserve);
     Arc::new(Headroom::new(most, in_use))
 });
+
+fn without_reserve(limit: u64) -> u64 {
+    let eighth = limit / 8;
+    limit - RESERVED.min(3 * eighth).max(eighth)
+}
 
 /// A bound for the memory that a process has, together with what work under way will need.
 ///
@@ -225,6 +233,13 @@ mod tests {
         // The path is that outside of the container.
         let inside = ("sys/fs/cgroup/memory/memory.limit_in_bytes", "805306368");
         assert_eq!(limit_in(&[MACHINE, groups, inside]), Some(768 * MIB));
+    }
+
+    #[test]
+    fn a_reserve_is_left() {
+        for (limit, most) in [(256, 160), (512, 320), (1024, 832), (8192, 7168)] {
+            assert_eq!(without_reserve(limit * MIB), most * MIB, "{limit}");
+        }
     }
 
     #[test]
