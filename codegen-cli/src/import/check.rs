@@ -139,11 +139,11 @@ impl<'a> Schemas<'a> {
     fn of_struct(&mut self, model: &ApiStruct) -> Value {
         let (mut properties, mut required) = (Map::new(), Vec::new());
         for field in &model.fields {
-            let is_sent = match field.shape {
-                Shape::Other => field.default.is_none() || field.rules.present,
-                Shape::Option(_) | Shape::List | Shape::Map => field.rules.present,
+            let is_always_there = match field.shape {
+                Shape::Other => field.default.is_none(),
+                Shape::Option(_) | Shape::List | Shape::Map => false,
             };
-            if is_sent {
+            if is_always_there || field.rules.present {
                 required.push(Value::from(&*field.json_name));
             }
             properties.insert(field.json_name.clone(), self.of_field(field));

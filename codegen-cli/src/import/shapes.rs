@@ -523,8 +523,8 @@ impl Shapes {
             rules.keys.push("nullable".to_owned());
         }
         // Rust says the same of other types that have no default.
-        let is_said = !is_list && !is_nullable && !is_back && !has_default;
-        if is_required && !has_plain_default && !is_said {
+        let is_unsaid = is_list || is_nullable || is_back || has_default;
+        if is_required && !has_plain_default && is_unsaid {
             rules.keys.push("present".to_owned());
         }
         let mut keys = Vec::new();

@@ -21,6 +21,9 @@ const DEFAULT: c_long = 1000;
 
 const SHORT: c_long = 10;
 
+/// The variable with which mimalloc lets users choose, in milliseconds.
+const VARIABLE: &str = "MIMALLOC_PURGE_DELAY";
+
 /// For how long freed memory is kept, in milliseconds.
 pub fn purge_delay() -> c_long {
     // SAFETY: the function reads a number, and takes every index.
@@ -29,9 +32,6 @@ pub fn purge_delay() -> c_long {
         mi_option_get(PURGE_DELAY)
     }
 }
-
-/// The variable with which mimalloc lets users choose, in milliseconds.
-const VARIABLE: &str = "MIMALLOC_PURGE_DELAY";
 
 /// Gives freed memory back after 10 ms, unless the variable `MIMALLOC_PURGE_DELAY` says how long it is kept, in milliseconds. For the
 /// beginning of `main`, before there are other threads.

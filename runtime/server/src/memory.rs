@@ -72,9 +72,15 @@ impl Headroom {
 
     /// Whether more than the bound is in use: then what can be given up is worth more than it costs.
     pub(crate) fn is_exceeded(&self) -> bool {
-        self.most
-            .zip((self.in_use)())
-            .is_some_and(|(most, in_use)| in_use > most)
+        !self.has(0)
+    }
+
+    /// Whether so many bytes are within the bound, beside those in use.
+    fn has(&self, bytes: u64) -> bool {
+        self.most.is_none_or(|most| {
+            let in_use = (self.in_use)().unwrap_or_default();
+            in_use.saturating_add(bytes) <= most
+        })
     }
 
     /// Memory for work that will need so many bytes, until the promise is dropped; `None` if there is not so much.
@@ -84,11 +90,7 @@ impl Headroom {
             of: Arc::clone(self),
             bytes,
         };
-        let is_within = self.most.is_none_or(|most| {
-            let in_use = (self.in_use)().unwrap_or_default();
-            in_use.saturating_add(promised) <= most
-        });
-        is_within.then_some(promise)
+        self.has(promised).then_some(promise)
     }
 }
 

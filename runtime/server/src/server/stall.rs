@@ -1,6 +1,6 @@
 //! Closes connections whose peer accepts no bytes for too long, so that a client that never reads cannot keep a
-//! response or a watch in memory for ever, and not for long while memory is short. Also limits how much one poll reads, so that a busy connection does not
-//! starve others.
+//! response or a watch in memory for ever, and not for long while memory is short. Also limits how much one poll reads,
+//! so that a busy connection does not starve others.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -35,6 +35,11 @@ impl Patience {
         }
     }
 
+    /// The time after which is asked whether it has ended.
+    fn step(self) -> Duration {
+        self.most.min(SHORT_STALL)
+    }
+
     #[cfg(test)]
     pub(super) fn with_memory(most: Duration, is_memory_short: fn() -> bool) -> Self {
         Self {
@@ -56,14 +61,13 @@ impl Waiting {
         Self {
             patience,
             since: Instant::now(),
-            timer: Box::pin(tokio::time::sleep(patience.most.min(SHORT_STALL))),
+            timer: Box::pin(tokio::time::sleep(patience.step())),
         }
     }
 
     pub(super) fn restart(&mut self) {
         self.since = Instant::now();
-        let step = self.patience.most.min(SHORT_STALL);
-        self.timer.as_mut().reset(self.since + step);
+        self.timer.as_mut().reset(self.since + self.patience.step());
     }
 
     /// Ready when patience has ended.

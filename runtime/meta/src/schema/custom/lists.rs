@@ -73,9 +73,7 @@ fn list(node: &Node, items: &[Value], path: &Path<'_>, out: &mut Outcome) {
                 (None, item) => item.clone(),
             };
             number::settle(&mut shown);
-            if let Value::Number(number) = &shown {
-                shown = numbers::shown(number);
-            }
+            let shown = numbers::shown_value(&shown);
             out.add(|| FieldError::duplicate(&Path::Index(path, index).field(), shown));
         }
     }

@@ -173,8 +173,13 @@ fn is_multiple(value: &Number, step: &Number) -> bool {
     quotient.abs() <= MAX_EXACT && (difference == 0.0 || difference < TOLERANCE * whole.abs())
 }
 
+/// A value in an error; see [`shown`].
+pub(super) fn shown_value(value: &Value) -> Value {
+    value.as_number().map_or_else(|| value.clone(), shown)
+}
+
 /// A number in an error. One that is too large for an integer of 64 bits is a float for Go.
-pub(super) fn shown(value: &Number) -> Value {
+fn shown(value: &Number) -> Value {
     if has_integer_syntax(value) {
         Value::Number(value.clone())
     } else {

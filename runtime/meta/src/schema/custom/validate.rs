@@ -262,10 +262,7 @@ fn allowed(node: &Node, value: &Value, path: &Path<'_>, out: &mut Outcome) {
             let text = value.as_str().map(Cow::Borrowed);
             text.unwrap_or_else(|| Cow::Owned(value.to_string()))
         });
-        let value = value
-            .as_number()
-            .map_or_else(|| value.clone(), numbers::shown);
-        FieldError::not_supported(&path.field(), value, texts)
+        FieldError::not_supported(&path.field(), numbers::shown_value(value), texts)
     });
 }
 
