@@ -29,6 +29,12 @@ pub fn json_type(value: &Value) -> &'static str {
     }
 }
 
+/// The error of Go's decoder for a value that a type cannot hold as a whole, such as `map[string]interface {}`.
+pub fn mistyped(value: &Value, wanted: &str) -> String {
+    let found = json_type(value);
+    format!("json: cannot unmarshal {found} into Go value of type {wanted}")
+}
+
 /// A value as Go's `%v` prints it: `map[a:1 b:[x y]]`.
 pub fn go_text(value: &Value) -> String {
     let mut out = String::new();

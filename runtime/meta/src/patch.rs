@@ -18,7 +18,7 @@ use self::merge::merge;
 use self::operation::{Expected, Operation, Parts, Pointer};
 use self::steps::Steps;
 use crate::codec::{self, DecodeError, DecodedDocument, Format};
-use crate::go_value::json_type;
+use crate::go_value::{json_type, mistyped};
 use crate::schema::Schema;
 use crate::schema::node::{Node, Property, Types};
 
@@ -84,7 +84,7 @@ impl Patch {
             }),
             Value::Null => Err(no_merge_patch()),
             other => {
-                let why = wrong_type(&other, "map[string]interface {}");
+                let why = mistyped(&other, "map[string]interface {}");
                 Err(PatchError::Malformed(why))
             }
         }
@@ -131,11 +131,11 @@ impl Patch {
             Value::Array(documents) => documents,
             // Go decodes null as an empty list.
             Value::Null => Vec::new(),
-            other => return Err(refuse(wrong_type(&other, list))),
+            other => return Err(refuse(mistyped(&other, list))),
         };
         let is_operation = |document: &&Value| document.is_object() || document.is_null();
         if let Some(other) = documents.iter().find(|document| !is_operation(document)) {
-            return Err(refuse(wrong_type(other, item)));
+            return Err(refuse(mistyped(other, item)));
         }
         if checks_types && let Some(why) = documents.iter().find_map(mistyped_field) {
             return Err(PatchError::Malformed(why));
@@ -174,7 +174,7 @@ impl Patch {
             Value::Object(document) => document,
             Value::Null => Map::new(),
             other => {
-                let why = wrong_type(&other, "map[string]interface {}");
+                let why = mistyped(&other, "map[string]interface {}");
                 return Err(PatchError::BadFormat(why));
             }
         };
@@ -297,11 +297,6 @@ fn mistyped_field(operation: &Value) -> Option<String> {
     Some(format!(
         "json: cannot unmarshal {found} into Go struct field jsonPatchOp.{name} of type string"
     ))
-}
-
-fn wrong_type(document: &Value, wanted: &str) -> String {
-    let found = json_type(document);
-    format!("json: cannot unmarshal {found} into Go value of type {wanted}")
 }
 
 impl JsonPatch {

@@ -485,6 +485,7 @@ fn go_type(node: &Node, version: &str) -> String {
         return "intstr.IntOrString".to_owned();
     }
     match node.types {
+        Types::STRING if node.format.as_deref() == Some("byte") => "[]uint8".to_owned(),
         Types::STRING => "string".to_owned(),
         Types::BOOLEAN => "bool".to_owned(),
         Types::INTEGER => node

@@ -12,6 +12,9 @@ pub(super) fn json(error: &serde_json::Error, body: &[u8]) -> String {
     }
     let text = error.to_string();
     let text = text.split(" at line ").next().unwrap_or(&text);
+    let position = position(error, body).unwrap_or_default();
+    let before = &body[..position.min(body.len())];
+    let found = at(position, body);
     let place = match text {
         "expected value" => "looking for beginning of value",
         "expected `:`" => "after object key",
@@ -20,62 +23,62 @@ pub(super) fn json(error: &serde_json::Error, body: &[u8]) -> String {
         "key must be a string" => "looking for beginning of object key string",
         "trailing characters" => "after top-level value",
         "invalid escape" => "in string escape code",
-        "invalid number" => in_number(error, body),
-        "expected ident" => "in literal",
+        "invalid number" => in_number(before),
+        "expected ident" => &in_literal(before),
+        "trailing comma" if found == Some('}') => "looking for beginning of object key string",
         "trailing comma" => "looking for beginning of value",
         "number out of range" => {
-            let number = number_at(error, body).unwrap_or_default();
+            let number = number_at(position, body).unwrap_or_default();
             return format!("{MISTYPED} number {number} into Go value of type float64");
         }
         text if text.starts_with("control character") => "in string literal",
         text if text.starts_with("recursion limit") => return TOO_DEEP.to_owned(),
         other => return format!("json: {other}"),
     };
-    match at(error, body) {
-        Some(found) => {
-            let place = if text == "trailing comma" && found == '}' {
-                "looking for beginning of object key string"
-            } else {
-                place
-            };
-            format!("invalid character {} {place}", quoted(found))
-        }
+    match found {
+        Some(found) => format!("invalid character {} {place}", quoted(found)),
         None => format!("json: {text}"),
     }
 }
 
-/// The number that ends at the position of an error, as it is written.
-fn number_at<'b>(error: &serde_json::Error, body: &'b [u8]) -> Option<&'b str> {
-    let line = line_of(error, body)?;
+/// The number that ends at a position, as it is written.
+fn number_at(position: usize, body: &[u8]) -> Option<&str> {
     let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
-    let before = line.get(..error.column().min(line.len()))?;
-    let digits = before.iter().rposition(is_part)?;
-    let start = line[..digits].iter().rposition(|byte| !is_part(byte));
+    let up_to = body.get(..=position).unwrap_or(body);
+    let digits = up_to.iter().rposition(is_part)?;
+    let start = up_to[..digits].iter().rposition(|byte| !is_part(byte));
     let start = start.map_or(0, |at| at + 1);
-    let rest = &line[start..];
+    let rest = &body[start..];
     let end = rest.iter().position(|byte| !is_part(byte));
     std::str::from_utf8(&rest[..end.unwrap_or(rest.len())]).ok()
 }
 
 /// What Go says of a character that cannot go on with a number.
-fn in_number(error: &serde_json::Error, body: &[u8]) -> &'static str {
-    let line = line_of(error, body).unwrap_or_default();
-    let before = &line[..error.column().saturating_sub(1).min(line.len())];
+fn in_number(before: &[u8]) -> &'static str {
     match before.last() {
         Some(b'.') => "after decimal point in numeric literal",
         Some(b'e' | b'E' | b'+') => "in exponent of numeric literal",
         Some(b'-') if matches!(before, [.., b'e' | b'E', b'-']) => "in exponent of numeric literal",
         // No digit follows a zero at the beginning, so the value ends there.
-        Some(b'0') => {
-            let lines = body.split(|byte| *byte == b'\n');
-            let end: usize = lines
-                .take(error.line().saturating_sub(1))
-                .map(|line| line.len() + 1)
-                .sum();
-            after_value(&body[..(end + before.len()).min(body.len())])
-        }
+        Some(b'0') => after_value(before),
         _ => "in numeric literal",
     }
+}
+
+/// What Go says of a character that cannot go on with `true`, `false` or `null`.
+fn in_literal(before: &[u8]) -> String {
+    let begun = before.iter().rev();
+    let begun = begun.take_while(|byte| byte.is_ascii_lowercase()).count();
+    let begun = &before[before.len() - begun..];
+    let mut literals = ["true", "false", "null"].into_iter();
+    let expected = literals.find_map(|literal| {
+        let rest = literal.as_bytes().strip_prefix(begun)?;
+        Some((literal, char::from(*rest.first()?)))
+    });
+    expected.map_or_else(
+        || "in literal".to_owned(),
+        |(literal, expected)| format!("in literal {literal} (expecting '{expected}')"),
+    )
 }
 
 /// What Go says of a character after a value with which this beginning of a document ends.
@@ -102,25 +105,20 @@ fn after_value(beginning: &[u8]) -> &'static str {
     }
 }
 
-/// The line of an error.
-fn line_of<'b>(error: &serde_json::Error, body: &'b [u8]) -> Option<&'b [u8]> {
-    let mut lines = body.split(|byte| *byte == b'\n');
-    lines.nth(error.line().checked_sub(1)?)
+/// The position of an error's character in the document.
+fn position(error: &serde_json::Error, body: &[u8]) -> Option<usize> {
+    let lines = body.split_inclusive(|byte| *byte == b'\n');
+    let before = lines.take(error.line().checked_sub(1)?).map(<[u8]>::len);
+    // serde_json counts a line break as column 0 of the next line.
+    (before.sum::<usize>() + error.column()).checked_sub(1)
 }
 
-/// The character at the position of an error.
-fn at(error: &serde_json::Error, body: &[u8]) -> Option<char> {
-    let line = line_of(error, body)?;
-    match error.column().checked_sub(1) {
-        // serde_json counts a line break as column 0 of the next line.
-        None => Some('\n'),
-        Some(column) => {
-            let rest =
-                String::from_utf8_lossy(line.get(column..)?.get(..4.min(line.len() - column))?)
-                    .into_owned();
-            rest.chars().next()
-        }
-    }
+/// The character at a position.
+fn at(position: usize, body: &[u8]) -> Option<char> {
+    let rest = body.get(position..)?;
+    String::from_utf8_lossy(&rest[..4.min(rest.len())])
+        .chars()
+        .next()
 }
 
 /// A character as Go quotes it in these errors.

@@ -208,7 +208,19 @@ fn syntax_errors_speak_go() {
         ),
         (
             r#"{"data":1, "spec": tru}"#,
-            "invalid character '}' in literal",
+            "invalid character '}' in literal true (expecting 'e')",
+        ),
+        (
+            "falsch",
+            "invalid character 'c' in literal false (expecting 'e')",
+        ),
+        (
+            "[nil]",
+            "invalid character 'i' in literal null (expecting 'u')",
+        ),
+        (
+            "{\"a\": t\nrue}",
+            "invalid character '\\n' in literal true (expecting 'r')",
         ),
     ] {
         assert_eq!(refused(body), expected, "{body}");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use apiloom_meta::field::{echoed, go_quote};
-use apiloom_meta::go_value::json_type;
+use apiloom_meta::go_value::mistyped;
 use apiloom_meta::patch::PatchError;
 use apiloom_meta::{ApiError, FieldPath, GroupResource, StatusCause, StatusDetails, StatusReason};
 use apiloom_storage::{Revision, StorageError};
@@ -97,11 +97,11 @@ pub(super) fn too_large(requested: u64, current: Revision) -> ApiError {
 /// Why a document that is not a JSON object cannot be decoded. The text is that of Go, which decodes apiVersion and kind
 /// into a struct first.
 pub(crate) fn no_type(document: &Value) -> String {
-    let found = json_type(document);
-    format!(
-        "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type struct \
-         {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
-    )
+    let why = mistyped(
+        document,
+        r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#,
+    );
+    format!("couldn't get version/kind; json parse error: {why}")
 }
 
 /// What Go says of a document without a kind, which it shows.

@@ -195,7 +195,8 @@ async fn types_of_secrets_ask_for_their_data() {
     )
     .await;
     check("kubernetes.io/dockerconfigjson", json!({".dockerconfigjson": "{"}), "data[.dockerconfigjson]: Invalid value: \"<secret contents redacted>\": unexpected end of JSON input").await;
-    check("kubernetes.io/dockerconfigjson", json!({".dockerconfigjson": "hunter2"}), "data[.dockerconfigjson]: Invalid value: \"<secret contents redacted>\": is not a JSON object").await;
+    check("kubernetes.io/dockerconfigjson", json!({".dockerconfigjson": "[]"}), "data[.dockerconfigjson]: Invalid value: \"<secret contents redacted>\": json: cannot unmarshal array into Go value of type map[string]interface {}").await;
+    check("kubernetes.io/dockerconfigjson", json!({".dockerconfigjson": "hunter2"}), "data[.dockerconfigjson]: Invalid value: \"<secret contents redacted>\": invalid character 'h' looking for beginning of value").await;
     check(
         "kubernetes.io/dockerconfigjson",
         json!({".dockerconfigjson": "{}"}),

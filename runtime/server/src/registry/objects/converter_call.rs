@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use apiloom_meta::codec::{Format, decode_value};
 use apiloom_meta::field::aggregate;
-use apiloom_meta::go_value::{go_type, json_type};
+use apiloom_meta::go_value::{go_type, mistyped};
 use apiloom_meta::kind::{ConversionReport, ConversionResult};
 use apiloom_meta::{ApiError, FieldPath, GroupVersion, Object, validation};
 use bytes::Bytes;
@@ -181,10 +181,7 @@ fn check(
         // Go leaves a null out.
         Value::Null => return Err(Problem::Document("unexpected end of JSON input".to_owned())),
         other => {
-            let kind = json_type(&other);
-            let why = format!(
-                "json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
-            );
+            let why = mistyped(&other, "map[string]interface {}");
             return Err(Problem::Document(why));
         }
     };

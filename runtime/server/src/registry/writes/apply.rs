@@ -1,7 +1,7 @@
 //! apply: server-side apply of the fields of a manager (KEP-555).
 
 use apiloom_meta::codec::{self, DecodeError, Format};
-use apiloom_meta::go_value::json_type;
+use apiloom_meta::go_value::mistyped;
 use apiloom_meta::{ApiError, Object};
 use serde_json::Value;
 
@@ -55,8 +55,8 @@ impl Writes {
             Value::Null => Object::default(),
             other => {
                 return Err(malformed(&format!(
-                    "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-                    json_type(&other)
+                    "error unmarshaling JSON: while decoding JSON: {}",
+                    mistyped(&other, "map[string]interface {}")
                 )));
             }
         };

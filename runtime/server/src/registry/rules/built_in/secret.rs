@@ -1,10 +1,10 @@
 //! The strategy of core/v1 Secret. Its errors contain no values.
 
-use std::collections::BTreeMap;
-
 use apiloom_apis::core::v1::Secret;
+use apiloom_meta::codec::{self, Format};
+use apiloom_meta::go_value::mistyped;
 use apiloom_meta::{FieldError, FieldPath};
-use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use super::data_keys::{MAX_BYTES, immutable_errors, key_errors};
 use crate::registry::options::RequestContext;
@@ -98,20 +98,15 @@ fn docker_errors(object: &Secret, path: &FieldPath, key: &str) -> Vec<FieldError
     let Some(value) = object.data.get(key) else {
         return vec![FieldError::required(&path, "")];
     };
-    match serde_json::from_slice::<Option<BTreeMap<String, IgnoredAny>>>(value) {
-        Ok(_) => Vec::new(),
-        // The parser's text may have a part of the value.
-        Err(error) => {
-            let why = if error.is_eof() {
-                "unexpected end of JSON input"
-            } else {
-                "is not a JSON object"
-            };
-            vec![FieldError::invalid(
-                &path,
-                "<secret contents redacted>",
-                why,
-            )]
-        }
-    }
+    // The text has no more of the value than the character that cannot be read.
+    let why = match codec::decode_value(value, Format::Json) {
+        Ok(Value::Object(_) | Value::Null) => return Vec::new(),
+        Ok(other) => mistyped(&other, "map[string]interface {}"),
+        Err(error) => error.to_string(),
+    };
+    vec![FieldError::invalid(
+        &path,
+        "<secret contents redacted>",
+        &why,
+    )]
 }
