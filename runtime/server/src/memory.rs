@@ -38,11 +38,23 @@ pub(crate) fn is_short() -> bool {
 /// were read. It does not grow with the memory, but is no more than three eighths of a small one, and no less than an eighth of a large one.
 const RESERVED: u64 = 192 * 1024 * 1024;
 
-/// What this process may have before it takes no more work that needs much.
+/// What this process may have before it takes no more work that needs much: as memory, and as address space where that has a limit. The
+/// allocator reserves more of it than is in use, and a process that gets no more is ended.
 pub(crate) static HEADROOM: LazyLock<Arc<Headroom>> = LazyLock::new(|| {
-    let most = LIMIT.map(without_reserve);
-    Arc::new(Headroom::new(most, in_use))
+    let memory = LIMIT.map(|limit| Bound {
+        most: without_reserve(limit),
+        in_use,
+    });
+    let addresses = address_space().map(|limit| Bound {
+        most: limit - limit / PARTS_OF_STACKS,
+        in_use: addresses_in_use,
+    });
+    let bounds = memory.into_iter().chain(addresses);
+    Arc::new(Headroom::new(bounds.collect()))
 });
+
+/// Of the address space, what is left for the stacks of threads: one part of so many.
+const PARTS_OF_STACKS: u64 = 16;
 
 fn without_reserve(limit: u64) -> u64 {
     let eighth = limit / 8;
@@ -55,31 +67,35 @@ fn without_reserve(limit: u64) -> u64 {
 /// cached comes on top.
 #[derive(Debug)]
 pub(crate) struct Headroom {
-    most: Option<u64>,
-    in_use: fn() -> Option<u64>,
+    bounds: Vec<Bound>,
     promised: AtomicU64,
 }
 
+/// At most so many bytes, of which `in_use` are taken; `None` if that is not known, which is no bound.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    pub(crate) most: u64,
+    pub(crate) in_use: fn() -> Option<u64>,
+}
+
 impl Headroom {
-    /// For at most so many bytes, of which `in_use` are taken; `None` if that is not known, which is no bound.
-    pub(crate) const fn new(most: Option<u64>, in_use: fn() -> Option<u64>) -> Self {
+    pub(crate) const fn new(bounds: Vec<Bound>) -> Self {
         Self {
-            most,
-            in_use,
+            bounds,
             promised: AtomicU64::new(0),
         }
     }
 
-    /// Whether more than the bound is in use: then what can be given up is worth more than it costs.
+    /// Whether more than a bound is in use: then what can be given up is worth more than it costs.
     pub(crate) fn is_exceeded(&self) -> bool {
         !self.has(0)
     }
 
-    /// Whether so many bytes are within the bound, beside those in use.
+    /// Whether so many bytes are within the bounds, beside those in use.
     fn has(&self, bytes: u64) -> bool {
-        self.most.is_none_or(|most| {
-            let in_use = (self.in_use)().unwrap_or_default();
-            in_use.saturating_add(bytes) <= most
+        self.bounds.iter().all(|bound| {
+            let in_use = (bound.in_use)().unwrap_or_default();
+            in_use.saturating_add(bytes) <= bound.most
         })
     }
 
@@ -109,8 +125,17 @@ impl Drop for Promise {
 
 /// The memory of this process that is not that of a file, in bytes. Linux alone tells.
 fn in_use() -> Option<u64> {
+    of_status("RssAnon:")
+}
+
+/// The address space of this process that is in use, in bytes: also what is only reserved.
+fn addresses_in_use() -> Option<u64> {
+    of_status("VmSize:")
+}
+
+fn of_status(name: &str) -> Option<u64> {
     let text = fs::read_to_string("/proc/self/status").ok()?;
-    kib_after(&text, "RssAnon:")?.checked_mul(1024)
+    kib_after(&text, name)?.checked_mul(1024)
 }
 
 /// The number of KiB in the line that begins with a name.
@@ -246,21 +271,22 @@ mod tests {
 
     #[test]
     fn promises_and_what_is_in_use_have_a_bound_together() {
-        let headroom = Arc::new(Headroom::new(Some(100), || Some(60)));
+        let bound = |most, in_use| Bound { most, in_use };
+        let headroom = |bounds| Arc::new(Headroom::new(bounds));
+        let is_exceeded = headroom(vec![bound(50, || Some(60))]);
+        let unknown = headroom(vec![bound(100, || None)]);
+        let two = headroom(vec![bound(100, || Some(60)), bound(300, || Some(270))]);
+        let headroom = headroom(vec![bound(100, || Some(60))]);
         let first = headroom.promise(30).unwrap();
         assert!(headroom.promise(11).is_none());
         let second = headroom.promise(10).unwrap();
         assert!(headroom.promise(1).is_none());
         drop((first, second));
         assert!(headroom.promise(40).is_some());
-        assert!(!headroom.is_exceeded() && Headroom::new(Some(50), || Some(60)).is_exceeded());
+        assert!(!headroom.is_exceeded() && is_exceeded.is_exceeded());
         // What is not known is no bound.
-        for unknown in [
-            Headroom::new(None, || Some(60)),
-            Headroom::new(Some(100), || None),
-        ] {
-            assert!(Arc::new(unknown).promise(100).is_some());
-        }
+        assert!(unknown.promise(100).is_some());
+        assert!(two.promise(30).is_some() && two.promise(31).is_none());
     }
 
     #[test]

@@ -189,6 +189,7 @@ mod tests {
     use http_body_util::StreamBody;
 
     use super::*;
+    use crate::memory::Bound;
 
     /// A body of unknown length, in pieces of 16 KiB.
     fn body(bytes: usize) -> impl Body<Data = Bytes, Error = Infallible> + Unpin {
@@ -204,7 +205,7 @@ mod tests {
 
     /// A room of so many bytes, in a process with memory without a bound.
     fn room(bytes: usize) -> Room {
-        Room::new(bytes, Arc::new(Headroom::new(None, || None)))
+        Room::new(bytes, Arc::new(Headroom::new(Vec::new())))
     }
 
     // 200 requests in flight could have bodies of 3 MiB each.
@@ -239,7 +240,11 @@ mod tests {
     #[tokio::test]
     async fn what_bodies_become_has_a_bound_until_they_are_dropped() {
         const BYTES: u64 = 2 * 200_000 * (2 * COPIES + VALUE_BYTES);
-        let headroom = Arc::new(Headroom::new(Some(BYTES), || Some(0)));
+        let bound = Bound {
+            most: BYTES,
+            in_use: || Some(0),
+        };
+        let headroom = Arc::new(Headroom::new(vec![bound]));
         let room = Room::new(100 * MOST, headroom);
         let collect = async |item: &str| {
             let body = Bytes::from(item.repeat(200_000));

@@ -11,7 +11,7 @@ pub const ALLOCATOR: Allocator = Allocator;
 /// For the beginning of the server's `main`.
 pub(super) fn prepare() {
     #[cfg(feature = "mimalloc")]
-    apiloom_allocator::keep_briefly();
+    apiloom_allocator::keep_little();
 }
 
 #[doc(hidden)]

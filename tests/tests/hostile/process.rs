@@ -23,6 +23,11 @@ pub(crate) fn address_space(pid: u32) -> u64 {
     status(pid, "VmSize:") * 1024
 }
 
+/// The most of [`address_space`], in bytes.
+pub(crate) fn peak_address_space(pid: u32) -> u64 {
+    status(pid, "VmPeak:") * 1024
+}
+
 /// Resets [`peak`] to the current memory.
 pub(crate) fn reset_peak(pid: u32) {
     std::fs::write(format!("/proc/{pid}/clear_refs"), "5").unwrap();
