@@ -5,14 +5,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A bound in bytes. What is kept within it holds a [`Share`].
 #[derive(Debug)]
 pub(crate) struct Budget {
-    most: usize,
+    most: AtomicUsize,
     used: AtomicUsize,
 }
 
 impl Budget {
     pub(crate) const fn new(most: usize) -> Self {
-        let used = AtomicUsize::new(0);
+        let [most, used] = [AtomicUsize::new(most), AtomicUsize::new(0)];
         Self { most, used }
+    }
+
+    /// Bounds what is taken from now on. More that was taken before stays until it is given back.
+    pub(crate) fn bound(&self, most: usize) {
+        self.most.store(most, Ordering::Relaxed);
     }
 
     /// A share of no bytes.
@@ -25,7 +30,8 @@ impl Budget {
 
     /// Takes bytes; whether there was room for them. If not, nothing is taken.
     fn take(&self, bytes: usize) -> bool {
-        let sum = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= self.most);
+        let most = self.most.load(Ordering::Relaxed);
+        let sum = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= most);
         let taken = self
             .used
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
@@ -49,7 +55,7 @@ impl Share {
     /// Takes what is missing for as many bytes; a larger share stays as it is. Whether there was room. If not, the share stays as it is.
     pub(crate) fn grow_to(&mut self, bytes: usize) -> bool {
         let missing = bytes.saturating_sub(self.bytes);
-        let has_room = self.budget.take(missing);
+        let has_room = missing == 0 || self.budget.take(missing);
         if has_room {
             self.bytes += missing;
         }
@@ -82,7 +88,10 @@ mod tests {
         assert_eq!((TEN.used(), second.bytes()), (10, 4));
         drop(first);
         assert!(second.grow_to(10));
+        TEN.bound(4);
+        assert!(second.grow_to(10) && !second.grow_to(11) && !TEN.share().grow_to(1));
         drop(second);
+        assert!(TEN.share().grow_to(4) && !TEN.share().grow_to(5));
         assert_eq!(TEN.used(), 0);
     }
 }

@@ -52,9 +52,17 @@ struct Shared {
     program: OnceLock<KeptProgram>,
 }
 
-/// Maximum memory of the programs of all patterns of the process that are kept, in bytes. Further ones are compiled for each search:
-/// slower, but right.
+/// Maximum memory of the programs of all patterns of the process that are kept, in bytes, unless [`keep_at_most`] says less. Further ones are
+/// compiled for each search: slower, but right.
 pub const MAX_KEPT_PROGRAMS: usize = 128 * 1024 * 1024;
+
+/// Bounds the memory of the programs of all patterns of the process that are kept from now on, in bytes, for processes with little memory.
+/// What searches keep has a quarter of that beside it. More than [`MAX_KEPT_PROGRAMS`], the default, is as much as it is.
+pub fn keep_at_most(bytes: usize) {
+    let bytes = bytes.min(MAX_KEPT_PROGRAMS);
+    KEPT_PROGRAMS.bound(bytes);
+    program::keep_at_most(bytes / 4);
+}
 
 /// Bytes of a pattern's memory, times bytes of a text, above which a search is made in steps: below it takes less than about 50 ms.
 const LONG: usize = 1 << 28;

@@ -33,6 +33,11 @@ const MAX_ACCELERATED: usize = 256 * 1024;
 /// The bound of the caches that are kept.
 static KEPT: Budget = Budget::new(MAX_KEPT_CACHES);
 
+/// Bounds the memory of what all patterns keep from now on, in bytes.
+pub(super) fn keep_at_most(bytes: usize) {
+    KEPT.bound(bytes.min(MAX_KEPT_CACHES));
+}
+
 /// A compiled pattern.
 #[derive(Debug)]
 pub(super) struct Program {

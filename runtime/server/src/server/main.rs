@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::time::Instant;
 
+use apiloom_meta::regexp::{self, MAX_KEPT_PROGRAMS};
 use tracing_subscriber::EnvFilter;
 
 use super::{Backend, BoundServer, Builder, Config, Server, ServerError, open_files};
@@ -19,6 +20,9 @@ const MIN_BLOCKING_THREADS: usize = 16;
 
 /// The stacks of these threads may have one of so many parts of the memory of the process.
 const PARTS_OF_MEMORY: u64 = 4;
+
+/// The programs of patterns may have one of so many parts of it.
+const PARTS_FOR_PATTERNS: u64 = 16;
 
 /// Runs a server called `name` with the process' arguments. SIGTERM and SIGINT stop it gracefully, a second signal
 /// immediately with exit code 1. `configure` registers what it serves.
@@ -83,6 +87,7 @@ fn finish(outcome: Result<(), MainError>) -> ExitCode {
 }
 
 fn run(work: impl Future<Output = Result<(), MainError>>) -> Result<(), MainError> {
+    regexp::keep_at_most(memory::share(PARTS_FOR_PATTERNS, MAX_KEPT_PROGRAMS));
     let stacks = memory::share(PARTS_OF_MEMORY, MAX_BLOCKING_THREADS * STACK_BYTES);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
