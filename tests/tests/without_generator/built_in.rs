@@ -5,6 +5,7 @@ mod definitions;
 mod events;
 mod garbage;
 mod leases;
+mod recorded;
 mod service_accounts;
 
 use apiloom::server::{Builder, Loopback};
