@@ -113,7 +113,7 @@ fn bodies_have_a_bound_together() {
 #[test]
 fn memory_of_documents_is_used_again() {
     let server = Server::start_with_memory(2 * MEMORY_KIB, &[]);
-    let counts = send_documents(&server);
+    let counts = send_documents(&server, 30);
     let peak = process::peak(server.pid()) / MIB;
     println!("{peak} MiB, {counts:?}");
     assert_eq!(counts[1], 0, "{counts:?}");
@@ -124,27 +124,27 @@ fn memory_of_documents_is_used_again() {
 /// The allocator reserves more than it uses, by chance 300 MiB for these documents: then one of their parts, of 32 MiB, found no room.
 #[test]
 fn documents_do_not_end_a_server_without_address_space() {
-    for kib in [MEMORY_KIB, 490 * 1024, 470 * 1024] {
-        let server = Server::start_with_memory(kib, &[]);
-        let counts = send_documents(&server);
+    for mib in [490, 470] {
+        let server = Server::start_with_memory(mib * 1024, &[]);
+        let counts = send_documents(&server, 15);
         let most = process::peak_address_space(server.pid()) / MIB;
-        println!("{most} MiB of {}, {counts:?}", kib / 1024);
+        println!("{most} MiB of {mib}, {counts:?}");
         assert!(counts[0] > 0, "{counts:?}");
         server.stop();
     }
 }
 
-/// Sends 120 documents in which numbers should be texts by 4 clients; how many were decoded, and how many were refused for their size.
-fn send_documents(server: &Server) -> [usize; 2] {
+/// Sends documents in which numbers should be texts, so many by each of 4 clients; how many were decoded, and how many were refused for
+/// their size.
+fn send_documents(server: &Server, documents: usize) -> [usize; 2] {
     const CLIENTS: usize = 4;
-    const DOCUMENTS: usize = 30;
     let target = Target::of(server);
     let path = format!("{FISCHERS}?dryRun=All");
     let body = numbers();
     let client = async || {
         let http2 = target.http2(OPEN).await.unwrap();
         let mut counts = [0, 0];
-        for _ in 0..DOCUMENTS {
+        for _ in 0..documents {
             let call = Call::new("POST", &path).with_body("application/json", body.clone());
             let code = http2.call(call).await.unwrap().code;
             let index = [400, 429].iter().position(|known| *known == code);
