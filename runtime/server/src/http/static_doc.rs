@@ -2,15 +2,16 @@
 //!
 //! Equal content gives equal bytes and an equal ETag, across restarts and replicas; it must not depend on time.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 
-use aws_lc_rs::digest::{SHA512, digest};
+use aws_lc_rs::digest::{self, Digest, SHA512};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, ETAG, IF_NONE_MATCH, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use serde::Serialize;
 
 use super::compress::accepts_gzip;
 use super::response::{Body, ok, ok_as, status};
@@ -54,14 +55,18 @@ pub(crate) struct PackedDoc {
 impl PackedDoc {
     /// Hashes and compresses a document.
     pub(crate) fn new(bytes: &[u8]) -> Self {
-        let mut packer = GzEncoder::new(Vec::new(), Compression::default());
-        // Writing to a vector cannot fail.
-        let _ = packer.write_all(bytes);
-        Self {
-            gzip: packer.finish().unwrap_or_default().into(),
-            size: bytes.len(),
-            hash: sha512_hex(bytes),
-        }
+        let mut packer = Packer::new();
+        packer.add(bytes);
+        packer.finish()
+    }
+
+    /// Hashes and compresses the JSON of a value while it is written: the text of all schemas of a server is many times larger than what is
+    /// kept of it.
+    pub(crate) fn json(value: &impl Serialize) -> Self {
+        let mut packer = Packer::new();
+        // Neither the packer nor a value of JSON can fail.
+        let _ = serde_json::to_writer(&mut packer, value);
+        packer.finish()
     }
 
     /// SHA-512 of the uncompressed bytes in upper-case hex.
@@ -90,10 +95,56 @@ impl PackedDoc {
     }
 }
 
+/// A [`PackedDoc`] that is being written.
+struct Packer {
+    gzip: GzEncoder<Vec<u8>>,
+    digest: digest::Context,
+    size: usize,
+}
+
+impl Packer {
+    fn new() -> Self {
+        Self {
+            gzip: GzEncoder::new(Vec::new(), Compression::default()),
+            digest: digest::Context::new(&SHA512),
+            size: 0,
+        }
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        // Writing to a vector cannot fail.
+        let _ = self.gzip.write_all(bytes);
+        self.digest.update(bytes);
+        self.size += bytes.len();
+    }
+
+    fn finish(self) -> PackedDoc {
+        PackedDoc {
+            gzip: self.gzip.finish().unwrap_or_default().into(),
+            size: self.size,
+            hash: hex(&self.digest.finish()),
+        }
+    }
+}
+
+impl Write for Packer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.add(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// SHA-512 in upper-case hex, as for all hashes in discovery and OpenAPI.
 pub(crate) fn sha512_hex(bytes: &[u8]) -> String {
+    hex(&digest::digest(&SHA512, bytes))
+}
+
+fn hex(digest: &Digest) -> String {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    let digest = digest(&SHA512, bytes);
     let hex = |byte: &u8| {
         [
             DIGITS[usize::from(byte >> 4)] as char,

@@ -387,9 +387,7 @@ impl OpenApi {
     }
 
     fn v2_json(&self) -> &PackedDoc {
-        let document = || self.merged_v2().to_string();
-        self.v2
-            .get_or_init(|| PackedDoc::new(document().as_bytes()))
+        self.v2.get_or_init(|| PackedDoc::json(&self.merged_v2()))
     }
 
     fn v2_protobuf(&self) -> &PackedDoc {
@@ -505,7 +503,7 @@ impl OpenApi {
     fn v3(&self) -> &V3 {
         self.v3.get_or_init(|| {
             let packed = |source: &Source| {
-                let json = PackedDoc::new(source.v3().to_string().as_bytes());
+                let json = PackedDoc::json(&source.v3());
                 (source.key(), V3Document::new(json))
             };
             let documents: BTreeMap<_, _> = self.sources.iter().map(packed).collect();
