@@ -6,8 +6,10 @@ use apiloom_tests::wardle::{FISCHERS, FLUNDERS, flunder};
 use apiloom_tests::{Server, build};
 use bytes::Bytes;
 use futures_util::future::{join_all, try_join_all};
+use serde_json::{Map, json};
 use tokio::runtime::Runtime;
 
+use crate::definitions::{Attacked, MUCH_ROOM};
 use crate::process::{self, MIB};
 use crate::wire::{Call, OPEN, Target};
 
@@ -132,6 +134,42 @@ fn documents_do_not_end_a_server_without_address_space() {
         assert!(counts[0] > 0, "{counts:?}");
         server.stop();
     }
+}
+
+/// The schemas of 10 definitions are 2.3 MB of OpenAPI. As values they took 73 MiB together, and each document was a text as a whole.
+#[test]
+fn documents_of_openapi_are_built_of_texts() {
+    let properties: Map<_, _> = (0..5000)
+        .map(|at| (format!("p{at}"), json!({"type": "integer", "minimum": at})))
+        .collect();
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}});
+    let folder = tempfile::tempdir().unwrap();
+    let attacked = Attacked::start(folder.path(), MUCH_ROOM);
+    let target = Target::of(&attacked.server);
+    let pid = attacked.server.pid();
+    Runtime::new().unwrap().block_on(async {
+        for number in 0..10 {
+            attacked.define(number, &schema).await;
+        }
+        for path in ["/openapi/v3/apis/ex.io/v1", "/openapi/v2"] {
+            let version = path.split('/').nth(2).unwrap();
+            let protobuf =
+                format!("application/com.github.proto-openapi.spec.{version}@v1.0+protobuf");
+            for format in ["application/json", &protobuf] {
+                process::reset_peak(pid);
+                let before = process::resident(pid);
+                let call = Call::new("GET", path)
+                    .with_header("accept", format)
+                    .with_header("accept-encoding", "gzip");
+                let answer = target.call(call).await.unwrap();
+                assert_eq!(answer.code, 200);
+                let mib = process::peak(pid).saturating_sub(before) / MIB;
+                println!("{path} {format}: {mib} MiB");
+                assert!(mib < 20, "{path} {format}: {mib} MiB");
+            }
+        }
+    });
+    attacked.server.stop();
 }
 
 /// Sends documents in which numbers should be texts, so many by each of 4 clients; how many were decoded, and how many were refused for

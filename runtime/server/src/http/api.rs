@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::aggregation::{
@@ -45,6 +46,9 @@ use crate::auth::Authenticated;
 use crate::registry::{
     Catalog, Endpoint, OffThread, Registry, RequestContext, check_wanted, handler_timeout,
 };
+
+/// The turn to build a document of OpenAPI.
+static BUILDING: Semaphore = Semaphore::const_new(1);
 
 /// The API as one function from a [`Call`] to its response. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -661,13 +665,23 @@ impl Inner {
         }
     }
 
-    /// The first request builds the document, which is slow for many kinds, so it runs in a blocking thread.
+    /// The first request builds the document, which is slow for many kinds, so it runs in a blocking thread. Documents of many states of the
+    /// catalog would take much memory together, so one is built at a time.
     async fn openapi(&self, call: &Call<'_>) -> Result<Option<Response<Body>>, ApiError> {
         let chosen = call
             .accepts
             .choose(OpenApi::media_types(call.request.uri.path()));
+        if self.openapi.has(call.request, chosen) {
+            return Ok(self.openapi.respond(call.request, chosen));
+        }
+        // It is never closed.
+        let turn = BUILDING.acquire().await;
         let (openapi, request) = (Arc::clone(&self.openapi), call.request.clone());
-        tokio::task::spawn_blocking(move || openapi.respond(&request, chosen))
+        let respond = move || {
+            let _turn = turn;
+            openapi.respond(&request, chosen)
+        };
+        tokio::task::spawn_blocking(respond)
             .await
             .map_err(|error| ApiError::internal(error.to_string()))
     }

@@ -99,9 +99,12 @@ fn unserved(catalog: &Catalog) -> Vec<KindSource> {
 pub(crate) fn documents(sources: &[Source], unserved: &[KindSource]) -> Value {
     let own = sources.iter().filter(|source| is_the_users(source));
     let (mut files, mut notes) = (Map::new(), Map::new());
-    files.insert("openapi/v2.json".into(), Source::v2(own.clone()));
+    // What can be written as JSON is a value.
+    let v2 = serde_json::to_value(Source::v2(own.clone())).unwrap_or_default();
+    files.insert("openapi/v2.json".into(), v2);
     for source in own {
-        files.insert(format!("openapi/v3/{}.json", source.key()), source.v3());
+        let v3 = serde_json::to_value(source.v3()).unwrap_or_default();
+        files.insert(format!("openapi/v3/{}.json", source.key()), v3);
     }
     for versions in resources(sources, unserved) {
         let Some(crd) = definition(&versions) else {

@@ -61,6 +61,7 @@ mod table;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod texts;
 pub mod timeout;
 mod turns;
 mod warning;

@@ -74,6 +74,11 @@ impl PackedDoc {
         &self.hash
     }
 
+    /// The bytes of the document when it is not compressed.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
     /// A 200 response with the document: compressed if the client accepts gzip, else decompressed while it is read.
     pub(crate) fn answer(&self, headers: &HeaderMap, content_type: &'static str) -> Response<Body> {
         if accepts_gzip(headers) {

@@ -49,8 +49,17 @@ impl StoredSchema {
 
     /// As [`Schema::to_openapi`], without the tree of the schema.
     pub fn to_openapi(&self, metadata: &Metadata<'_>) -> Value {
-        let document = serde_json::from_slice(&self.json()).unwrap_or_default();
-        publish::v3(document, metadata)
+        publish::v3(self.document(), metadata)
+    }
+
+    /// As [`Schema::to_openapi_v2`], without the tree of the schema.
+    pub fn to_openapi_v2(&self, metadata: &Metadata<'_>) -> Value {
+        publish::v2(self.document(), metadata)
+    }
+
+    fn document(&self) -> Value {
+        // It was parsed before.
+        serde_json::from_slice(&self.json()).unwrap_or_default()
     }
 }
 

@@ -3,10 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::table::Table;
 use crate::http::static_doc::PackedDoc;
+use crate::http::texts::{self, Texts};
 
 /// Adds the documents of other servers to the index of v3.
 pub(crate) fn add_v3(index: &mut Value, table: &Table) {
@@ -48,23 +51,30 @@ fn is_name(text: &str) -> bool {
     is_printed && text.len() <= MAX_NAME && !text.split('/').any(|segment| segment == "..")
 }
 
+/// A part of a document of v2.
+#[derive(Default, Deserialize, Serialize)]
+struct Part {
+    definitions: Texts,
+    paths: Texts,
+}
+
 /// The part of a document of v2 that is about the paths of one version: these, and the definitions that they use. What cannot
 /// be a name is left out.
-pub(crate) fn part_of_v2(document: &Value, prefix: &str) -> Value {
+pub(crate) fn part_of_v2(document: &Value, prefix: &str) -> PackedDoc {
     let (paths, definitions) = part(document, prefix, (&document["definitions"], DEFINITIONS));
-    json!({ "paths": paths, "definitions": definitions })
+    PackedDoc::json(&json!({ "paths": paths, "definitions": definitions }))
 }
 
 /// The same of a document of v3, as a whole document.
-pub(crate) fn part_of_v3(document: &Value, prefix: &str) -> Value {
+pub(crate) fn part_of_v3(document: &Value, prefix: &str) -> PackedDoc {
     let schemas = &document["components"]["schemas"];
     let (paths, schemas) = part(document, prefix, (schemas, SCHEMAS));
-    json!({
+    PackedDoc::json(&json!({
         "openapi": "3.0.0",
         "info": { "title": prefix.trim_start_matches('/'), "version": "unversioned" },
         "paths": paths,
         "components": { "schemas": schemas },
-    })
+    }))
 }
 
 /// The paths of a version, and what they use of the schemas, references to which begin with a text. Other references lead
@@ -139,15 +149,15 @@ fn references<'a>(value: &'a Value, begin: &str, names: &mut Vec<&'a str>) {
 }
 
 /// Adds the parts of other servers to a document of v2. A definition whose name another one has gets a number at its end.
-pub(crate) fn merge_v2(document: &mut Value, table: &Table) {
+pub(crate) fn merge_v2((paths, definitions): (&mut Texts, &mut Texts), table: &Table) {
     for service in table.services() {
         let own = prefix(&service.group, &service.version);
         let below = format!("{own}/");
-        if let Some(paths) = document["paths"].as_object_mut() {
-            paths.retain(|path, _| *path != own && !path.starts_with(&below));
-        }
+        paths.retain(|path, _| *path != own && !path.starts_with(&below));
         if let Some(part) = &service.documents.openapi_v2 {
-            add_part(document, part);
+            // It was written here.
+            let part = serde_json::from_slice(&part.unpacked());
+            add_part((paths, definitions), part.unwrap_or_default());
         }
     }
 }
@@ -161,36 +171,34 @@ pub(crate) fn prefix(group: &str, version: &str) -> String {
     }
 }
 
-fn add_part(document: &mut Value, part: &Value) {
-    let added = part["definitions"].as_object().cloned().unwrap_or_default();
+fn add_part((paths, definitions): (&mut Texts, &mut Texts), part: Part) {
     let mut renamed = BTreeMap::new();
-    if let Some(known) = document["definitions"].as_object() {
-        for (name, definition) in &added {
-            if known.get(name).is_some_and(|known| known != definition) {
-                let is_free =
-                    |name: &String| !known.contains_key(name) && !added.contains_key(name);
-                let mut names = (2..).map(|number| format!("{name}_v{number}"));
-                if let Some(free) = names.find(is_free) {
-                    renamed.insert(name.clone(), free);
-                }
+    for (name, definition) in &part.definitions {
+        let known = definitions.get(name);
+        if known.is_some_and(|known| known.get() != definition.get()) {
+            let is_free = |name: &String| {
+                !definitions.contains_key(name) && !part.definitions.contains_key(name)
+            };
+            let mut names = (2..).map(|number| format!("{name}_v{number}"));
+            if let Some(free) = names.find(is_free) {
+                renamed.insert(name.clone(), free);
             }
         }
     }
-    let with_names = |value: &Value| {
-        let mut value = value.clone();
-        rename(&mut value, &renamed);
-        value
-    };
-    if let Some(definitions) = document["definitions"].as_object_mut() {
-        for (name, definition) in &added {
-            let name = renamed.get(name).unwrap_or(name);
-            definitions.insert(name.clone(), with_names(definition));
+    let with_names = |text: Box<RawValue>| {
+        if renamed.is_empty() {
+            return text;
         }
+        let mut value = texts::value(&text);
+        rename(&mut value, &renamed);
+        texts::text(&value)
+    };
+    for (name, definition) in part.definitions {
+        let name = renamed.get(&name).cloned().unwrap_or(name);
+        definitions.insert(name, with_names(definition));
     }
-    let paths = part["paths"].as_object().into_iter().flatten();
-    if let Some(known) = document["paths"].as_object_mut() {
-        known.extend(paths.map(|(path, item)| (path.clone(), with_names(item))));
-    }
+    let added = part.paths.into_iter();
+    paths.extend(added.map(|(path, item)| (path, with_names(item))));
 }
 
 fn rename(value: &mut Value, renamed: &BTreeMap<String, String>) {
@@ -214,6 +222,10 @@ fn rename(value: &mut Value, renamed: &BTreeMap<String, String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn unpacked(document: &PackedDoc) -> Value {
+        serde_json::from_slice(&document.unpacked()).unwrap()
+    }
 
     /// The names in an object.
     fn keys(value: &Value) -> Vec<&str> {
@@ -266,7 +278,7 @@ mod tests {
     fn a_part_of_v2_has_its_paths_and_what_they_use() {
         let (paths, schemas) = hostile(DEFINITIONS);
         let document = json!({"swagger": "2.0", "paths": paths, "definitions": schemas});
-        let part = part_of_v2(&document, "/apis/g/v1");
+        let part = unpacked(&part_of_v2(&document, "/apis/g/v1"));
         check_part((&part["paths"], &part["definitions"]), DEFINITIONS);
     }
 
@@ -277,7 +289,7 @@ mod tests {
             "openapi": "2.9", "info": {"title": "evil\n"}, "servers": [{"url": "https://elsewhere.test"}],
             "paths": paths, "components": {"schemas": schemas, "examples": {}},
         });
-        let part = part_of_v3(&document, "/apis/g/v1");
+        let part = unpacked(&part_of_v3(&document, "/apis/g/v1"));
         check_part((&part["paths"], &part["components"]["schemas"]), SCHEMAS);
         assert_eq!(keys(&part), ["components", "info", "openapi", "paths"]);
         assert_eq!(keys(&part["components"]), ["schemas"]);
@@ -292,24 +304,27 @@ mod tests {
             json!({"paths": [], "components": 1}),
             json!({"paths": {"/apis/g/v1/": 3}, "components": {"schemas": "a"}}),
         ] {
-            let part = part_of_v3(&document, "/apis/g/v1");
+            let part = unpacked(&part_of_v3(&document, "/apis/g/v1"));
             assert_eq!(part["components"]["schemas"], json!({}), "{document}");
         }
     }
 
     #[test]
     fn definitions_of_the_same_name_are_kept_apart() {
-        let mut document =
-            json!({"paths": {}, "definitions": {"A": {"type": "object"}, "Same": {}}});
-        let part = json!({
+        let texts = |value: Value| serde_json::from_value::<Part>(value).unwrap();
+        let mut document = texts(json!({
+            "paths": {},
+            "definitions": {"A": {"type": "object"}, "Same": {}},
+        }));
+        let part = texts(json!({
             "paths": {"/apis/g/v1/": {"$ref": "#/definitions/A"}},
             "definitions": {"A": {"items": {"$ref": "#/definitions/A"}}, "Same": {}},
-        });
-        add_part(&mut document, &part);
+        }));
+        add_part((&mut document.paths, &mut document.definitions), part);
         let expected = json!({
             "paths": {"/apis/g/v1/": {"$ref": "#/definitions/A_v2"}},
             "definitions": {"A": {"type": "object"}, "Same": {}, "A_v2": {"items": {"$ref": "#/definitions/A_v2"}}},
         });
-        assert_eq!(document, expected);
+        assert_eq!(json!(document), expected);
     }
 }

@@ -63,9 +63,7 @@ pub(crate) struct RemoteDocuments {
     /// The OpenAPI v3 document.
     pub(crate) openapi_v3: Option<RemoteV3>,
     /// The part of the OpenAPI v2 document that is about the version.
-    pub(crate) openapi_v2: Option<Arc<serde_json::Value>>,
-    /// The bytes of that part.
-    pub(crate) v2_bytes: usize,
+    pub(crate) openapi_v2: Option<Arc<PackedDoc>>,
     /// The ETag of that document.
     pub(crate) v2_etag: Option<String>,
 }
@@ -78,20 +76,6 @@ pub(crate) struct RemoteV3 {
     pub(crate) etag: Option<String>,
     /// In JSON.
     pub(crate) document: Arc<PackedDoc>,
-    /// The bytes of that.
-    pub(crate) bytes: usize,
-}
-
-impl RemoteV3 {
-    /// The document with this URL and this text, compressed.
-    pub(crate) fn new(url: String, etag: Option<String>, text: &str) -> Self {
-        Self {
-            url,
-            etag,
-            document: Arc::new(PackedDoc::new(text.as_bytes())),
-            bytes: text.len(),
-        }
-    }
 }
 
 /// The memory that documents of other servers may take, in bytes.
@@ -114,11 +98,12 @@ impl DocumentRoom {
 impl RemoteDocuments {
     /// The bytes of OpenAPI of both versions.
     pub(crate) fn openapi_bytes(&self) -> usize {
-        self.v2_bytes + self.v3_bytes()
+        let of_v3 = self.openapi_v3.as_ref().map(|of| of.document.size());
+        self.v2_bytes() + of_v3.unwrap_or_default()
     }
 
-    fn v3_bytes(&self) -> usize {
-        self.openapi_v3.as_ref().map_or(0, |of| of.bytes)
+    fn v2_bytes(&self) -> usize {
+        self.openapi_v2.as_ref().map_or(0, |part| part.size())
     }
 
     fn resource_bytes(&self) -> usize {
@@ -129,8 +114,8 @@ impl RemoteDocuments {
     /// Without what there is no room for: OpenAPI, of which the part of v2 comes first, and the resources, which are stale then as those
     /// that could never be read.
     pub(crate) fn within(mut self, room: DocumentRoom) -> Self {
-        if self.v2_bytes > room.openapi {
-            (self.openapi_v2, self.v2_bytes, self.v2_etag) = (None, 0, None);
+        if self.v2_bytes() > room.openapi {
+            (self.openapi_v2, self.v2_etag) = (None, None);
         }
         if self.openapi_bytes() > room.openapi {
             self.openapi_v3 = None;
@@ -203,11 +188,14 @@ mod tests {
 
     #[test]
     fn openapi_is_kept_within_the_room_for_it() {
-        let url = "/openapi/v3/apis/g/v1".to_owned();
-        let v3 = RemoteV3::new(url, None, &" ".repeat(50));
+        let document = |bytes| Arc::new(PackedDoc::new(&vec![b' '; bytes]));
+        let v3 = RemoteV3 {
+            url: "/openapi/v3/apis/g/v1".to_owned(),
+            etag: None,
+            document: document(50),
+        };
         let documents = RemoteDocuments {
-            openapi_v2: Some(Arc::default()),
-            v2_bytes: 100,
+            openapi_v2: Some(document(100)),
             v2_etag: Some("a".to_owned()),
             openapi_v3: Some(v3),
             ..RemoteDocuments::default()

@@ -1,9 +1,9 @@
-//! `components/schemas` of a document: the kinds, their lists, and all types they refer to.
+//! `components/schemas` of a document: the kinds and their lists.
 
 use apiloom_meta::ResourceDef;
 use apiloom_meta::kind::SelectableField;
 use apiloom_meta::schema::plain_text;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::meta_types;
 use super::names::{self, described, gvk, meta, reference};
@@ -11,12 +11,6 @@ use super::names::{self, described, gvk, meta, reference};
 /// Description of `metadata` in every object, which clients look for in what `kubectl explain` prints.
 const METADATA: &str =
     "Standard object's metadata, which the server and its clients have in common.";
-
-/// A kind with the schema of its version.
-pub(super) struct KindSchema<'a> {
-    pub(super) def: &'a ResourceDef,
-    pub(super) schema: Value,
-}
 
 /// The component of a kind.
 pub(super) fn name(def: &ResourceDef) -> String {
@@ -28,48 +22,8 @@ pub(super) fn list_name(def: &ResourceDef) -> String {
     names::component(&def.group, &def.version, &def.list_kind)
 }
 
-/// The schemas of the kinds and their lists, and those to which they and `paths` refer.
-pub(super) fn schemas(
-    kinds: Vec<KindSchema<'_>>,
-    paths: &Map<String, Value>,
-) -> Map<String, Value> {
-    let mut schemas = Map::new();
-    let mut wanted = Vec::new();
-    paths
-        .values()
-        .for_each(|path| references(path, &mut wanted));
-    // Kinds of bodies belong to groups that are not served.
-    let served = kinds.iter().filter(|kind| !kind.def.verbs.is_empty());
-    let mut groups: Vec<(&str, &str)> = served
-        .map(|kind| (&*kind.def.group, &*kind.def.version))
-        .collect();
-    groups.sort_unstable();
-    groups.dedup();
-    for KindSchema { def, schema } in kinds {
-        schemas.insert(name(def), kind_schema(def, schema));
-        if def.has_verb(apiloom_meta::kind::Verb::List) {
-            schemas.insert(list_name(def), list_schema(def));
-        }
-    }
-    schemas
-        .values()
-        .for_each(|schema| references(schema, &mut wanted));
-    while let Some(component) = wanted.pop() {
-        if schemas.contains_key(&component) {
-            continue;
-        }
-        if let Some(schema) =
-            names::meta_type(&component).and_then(|kind| meta_types::component(kind, &groups))
-        {
-            references(&schema, &mut wanted);
-            schemas.insert(component, schema);
-        }
-    }
-    schemas
-}
-
 /// The schema of a kind with its metadata as a reference.
-fn kind_schema(def: &ResourceDef, mut schema: Value) -> Value {
+pub(super) fn kind_schema(def: &ResourceDef, mut schema: Value) -> Value {
     describe_root(&mut schema, def);
     // The description of the type would appear twice for readers of the reference.
     let metadata = described(&meta("ObjectMeta"), METADATA);
@@ -129,7 +83,7 @@ pub(in crate::http) fn describe_root(schema: &mut Value, def: &ResourceDef) {
     }
 }
 
-fn list_schema(def: &ResourceDef) -> Value {
+pub(super) fn list_schema(def: &ResourceDef) -> Value {
     let mut schema = json!({
         "type": "object",
         "description": format!("{} is a list of {}.", def.list_kind, def.kind),
@@ -146,22 +100,4 @@ fn list_schema(def: &ResourceDef) -> Value {
         add_selectable(&mut schema, def);
     }
     schema
-}
-
-/// Appends the names of the components to which a value refers.
-fn references(value: &Value, found: &mut Vec<String>) {
-    match value {
-        Value::Object(map) => {
-            if let Some(name) = map
-                .get("$ref")
-                .and_then(Value::as_str)
-                .and_then(|r| r.strip_prefix("#/components/schemas/"))
-            {
-                found.push(name.to_owned());
-            }
-            map.values().for_each(|value| references(value, found));
-        }
-        Value::Array(items) => items.iter().for_each(|value| references(value, found)),
-        _ => {}
-    }
 }

@@ -4,6 +4,8 @@
 //! compressed, since they are rarely requested and clients accept them compressed.
 
 mod components;
+mod content;
+mod kind_source;
 mod meta_types;
 mod names;
 mod operations;
@@ -12,13 +14,11 @@ mod protobuf;
 mod v2;
 mod v3;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
-use apiloom_meta::ResourceDef;
-use apiloom_meta::schema::{CrdSchema, Metadata};
 use bytes::Bytes;
 use http::header::{
     CACHE_CONTROL, ETAG, EXPIRES, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
@@ -34,10 +34,12 @@ use super::query::Query;
 use super::response::{ok, status};
 use super::served::served;
 use super::static_doc::{PackedDoc, is_fresh, quoted};
-use crate::registry::{Catalog, Endpoint, VersionSchema};
+use crate::registry::{Catalog, Endpoint};
 
-use components::KindSchema;
 pub(in crate::http) use components::{describe_root, forget_required_metadata};
+pub(crate) use kind_source::KindSource;
+#[cfg(test)]
+pub(crate) use kind_source::SchemaInCrd;
 
 /// A group and version with its kinds, whose schemas are made when needed.
 pub(crate) struct Source {
@@ -46,58 +48,6 @@ pub(crate) struct Source {
     pub(crate) kinds: Vec<KindSource>,
     /// The kinds of the bodies of subresources, such as Scale, once each.
     pub(crate) bodies: Vec<KindSource>,
-}
-
-/// A schema as OpenAPI v3, with the given spelling of metadata.
-pub(crate) type SchemaAs = dyn Fn(&Metadata<'_>) -> Value + Send + Sync;
-
-/// A schema for a CustomResourceDefinition.
-pub(crate) type SchemaInCrd = dyn Fn() -> CrdSchema + Send + Sync;
-
-/// A kind's definition with functions for its schema.
-pub(crate) struct KindSource {
-    pub(crate) def: Arc<ResourceDef>,
-    /// Whether this is a kind of the server itself, such as Namespace.
-    pub(crate) is_own: bool,
-    pub(crate) schema: Box<SchemaAs>,
-    /// The schema of a custom resource in OpenAPI v2.
-    pub(crate) in_v2: Box<SchemaAs>,
-    pub(crate) in_crd: Box<SchemaInCrd>,
-    /// Text of the deprecation warning, if the version is deprecated in the release.
-    pub(crate) deprecation_warning: Option<String>,
-}
-
-impl KindSource {
-    pub(crate) fn new(
-        def: &Arc<ResourceDef>,
-        schema: &Arc<VersionSchema>,
-        warning: Option<&str>,
-    ) -> Self {
-        let [schema, in_v2, in_crd] = [(); 3].map(|()| Arc::clone(schema));
-        Self {
-            def: Arc::clone(def),
-            is_own: false,
-            schema: Box::new(move |metadata| schema.to_openapi(metadata)),
-            in_v2: Box::new(move |metadata| in_v2.get().to_openapi_v2(metadata)),
-            in_crd: Box::new(move || in_crd.get().to_crd()),
-            deprecation_warning: warning.map(str::to_owned),
-        }
-    }
-
-    fn described(&self) -> KindSchema<'_> {
-        KindSchema {
-            def: &self.def,
-            schema: (self.schema)(&Metadata::Ref(names::OBJECT_META)),
-        }
-    }
-
-    /// The kind as an object of any fields.
-    fn undescribed(&self) -> KindSchema<'_> {
-        KindSchema {
-            def: &self.def,
-            schema: Value::Null,
-        }
-    }
 }
 
 impl Source {
@@ -149,9 +99,9 @@ impl Source {
     }
 
     /// The OpenAPI v3 document of this group and version.
-    pub(crate) fn v3(&self) -> Value {
+    pub(crate) fn v3(&self) -> v3::Document {
         let versions: Vec<_> = self.discovered().into_iter().collect();
-        v3::document(&versions, self.described().collect())
+        v3::document(&versions, self.kinds_and_bodies())
     }
 
     /// The group and version, unless it has custom resources alone, whose discovery is not published.
@@ -162,36 +112,14 @@ impl Source {
     }
 
     /// The OpenAPI v2 document of all groups and versions.
-    pub(crate) fn v2<'a>(all: impl Iterator<Item = &'a Self> + Clone) -> Value {
+    pub(crate) fn v2<'a>(all: impl Iterator<Item = &'a Self> + Clone) -> v2::Document {
         let versions: Vec<_> = all.clone().filter_map(Self::discovered).collect();
-        // Schemas of custom resources may be large, and are not those of v3.
-        let described = all.clone().flat_map(Self::kinds_and_bodies).map(|kind| {
-            if kind.def.custom.is_some() {
-                kind.undescribed()
-            } else {
-                kind.described()
-            }
-        });
-        let mut document = v2::from_v3(v3::document(&versions, described.collect()));
-        let kinds = all.flat_map(|source| &source.kinds);
-        let mut customs = HashSet::new();
-        for kind in kinds.filter(|kind| kind.def.custom.is_some()) {
-            let def = &kind.def;
-            let schema = (kind.in_v2)(&Metadata::Ref(names::OBJECT_META_V2));
-            v2::add_custom(&mut document, def, schema);
-            customs.insert([&*def.group, &*def.version, &*def.kind]);
-        }
-        v2::add_formats(&mut document, &customs);
-        document
+        v2::document(&versions, all.flat_map(Self::kinds_and_bodies))
     }
 
     /// Key in the index of v3 documents: `apis/GROUP/VERSION`.
     pub(crate) fn key(&self) -> String {
         v3::key(&self.group, &self.version)
-    }
-
-    fn described(&self) -> impl Iterator<Item = KindSchema<'_>> {
-        self.kinds_and_bodies().map(KindSource::described)
     }
 
     fn kinds_and_bodies(&self) -> impl Iterator<Item = &KindSource> {
@@ -255,9 +183,10 @@ impl V3Document {
             return self.json.answer(&request.headers, JSON);
         }
         let protobuf = self.protobuf.get_or_init(|| {
+            // It was written here.
             let document = serde_json::from_slice(&self.json.unpacked());
-            let document = protobuf::v3::document(&document.unwrap_or_default());
-            PackedDoc::new(&document)
+            let document = document.map(|document| protobuf::v3::document(&document));
+            PackedDoc::new(&document.unwrap_or_default())
         });
         protobuf.answer(&request.headers, V3_PROTOBUF)
     }
@@ -363,6 +292,23 @@ impl OpenApi {
         }
     }
 
+    /// Whether the document of a request is built already.
+    pub(crate) fn has(&self, request: &Parts, chosen: Option<&'static str>) -> bool {
+        let is_json = chosen == Some(JSON);
+        match request.uri.path().strip_prefix("/openapi/") {
+            Some("v2") if is_json => self.v2.get().is_some(),
+            Some("v2") => self.v2_protobuf.get().is_some(),
+            Some("v3" | "v3/") => self.index.get().is_some(),
+            Some(path) if self.v3.get().is_some() && self.of_services.get().is_some() => {
+                let document = path
+                    .strip_prefix("v3/")
+                    .and_then(|path| self.v3_document(path));
+                document.is_none_or(|document| is_json || document.protobuf.get().is_some())
+            }
+            _ => false,
+        }
+    }
+
     fn respond_v2(&self, request: &Parts, chosen: Option<&'static str>) -> Response<Body> {
         let (document, content_type) = match chosen {
             None => return status(StatusCode::NOT_ACCEPTABLE),
@@ -396,9 +342,12 @@ impl OpenApi {
     }
 
     /// The document of v2 with those of other servers.
-    fn merged_v2(&self) -> Value {
+    fn merged_v2(&self) -> v2::Document {
         let mut document = Source::v2(self.all_sources().into_iter());
-        merge_v2(&mut document, &self.services);
+        merge_v2(
+            (&mut document.paths, &mut document.definitions),
+            &self.services,
+        );
         document
     }
 

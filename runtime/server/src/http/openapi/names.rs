@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 /// Prefix of the components of `meta/v1`, which clients know.
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 
+/// What begins every reference to a component.
+pub(super) const COMPONENTS: &str = "#/components/schemas/";
+
 /// Component of an object's metadata.
 pub(super) const OBJECT_META: &str =
     "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
@@ -39,7 +42,7 @@ pub(super) fn meta_type(component: &str) -> Option<&str> {
 
 /// A reference to a component.
 pub(super) fn reference(component: &str) -> Value {
-    json!({ "$ref": format!("#/components/schemas/{component}") })
+    json!({ "$ref": format!("{COMPONENTS}{component}") })
 }
 
 /// A reference with its own description, which OpenAPI 3.0 does not allow beside `$ref`.

@@ -7,6 +7,9 @@ pub(super) mod v3;
 
 use serde_json::Value;
 
+use super::v2;
+use crate::http::texts;
+
 /// How a JSON value is encoded.
 #[derive(Clone, Copy)]
 enum Field {
@@ -30,24 +33,23 @@ type Table = [(&'static str, u32, Field)];
 use Field::{Any, Anys, Double, Flag, Integer, Message, Messages, Text, Texts};
 
 /// Encodes a complete document.
-pub(super) fn document(document: &Value) -> Vec<u8> {
-    const TABLE: &Table = &[
-        ("swagger", 1, Text),
-        ("info", 2, Message(info)),
-        ("paths", 8, Message(paths)),
-        ("definitions", 9, Message(schemas)),
-        ("security", 12, Messages(security)),
-        ("securityDefinitions", 13, Message(security_definitions)),
-    ];
-    message(document, TABLE, 16)
+pub(super) fn document(document: &v2::Document) -> Vec<u8> {
+    let mut out = Vec::new();
+    write(&mut out, 1, &Text, &document.swagger);
+    write(&mut out, 2, &Message(info), &document.info);
+    bytes(&mut out, 8, &named_texts(&document.paths, 2, path_item));
+    bytes(&mut out, 9, &named_texts(&document.definitions, 1, schema));
+    if let Some(security_of) = &document.security {
+        write(&mut out, 12, &Messages(security), security_of);
+    }
+    if let Some(definitions) = &document.security_definitions {
+        write(&mut out, 13, &Message(security_definitions), definitions);
+    }
+    out
 }
 
 fn info(value: &Value) -> Vec<u8> {
     message(value, &[("title", 1, Text), ("version", 2, Text)], 7)
-}
-
-fn paths(value: &Value) -> Vec<u8> {
-    named(value, 2, path_item)
 }
 
 fn schemas(value: &Value) -> Vec<u8> {
@@ -238,6 +240,16 @@ fn named(value: &Value, number: u32, encode: fn(&Value) -> Vec<u8>) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, value) in value.as_object().into_iter().flatten() {
         bytes(&mut out, number, &name_and_value(name, &encode(value)));
+    }
+    out
+}
+
+/// The same for texts, of which one is a value at a time.
+fn named_texts(all: &texts::Texts, number: u32, encode: fn(&Value) -> Vec<u8>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (name, text) in all {
+        let encoded = encode(&texts::value(text));
+        bytes(&mut out, number, &name_and_value(name, &encoded));
     }
     out
 }

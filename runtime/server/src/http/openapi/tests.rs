@@ -14,11 +14,11 @@ fn openapi() -> OpenApi {
 }
 
 fn v1alpha1() -> Value {
-    wardle_sources()[2].v3()
+    json!(wardle_sources()[2].v3())
 }
 
 fn v2() -> Value {
-    Source::v2(wardle_sources().iter())
+    json!(Source::v2(wardle_sources().iter()))
 }
 
 fn keys(value: &Value) -> Vec<&str> {
@@ -109,7 +109,7 @@ fn every_served_verb_is_an_operation_and_no_other() {
 
 #[test]
 fn namespaces_can_be_finalized_and_answer_deletions_with_themselves() {
-    let core = wardle_sources()[0].v3();
+    let core = json!(wardle_sources()[0].v3());
     assert!(operations(&core).contains(
         &"put /api/v1/namespaces/{name}/finalize replaceCoreV1NamespaceFinalize put".to_owned()
     ));
@@ -125,7 +125,7 @@ fn namespaces_can_be_finalized_and_answer_deletions_with_themselves() {
 fn a_subresource_of_another_kind_takes_and_answers_that() {
     let mut source = wardle_sources().remove(2);
     Arc::make_mut(&mut source.kinds[0].def).subresources = vec![scale()];
-    let document = source.v3();
+    let document = json!(source.v3());
     let path = "/apis/wardle.example.com/v1alpha1/namespaces/{namespace}/flunders/{name}/scale";
     let put = &document["paths"][path]["put"];
     let expected = "#/components/schemas/io.k8s.api.autoscaling.v1.Scale";

@@ -1,73 +1,89 @@
-//! The OpenAPI 2.0 (Swagger) document, converted from 3.0; constructs that 2.0 does not support are dropped.
-
-use std::collections::HashSet;
+//! The OpenAPI 2.0 (Swagger) document, whose parts are converted from 3.0; constructs that 2.0 does not support are dropped.
 
 use apiloom_meta::ResourceDef;
+use apiloom_meta::schema::Metadata;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::components;
+use super::content::{Content, Conversion};
+use super::kind_source::KindSource;
+use super::{components, names, v3};
+use crate::http::texts::Texts;
 
-/// Converts an OpenAPI 3.0 document of this server to 2.0.
-pub(super) fn from_v3(mut document: Value) -> Value {
-    let mut take = |path: &str| {
-        document
-            .pointer_mut(path)
-            .map(Value::take)
-            .unwrap_or_default()
-    };
-    let (paths, schemas, tokens) = (
-        take("/paths"),
-        take("/components/schemas"),
-        take("/components/securitySchemes"),
-    );
-    let (info, security) = (take("/info"), take("/security"));
-    let mut document = json!({
-        "swagger": "2.0",
-        "info": info,
-        "paths": map_values(paths, path_item),
-        "definitions": map_values(schemas, schema),
-    });
-    if !security.is_null() {
-        document["securityDefinitions"] = tokens;
-        document["security"] = security;
+/// A document. The fields are in the order of their names, as those of all JSON of this server.
+#[derive(Serialize)]
+pub(crate) struct Document {
+    pub(super) definitions: Texts,
+    pub(super) info: Value,
+    pub(super) paths: Texts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) security: Option<Value>,
+    #[serde(
+        rename = "securityDefinitions",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) security_definitions: Option<Value>,
+    pub(super) swagger: Value,
+}
+
+/// The document of all kinds, with the discovery of these versions.
+pub(super) fn document<'a>(
+    versions: &[(&'a str, &'a str)],
+    kinds: impl Iterator<Item = &'a KindSource>,
+) -> Document {
+    let mut content = Content::new(Conversion { path_item, schema });
+    for (group, version) in versions {
+        content.add_discovery(group, version);
     }
-    document
-}
-
-/// Puts the schema of a custom resource into a document. It is that of its definition as 2.0 can tell it, which is less than what a
-/// conversion of that of 3.0 would say.
-pub(super) fn add_custom(document: &mut Value, def: &ResourceDef, mut schema: Value) {
-    components::add_kind(&mut schema, def);
-    document["definitions"][components::name(def)] = schema;
-}
-
-/// Adds the formats that custom resources take to all their operations. Operations of these name the kind itself, also those of
-/// subresources.
-pub(super) fn add_formats(document: &mut Value, customs: &HashSet<[&str; 3]>) {
-    let paths = document["paths"].as_object_mut().into_iter().flatten();
-    for operation in paths.flat_map(|(_, item)| item.as_object_mut().into_iter().flatten()) {
-        let (_, Value::Object(operation)) = operation else {
+    for kind in kinds {
+        let def = &*kind.def;
+        if def.custom.is_none() {
+            content.add_kind(def, kind.schema());
             continue;
-        };
-        let kind = operation.get("x-kubernetes-group-version-kind");
-        let part = |name: &str| kind?.get(name)?.as_str();
-        let kind = [part("group"), part("version"), part("kind")].map(Option::unwrap_or_default);
-        if customs.contains(&kind) && !operation.contains_key("consumes") {
-            let produces = operation["produces"].clone();
-            operation.insert("consumes".to_owned(), produces);
         }
+        // The schema of a custom resource is that of its definition as 2.0 can tell it, which is less than what a conversion of that of
+        // 3.0 would say.
+        content.add_kind(def, Value::Null);
+        let mut schema = (kind.in_v2)(&Metadata::Ref(names::OBJECT_META_V2));
+        components::add_kind(&mut schema, def);
+        content.replace_schema(def, &schema);
+    }
+    let (paths, definitions) = content.finish();
+    let has_tokens = !versions.is_empty();
+    Document {
+        definitions,
+        info: v3::info(),
+        paths,
+        security: has_tokens.then(v3::security),
+        security_definitions: has_tokens.then(v3::token),
+        swagger: "2.0".into(),
     }
 }
 
-fn path_item(item: Value) -> Value {
+fn path_item(item: Value, def: Option<&ResourceDef>) -> Value {
     let Value::Object(item) = item else {
         return item;
     };
+    let custom = def.filter(|def| def.custom.is_some());
     let convert = |(key, value): (String, Value)| match key.as_str() {
         "parameters" => (key, parameters(value)),
-        _ => (key, operation(value)),
+        _ => (key, with_formats(operation(value), custom)),
     };
     item.into_iter().map(convert).collect::<Map<_, _>>().into()
+}
+
+/// Adds the formats that a custom resource takes to an operation that names the kind itself, as also those of its subresources do.
+fn with_formats(mut operation: Value, custom: Option<&ResourceDef>) -> Value {
+    let kind = custom.map(|def| names::gvk(&def.group, &def.version, &def.kind));
+    if let Some(kind) = kind
+        && let Value::Object(operation) = &mut operation
+        && operation.get("x-kubernetes-group-version-kind") == Some(&kind)
+        && !operation.contains_key("consumes")
+    {
+        let produces = operation.get("produces").cloned().unwrap_or_default();
+        operation.insert("consumes".to_owned(), produces);
+    }
+    operation
 }
 
 fn operation(operation: Value) -> Value {
@@ -149,9 +165,7 @@ fn schema(value: Value) -> Value {
         object.remove("allOf");
         object.insert(
             "$ref".into(),
-            target
-                .replace("#/components/schemas/", "#/definitions/")
-                .into(),
+            target.replace(names::COMPONENTS, "#/definitions/").into(),
         );
     }
     for name in ["allOf", "anyOf", "oneOf", "not", "default"] {

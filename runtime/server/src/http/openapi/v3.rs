@@ -1,39 +1,75 @@
 //! OpenAPI 3.0 documents, one for each group and version.
 
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use super::components::{self, KindSchema};
-use super::operations;
+use super::content::{Content, Conversion};
+use super::kind_source::KindSource;
+use crate::http::texts::Texts;
 use crate::http::version::KUBERNETES_RELEASE;
+
+/// A document. The fields are in the order of their names, as those of all JSON of this server.
+#[derive(Deserialize, Serialize)]
+pub(crate) struct Document {
+    pub(super) components: Components,
+    pub(super) info: Value,
+    pub(super) openapi: Value,
+    pub(super) paths: Texts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) security: Option<Value>,
+}
+
+#[derive(Deserialize, Serialize)]
+pub(super) struct Components {
+    pub(super) schemas: Texts,
+    #[serde(rename = "securitySchemes", skip_serializing_if = "Option::is_none")]
+    pub(super) security_schemes: Option<Value>,
+}
 
 /// The document of these kinds, with the discovery of these versions. One of custom resources alone has none, and says nothing of
 /// tokens, as in kube-apiserver.
-pub(super) fn document(versions: &[(&str, &str)], kinds: Vec<KindSchema<'_>>) -> Value {
-    let mut paths = Map::new();
-    for (group, version) in versions {
-        operations::add_discovery(group, version, &mut paths);
-    }
-    for kind in &kinds {
-        operations::add(kind.def, &mut paths);
-    }
-    let schemas = components::schemas(kinds, &paths);
-    let mut document = json!({
-        "openapi": "3.0.0",
-        "info": { "title": "apiloom", "version": KUBERNETES_RELEASE },
-        "paths": paths,
-        "components": { "schemas": schemas },
+pub(super) fn document<'a>(
+    versions: &[(&'a str, &'a str)],
+    kinds: impl Iterator<Item = &'a KindSource>,
+) -> Document {
+    let mut content = Content::new(Conversion {
+        path_item: |item, _| item,
+        schema: |schema| schema,
     });
-    if !versions.is_empty() {
-        let token = json!({
-            "type": "apiKey",
-            "in": "header",
-            "name": "authorization",
-            "description": "Bearer and a token.",
-        });
-        document["components"]["securitySchemes"] = json!({ "BearerToken": token });
-        document["security"] = json!([{ "BearerToken": [] }]);
+    for (group, version) in versions {
+        content.add_discovery(group, version);
     }
-    document
+    kinds.for_each(|kind| content.add_kind(&kind.def, kind.schema()));
+    let (paths, schemas) = content.finish();
+    let has_tokens = !versions.is_empty();
+    Document {
+        components: Components {
+            schemas,
+            security_schemes: has_tokens.then(token),
+        },
+        info: info(),
+        openapi: "3.0.0".into(),
+        paths,
+        security: has_tokens.then(security),
+    }
+}
+
+pub(super) fn info() -> Value {
+    json!({ "title": "apiloom", "version": KUBERNETES_RELEASE })
+}
+
+pub(super) fn security() -> Value {
+    json!([{ "BearerToken": [] }])
+}
+
+pub(super) fn token() -> Value {
+    let token = json!({
+        "type": "apiKey",
+        "in": "header",
+        "name": "authorization",
+        "description": "Bearer and a token.",
+    });
+    json!({ "BearerToken": token })
 }
 
 /// The key of a group and version in the index, and its path below `/openapi/v3/`.

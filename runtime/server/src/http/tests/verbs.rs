@@ -122,7 +122,7 @@ fn in_openapi(def: &ResourceDef) -> Served {
         bodies: Vec::new(),
     };
     let mut served = Served::new();
-    for (path, item) in source.v3()["paths"].as_object().unwrap() {
+    for (path, item) in json!(source.v3())["paths"].as_object().unwrap() {
         let name = if path.ends_with("/status") {
             "flunders/status"
         } else {

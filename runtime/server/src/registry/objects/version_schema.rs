@@ -141,6 +141,14 @@ impl VersionSchema {
         }
     }
 
+    /// The schema as OpenAPI v2, in the same way.
+    pub(crate) fn to_openapi_v2(&self, metadata: &Metadata<'_>) -> Value {
+        match (&self.def.schema, self.checked.get()) {
+            (SchemaSource::Stored(stored), None) => stored.to_openapi_v2(metadata),
+            _ => self.get().to_openapi_v2(metadata),
+        }
+    }
+
     /// Why the version cannot be served, one line each; empty if it can.
     pub(crate) fn problems(&self) -> &[String] {
         &self.checked().problems

@@ -4,29 +4,27 @@
 
 use serde_json::Value;
 
+use super::super::v3::{Components, Document};
 use super::{
     Any, Anys, Double, Field, Flag, Integer, Message, Messages, Table, Text, Texts, bytes, double,
-    external_docs, integer, message, named, security, wrap, write,
+    external_docs, integer, message, named, named_texts, security, wrap, write,
 };
 
 /// Encodes a complete document.
-pub(in crate::http::openapi) fn document(document: &Value) -> Vec<u8> {
-    const TABLE: &Table = &[
-        ("openapi", 1, Text),
-        ("info", 2, Message(info)),
-        ("paths", 4, Message(paths)),
-        ("components", 5, Message(components)),
-        ("security", 6, Messages(security)),
-    ];
-    message(document, TABLE, 9)
+pub(in crate::http::openapi) fn document(document: &Document) -> Vec<u8> {
+    let mut out = Vec::new();
+    write(&mut out, 1, &Text, &document.openapi);
+    write(&mut out, 2, &Message(info), &document.info);
+    bytes(&mut out, 4, &named_texts(&document.paths, 1, path_item));
+    bytes(&mut out, 5, &components(&document.components));
+    if let Some(security_of) = &document.security {
+        write(&mut out, 6, &Messages(security), security_of);
+    }
+    out
 }
 
 fn info(value: &Value) -> Vec<u8> {
     message(value, &[("title", 1, Text), ("version", 6, Text)], 7)
-}
-
-fn paths(value: &Value) -> Vec<u8> {
-    named(value, 1, path_item)
 }
 
 fn path_item(value: &Value) -> Vec<u8> {
@@ -92,12 +90,13 @@ fn media_types(value: &Value) -> Vec<u8> {
     named(value, 1, media_type)
 }
 
-fn components(value: &Value) -> Vec<u8> {
-    const TABLE: &Table = &[
-        ("schemas", 1, Message(schemas)),
-        ("securitySchemes", 7, Message(security_schemes)),
-    ];
-    message(value, TABLE, 10)
+fn components(components: &Components) -> Vec<u8> {
+    let schemas = named_texts(&components.schemas, 1, schema_or_reference);
+    let mut out = wrap(1, &schemas);
+    if let Some(schemes) = &components.security_schemes {
+        write(&mut out, 7, &Message(security_schemes), schemes);
+    }
+    out
 }
 
 fn security_schemes(value: &Value) -> Vec<u8> {

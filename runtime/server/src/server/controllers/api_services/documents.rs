@@ -207,9 +207,14 @@ async fn read_v3(
     let read = move || {
         let document: Value =
             serde_json::from_slice(&answer.body).map_err(|error| error.to_string())?;
-        let part = part_of_v3(&document, &path).to_string();
-        check_size("v3", part.len())?;
-        Ok::<_, String>(RemoteV3::new(url, answer.etag, &part))
+        let document = Arc::new(part_of_v3(&document, &path));
+        check_size("v3", document.size())?;
+        let etag = answer.etag;
+        Ok::<_, String>(RemoteV3 {
+            url,
+            etag,
+            document,
+        })
     };
     documents.openapi_v3 = Some(parsed(read).await?);
     Ok(())
@@ -249,7 +254,7 @@ async fn read_v2(
         return Ok(());
     }
     if answer.code == StatusCode::NOT_FOUND {
-        (documents.openapi_v2, documents.v2_bytes, documents.v2_etag) = (None, 0, None);
+        (documents.openapi_v2, documents.v2_etag) = (None, None);
         return Ok(());
     }
     if !answer.code.is_success() {
@@ -260,12 +265,11 @@ async fn read_v2(
     let read = move || {
         let document: Value = serde_json::from_slice(&answer.body)?;
         let part = part_of_v2(&document, &path);
-        let bytes = serde_json::to_vec(&part)?.len();
-        Ok::<_, serde_json::Error>((part, bytes, answer.etag))
+        Ok::<_, serde_json::Error>((part, answer.etag))
     };
-    let (part, bytes, etag) = parsed(read).await?;
-    check_size("v2", bytes)?;
-    (documents.v2_bytes, documents.v2_etag) = (bytes, etag);
+    let (part, etag) = parsed(read).await?;
+    check_size("v2", part.size())?;
+    documents.v2_etag = etag;
     if documents.openapi_v2.as_deref() != Some(&part) {
         documents.openapi_v2 = Some(Arc::new(part));
     }

@@ -1,0 +1,22 @@
+//! Values by name as JSON text, for large documents: a value takes about ten times the memory of its text.
+
+use std::collections::BTreeMap;
+
+use apiloom_meta::codec::{self, Format};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+
+/// The texts of values by their names.
+pub(crate) type Texts = BTreeMap<String, Box<RawValue>>;
+
+/// The text of a value, whose keys are in order: equal values have equal texts.
+pub(crate) fn text(value: &Value) -> Box<RawValue> {
+    // Every value has a text.
+    to_raw_value(value).unwrap_or_default()
+}
+
+/// The value of a text.
+pub(crate) fn value(text: &RawValue) -> Value {
+    // It is the text of a value.
+    codec::decode_value(text.get().as_bytes(), Format::Json).unwrap_or_default()
+}
