@@ -2,7 +2,6 @@
 //!
 //! It knows nothing of equality: `custom/enums.rs` says how values are hashed and compared.
 
-use std::collections::HashMap;
 use std::hash::RandomState;
 use std::sync::OnceLock;
 
@@ -28,5 +27,9 @@ impl PartialEq for EnumIndex {
 #[derive(Debug, Default)]
 pub(super) struct Positions {
     pub(super) hasher: RandomState,
-    pub(super) by_hash: HashMap<u64, Vec<usize>>,
+    /// In order: a map takes six times as much, more than the values.
+    pub(super) by_hash: Vec<Position>,
 }
+
+/// A hash, and the position of a value that has it.
+pub(in crate::schema) type Position = (u64, u32);

@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 
 use serde_json::{Number, Value};
 
-use super::super::enum_index::{EnumIndex, Positions};
+use super::super::enum_index::{EnumIndex, Position, Positions};
 use super::super::equality::{ComparedValue, same};
 use super::numbers;
 use crate::number;
@@ -39,10 +39,11 @@ fn is_equal(allowed: &Value, value: &Value) -> bool {
 impl Positions {
     fn new(values: &[Value]) -> Self {
         let mut index = Self::default();
-        for (at, value) in values.iter().enumerate() {
-            let hash = index.hash_allowed(value);
-            index.by_hash.entry(hash).or_default().push(at);
-        }
+        let positions = (0..).zip(values);
+        let hashed = positions.map(|(at, value)| (index.hash_allowed(value), at));
+        let mut by_hash: Vec<Position> = hashed.collect();
+        by_hash.sort_unstable();
+        index.by_hash = by_hash;
         index
     }
 
@@ -78,9 +79,18 @@ impl Positions {
     ) -> impl Iterator<Item = &'a Value> {
         let whole = value.as_number().map(|number| self.hash_whole(number));
         let hashes = [whole, Some(self.hash_other(value))];
-        let found = hashes.into_iter().flatten();
-        let found = found.filter_map(|hash| self.by_hash.get(&hash)).flatten();
-        found.filter_map(|at| values.get(*at))
+        let found = hashes
+            .into_iter()
+            .flatten()
+            .flat_map(|hash| self.positions(hash));
+        found.filter_map(|at| values.get(at as usize))
+    }
+
+    fn positions(&self, hash: u64) -> impl Iterator<Item = u32> {
+        let first = self.by_hash.partition_point(|(other, _)| *other < hash);
+        let same = self.by_hash[first..].iter();
+        let same = same.take_while(move |(other, _)| *other == hash);
+        same.map(|(_, at)| *at)
     }
 }
 
