@@ -21,6 +21,9 @@ const WRITTEN: &str = "/apis/wardle.example.com/v1alpha1/namespaces/other-write/
 /// The interval between rounds of calls; a longer round is followed at once by the next.
 pub(crate) const PACE: Duration = Duration::from_millis(25);
 
+/// How long a watch is used, as by client-go.
+const WATCH: Duration = Duration::from_secs(5 * 60);
+
 /// Timeout of a call.
 const PATIENCE: Duration = Duration::from_secs(15);
 
@@ -142,18 +145,20 @@ impl Worker {
         }
         while !self.stop.load(Ordering::Relaxed) {
             // After an error the user reconnects, as a controller would.
-            self.work_until_error().await;
+            self.work_with_a_watch().await;
         }
     }
 
-    async fn work_until_error(&mut self) -> Option<()> {
+    /// Works until an error, or until the watch is as old as informers let theirs be: the server ends one after half an hour.
+    async fn work_with_a_watch(&mut self) -> Option<()> {
         let client = Client::new(&self.kubeconfig);
+        let opened = Instant::now();
         let mut watch = self.noted("open watch", open_watch(&client)).await?;
         let mut ticks = tokio::time::interval(PACE);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         for round in 0_u64.. {
             ticks.tick().await;
-            if self.stop.load(Ordering::Relaxed) {
+            if self.stop.load(Ordering::Relaxed) || opened.elapsed() > WATCH {
                 break;
             }
             let began = Instant::now();
