@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::cycles::{CRATES, reachable};
-use super::modules::Crate;
+use super::cycles::reachable;
+use super::modules::{Crate, libraries};
 use super::uses::{self, Uses};
 
 /// Folders whose modules are drawn one by one.
@@ -49,25 +49,33 @@ fn modules_in_cycles(imports: &Imports) -> Vec<&str> {
 /// A change of the drawing is reviewed as a change of the structure.
 #[test]
 fn imports_between_modules_are_as_drawn() {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("the tests lie in the workspace");
     let mut text = String::new();
-    for krate in CRATES {
-        let source = workspace.join(krate).join("src");
+    for library in libraries() {
+        let (name, source) = (&*library.name, &*library.source);
         let files = uses::of(&Crate::read(&source.join("lib.rs")));
-        let imports = imports(&source, &files);
-        text.push_str(&format!("{krate}\n"));
+        let imports = imports(source, &files);
+        text.push_str(&format!("{name}\n"));
         for (from, to) in imports.iter().filter(|(_, to)| !to.is_empty()) {
             let to = Vec::from_iter(to.iter().map(String::as_str));
             text.push_str(&format!("  {from} -> {}\n", to.join(", ")));
         }
         // Flags become a configuration of the server, whose `main` reads them.
-        let known: &[&str] = match krate {
+        let known: &[&str] = match name {
             "runtime/server" => &["options", "server"],
+            // To be opened.
+            "runtime/cel" => &[
+                "ast",
+                "fold",
+                "functions",
+                "library",
+                "patterns",
+                "run",
+                "value",
+                "walk",
+            ],
             _ => &[],
         };
-        assert_eq!(modules_in_cycles(&imports), known, "arrows back in {krate}");
+        assert_eq!(modules_in_cycles(&imports), known, "arrows back in {name}");
     }
     insta::assert_snapshot!(text);
 }

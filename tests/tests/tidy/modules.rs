@@ -38,6 +38,37 @@ pub(crate) struct Import {
     pub(crate) is_reexport: bool,
 }
 
+/// A library of the project.
+pub(crate) struct Library {
+    /// Its folder in the workspace.
+    pub(crate) name: String,
+    /// The folder of its sources.
+    pub(crate) source: PathBuf,
+}
+
+/// The members of the workspace that are libraries, apart from examples and what only tests use.
+pub(crate) fn libraries() -> Vec<Library> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the tests lie in the workspace");
+    let manifest = std::fs::read_to_string(workspace.join("Cargo.toml")).expect("a manifest");
+    let (_, members) = manifest.split_once("members = [").expect("members");
+    let (members, _) = members.split_once(']').expect("the end of the members");
+    let names = members.split('"').skip(1).step_by(2);
+    let libraries: Vec<Library> = names
+        .filter(|name| {
+            !name.starts_with("examples/") && *name != "tests" && !name.starts_with("tests/")
+        })
+        .map(|name| Library {
+            name: name.to_owned(),
+            source: workspace.join(name).join("src"),
+        })
+        .filter(|library| library.source.join("lib.rs").exists())
+        .collect();
+    assert!(libraries.len() > 9, "the members are not read");
+    libraries
+}
+
 impl Crate {
     /// Reads a crate from its root, `src/lib.rs` or `src/main.rs`.
     pub(crate) fn read(root: &Path) -> Self {
