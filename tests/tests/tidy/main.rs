@@ -6,6 +6,7 @@ mod client_lines;
 mod cycles;
 mod failed_tests;
 mod imports;
+mod methods;
 mod modules;
 mod traps;
 mod uses;
