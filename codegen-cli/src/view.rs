@@ -43,7 +43,7 @@ pub(crate) struct StoreView {
     pub(crate) doc: String,
 }
 
-/// `install.rs`.
+/// `generated/install.rs`.
 #[derive(Debug, Serialize)]
 pub(crate) struct InstallView {
     pub(crate) package: String,

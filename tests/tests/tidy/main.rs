@@ -8,6 +8,7 @@ mod failed_tests;
 mod imports;
 mod methods;
 mod modules;
+mod paths;
 mod traps;
 mod uses;
 mod wings;

@@ -56,7 +56,7 @@ pub(super) fn files(root: &Path) -> Vec<(PathBuf, String)> {
     found
 }
 
-fn is_rust(path: &Path) -> bool {
+pub(super) fn is_rust(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "rs")
 }
 
@@ -81,7 +81,7 @@ fn problems_of_form(text: &str) -> Vec<String> {
 
 /// The comment in a line of Rust, if it has one. Two slashes are no comment within a string, which is open after an odd
 /// number of quotes that are not escaped, or directly behind another character, as in a URL.
-fn comment(line: &str) -> Option<&str> {
+pub(super) fn comment(line: &str) -> Option<&str> {
     let mut starts = line.match_indices("//").map(|(start, _)| start);
     let start = starts.find(|&start| {
         let before = &line[..start];

@@ -1,0 +1,62 @@
+//! The paths of source files that documents and comments name.
+
+use std::path::Path;
+
+use super::words::{comment, files, is_rust};
+
+/// Paths that stand for those of a package.
+const EXAMPLES: [&str; 3] = ["children/x.rs", "children/x/mod.rs", "src/v2.rs"];
+
+/// The paths between backticks in a line.
+fn paths(line: &str) -> impl Iterator<Item = &str> {
+    let quoted = line.split('`').skip(1).step_by(2);
+    quoted.filter(|text| {
+        let is_path = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
+        text.len() > 3 && text.ends_with(".rs") && text.bytes().all(is_path)
+    })
+}
+
+/// A path as it may be named: without the folders `src`, of which each crate has one.
+fn named(path: &str) -> String {
+    format!("/{path}").replace("/src/", "/")
+}
+
+#[test]
+fn paths_in_documents_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = root.parent().expect("the tests lie in the workspace");
+    let files = files(root);
+    let known = files.iter().filter_map(|(path, _)| path.to_str());
+    let known: Vec<String> = known.map(named).collect();
+    let mut checked = 0;
+    let mut problems = Vec::new();
+    for (path, text) in &files {
+        // The changelog tells of what was.
+        if path.ends_with("CHANGELOG.md") {
+            continue;
+        }
+        for (index, line) in text.lines().enumerate() {
+            let line = if is_rust(path) {
+                comment(line)
+            } else {
+                Some(line)
+            };
+            for wanted in line.into_iter().flat_map(paths) {
+                checked += 1;
+                let end = named(wanted);
+                let exists = known.iter().any(|known| known.ends_with(&end));
+                // Generated files are those of a package.
+                let is_of_package = wanted.contains("generated/") || EXAMPLES.contains(&wanted);
+                if !exists && !is_of_package {
+                    problems.push(format!(
+                        "{}:{}: no file {wanted}",
+                        path.display(),
+                        index + 1
+                    ));
+                }
+            }
+        }
+    }
+    assert!(checked > 100, "{checked} paths are found");
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
