@@ -50,6 +50,7 @@ mod observe;
 mod params;
 mod paths;
 mod query;
+mod references;
 mod request_info;
 mod response;
 mod served;

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::table::Table;
+use crate::http::references::{DEFINITIONS, SCHEMAS, references};
 use crate::http::static_doc::PackedDoc;
 use crate::http::texts::{self, Texts};
 
@@ -37,10 +38,6 @@ pub(crate) fn v3_documents(table: &Table) -> impl Iterator<Item = (String, Optio
         (key.trim_start_matches('/').to_owned(), document)
     })
 }
-
-/// What begins every reference to a schema in v2 and in v3.
-const DEFINITIONS: &str = "#/definitions/";
-const SCHEMAS: &str = "#/components/schemas/";
 
 /// Longest path, and longest name of a schema.
 const MAX_NAME: usize = 1024;
@@ -129,22 +126,6 @@ fn with_references(value: &Value, is_kept: &impl Fn(&str) -> bool) -> Value {
             items.map(|item| with_references(item, is_kept)).collect()
         }
         other => other.clone(),
-    }
-}
-
-/// Collects the names of the schemas that a value refers to.
-fn references<'a>(value: &'a Value, begin: &str, names: &mut Vec<&'a str>) {
-    match value {
-        Value::Object(fields) => {
-            for (key, value) in fields {
-                match value.as_str().and_then(|text| text.strip_prefix(begin)) {
-                    Some(name) if key == "$ref" => names.push(name),
-                    _ => references(value, begin, names),
-                }
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| references(item, begin, names)),
-        _ => {}
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::components::{self, kind_schema, list_schema};
 use super::{meta_types, names, operations};
+use crate::http::references::{SCHEMAS, references};
 use crate::http::texts::{Texts, text};
 
 /// What becomes of the parts of a document of 3.0 in another version of OpenAPI.
@@ -97,16 +98,8 @@ impl<'a> Content<'a> {
 
     /// Notes the names of the components to which a value refers.
     fn note_references(&mut self, value: &Value) {
-        match value {
-            Value::Object(map) => {
-                let target = map.get("$ref").and_then(Value::as_str);
-                if let Some(name) = target.and_then(|to| to.strip_prefix(names::COMPONENTS)) {
-                    self.wanted.insert(name.to_owned());
-                }
-                map.values().for_each(|value| self.note_references(value));
-            }
-            Value::Array(items) => items.iter().for_each(|value| self.note_references(value)),
-            _ => {}
-        }
+        let mut names = Vec::new();
+        references(value, SCHEMAS, &mut names);
+        self.wanted.extend(names.into_iter().map(str::to_owned));
     }
 }

@@ -3,11 +3,10 @@
 use apiloom_meta::ResourceDef;
 use serde_json::{Value, json};
 
+use crate::http::references::SCHEMAS;
+
 /// Prefix of the components of `meta/v1`, which clients know.
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
-
-/// What begins every reference to a component.
-pub(super) const COMPONENTS: &str = "#/components/schemas/";
 
 /// Component of an object's metadata.
 pub(super) const OBJECT_META: &str =
@@ -42,7 +41,7 @@ pub(super) fn meta_type(component: &str) -> Option<&str> {
 
 /// A reference to a component.
 pub(super) fn reference(component: &str) -> Value {
-    json!({ "$ref": format!("{COMPONENTS}{component}") })
+    json!({ "$ref": format!("{SCHEMAS}{component}") })
 }
 
 /// A reference with its own description, which OpenAPI 3.0 does not allow beside `$ref`.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::content::{Content, Conversion};
 use super::kind_source::KindSource;
 use super::{components, names, v3};
+use crate::http::references::{DEFINITIONS, SCHEMAS};
 use crate::http::texts::Texts;
 
 /// A document. The fields are in the order of their names, as those of all JSON of this server.
@@ -163,10 +164,7 @@ fn schema(value: Value) -> Value {
     };
     if let Some(target) = reference(&object) {
         object.remove("allOf");
-        object.insert(
-            "$ref".into(),
-            target.replace(names::COMPONENTS, "#/definitions/").into(),
-        );
+        object.insert("$ref".into(), target.replace(SCHEMAS, DEFINITIONS).into());
     }
     for name in ["allOf", "anyOf", "oneOf", "not", "default"] {
         object.remove(name);
