@@ -52,8 +52,8 @@ impl Extra {
             "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf"
             | "minLength" | "maxLength" | "pattern" | "enum" | "minItems" | "maxItems"
             | "uniqueItems" | "minProperties" | "maxProperties" => Some(Self::Rules),
-            "allOf" | "anyOf" | "oneOf" | "not" => Some(Self::Branches),
-            _ => None,
+            "not" => Some(Self::Branches),
+            other => JUNCTORS.contains(&other).then_some(Self::Branches),
         }
     }
 
@@ -333,7 +333,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
             Place::Values => self.take(VALUE)?,
             _ => {}
         }
-        let (mut has_rules, mut has_branches) = (false, false);
+        let mut has_extra = [false; 2];
         let mut count = 0;
         while let Some(Name(field)) = fields.next_key::<Name<'de>>()? {
             let (place, name) = self.place.at(&field);
@@ -348,14 +348,11 @@ impl<'de> Visitor<'de> for Walk<'_> {
                     count += 1;
                 }
                 Place::Schema => {
-                    let extra = Extra::of(&field).filter(|extra| {
-                        let has = match extra {
-                            Extra::Rules => &mut has_rules,
-                            Extra::Branches => &mut has_branches,
-                        };
-                        !std::mem::replace(has, true)
-                    });
-                    self.take(extra.map_or(0, Extra::bytes))?;
+                    if let Some(extra) = Extra::of(&field)
+                        && !std::mem::replace(&mut has_extra[extra as usize], true)
+                    {
+                        self.take(extra.bytes())?;
+                    }
                 }
                 _ => {}
             }
