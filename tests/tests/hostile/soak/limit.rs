@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::process::MIB;
 
 /// What the server may use.
-const MEMORY: u64 = 512 * MIB;
+pub(super) const MEMORY: u64 = 512 * MIB;
 
 /// Its address space where there is no control group: the allocator reserves about as much again as it uses.
 const ADDRESS_SPACE: u64 = 2 * MEMORY;
