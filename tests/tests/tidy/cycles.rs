@@ -65,24 +65,30 @@ fn no_new_cycle_between_files() {
     insta::assert_snapshot!(text);
 }
 
+/// The uses of a crate of these files, in a folder.
+fn uses_of(sources: &[(&str, &str)]) -> (tempfile::TempDir, BTreeMap<PathBuf, Uses>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in sources {
+        std::fs::write(folder.path().join(name), text).expect("a file");
+    }
+    let files = uses::of(&Crate::read(&folder.path().join("lib.rs")));
+    (folder, files)
+}
+
 #[test]
 fn a_cycle_is_found() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let write = |name: &str, text: &str| {
-        std::fs::write(folder.path().join(name), text).expect("a file");
-    };
-    write("lib.rs", "mod a; mod b; mod c; pub use a::A;");
-    write(
-        "a.rs",
-        "use crate::b; pub struct A; impl A { fn f() { b::g() } }",
-    );
-    write("b.rs", "pub fn g() { vec![super::A]; crate::c::h(); }");
-    write(
-        "c.rs",
-        "pub fn h() {} #[cfg(test)] mod tests { use crate::A; }",
-    );
-
-    let files = uses::of(&Crate::read(&folder.path().join("lib.rs")));
+    let (folder, files) = uses_of(&[
+        ("lib.rs", "mod a; mod b; mod c; pub use a::A;"),
+        (
+            "a.rs",
+            "use crate::b; pub struct A; impl A { fn f() { b::g() } }",
+        ),
+        ("b.rs", "pub fn g() { vec![super::A]; crate::c::h(); }"),
+        (
+            "c.rs",
+            "pub fn h() {} #[cfg(test)] mod tests { use crate::A; }",
+        ),
+    ]);
     let lines = uses_in_cycles(folder.path(), &files);
     assert_eq!(lines, ["a.rs -> b.rs", "b.rs -> a.rs"]);
 }
@@ -90,30 +96,26 @@ fn a_cycle_is_found() {
 /// A type whose methods stand in several files, which call each other.
 #[test]
 fn a_cycle_of_methods_is_found() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let write = |name: &str, text: &str| {
-        std::fs::write(folder.path().join(name), text).expect("a file");
-    };
-    write(
-        "lib.rs",
-        "mod a; mod b; mod c; pub struct A; pub trait T { fn t(&self); }",
-    );
-    write(
-        "a.rs",
-        "impl crate::A { pub(crate) fn one(&self) { self.two() } fn other(&self) {} }",
-    );
-    write(
-        "b.rs",
-        "use crate::A; impl A { pub(crate) fn two(&self) { Self::one(self) } }",
-    );
-    write(
-        "c.rs",
-        "struct C; impl C { fn other(&self) { self.one() } } impl crate::T for crate::A { fn t(&self) { self.one() } }",
-    );
-
-    let files = uses::of(&Crate::read(&folder.path().join("lib.rs")));
+    let (folder, files) = uses_of(&[
+        (
+            "lib.rs",
+            "mod a; mod b; mod c; pub struct A; pub trait T { fn t(&self); }",
+        ),
+        (
+            "a.rs",
+            "impl crate::A { pub(crate) fn one(&self) { self.two() } fn other(&self) {} }",
+        ),
+        (
+            "b.rs",
+            "use crate::A; impl A { pub(crate) fn two(&self) { Self::one(self) } }",
+        ),
+        (
+            "c.rs",
+            "struct C; impl C { fn other(&self) { self.one() } } impl crate::T for crate::A { fn t(&self) { self.one() } }",
+        ),
+    ]);
     let lines = uses_in_cycles(folder.path(), &files);
     assert_eq!(lines, ["a.rs -> b.rs", "b.rs -> a.rs"]);
-    let uses_of = |name: &str| &files[&folder.path().join(name)];
-    assert!(uses_of("c.rs").contains(&folder.path().join("a.rs")));
+    let [a, c] = ["a.rs", "c.rs"].map(|name| folder.path().join(name));
+    assert!(files[&c].contains(&a));
 }

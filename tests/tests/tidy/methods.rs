@@ -7,10 +7,10 @@ use super::uses::Methods;
 const MOST: usize = 40;
 
 /// The types that have more, with what they have. None may be added, and none may grow.
-const MORE: &[(&str, &str, usize)] = &[
-    ("runtime/meta", "Schema", 47),
-    ("runtime/server", "Kind", 57),
-    ("runtime/server", "Writes", 138),
+const MORE: [&str; 3] = [
+    "runtime/meta: Schema has 47",
+    "runtime/server: Kind has 57",
+    "runtime/server: Writes has 138",
 ];
 
 #[test]
@@ -20,13 +20,10 @@ fn types_have_few_methods() {
         let krate = Crate::read(&library.source.join("lib.rs"));
         for ((_, name), methods) in Methods::of(&krate).0 {
             if methods.len() > MOST {
-                found.push((library.name.clone(), name, methods.len()));
+                let count = methods.len();
+                found.push(format!("{}: {name} has {count}", library.name));
             }
         }
     }
-    let found: Vec<_> = found
-        .iter()
-        .map(|(library, name, count)| (&**library, &**name, *count))
-        .collect();
     assert_eq!(found, MORE);
 }

@@ -38,6 +38,12 @@ pub(crate) struct Import {
     pub(crate) is_reexport: bool,
 }
 
+/// The folder of the workspace.
+pub(crate) fn workspace() -> &'static Path {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    tests.parent().expect("the tests lie in the workspace")
+}
+
 /// A library of the project.
 pub(crate) struct Library {
     /// Its folder in the workspace.
@@ -48,9 +54,7 @@ pub(crate) struct Library {
 
 /// The members of the workspace that are libraries, apart from examples and what only tests use.
 pub(crate) fn libraries() -> Vec<Library> {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("the tests lie in the workspace");
+    let workspace = workspace();
     let manifest = std::fs::read_to_string(workspace.join("Cargo.toml")).expect("a manifest");
     let (_, members) = manifest.split_once("members = [").expect("members");
     let (members, _) = members.split_once(']').expect("the end of the members");

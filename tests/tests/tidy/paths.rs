@@ -1,7 +1,6 @@
 //! The paths of source files that documents and comments name.
 
-use std::path::Path;
-
+use super::modules::workspace;
 use super::words::{comment, files, is_rust};
 
 /// Paths that stand for those of a package.
@@ -23,9 +22,7 @@ fn named(path: &str) -> String {
 
 #[test]
 fn paths_in_documents_exist() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let root = root.parent().expect("the tests lie in the workspace");
-    let files = files(root);
+    let files = files(workspace());
     let known = files.iter().filter_map(|(path, _)| path.to_str());
     let known: Vec<String> = known.map(named).collect();
     let mut checked = 0;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::modules::Crate;
+use super::modules::{Crate, workspace};
 use super::uses;
 
 /// A wing, and what no file of it may use.
@@ -18,10 +18,7 @@ const FORBIDDEN: [(&str, &[&str]); 4] = [
 
 #[test]
 fn reads_and_writes_do_not_know_each_other() {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("the tests lie in the workspace");
-    let source = workspace.join("runtime/server/src");
+    let source = workspace().join("runtime/server/src");
     let registry = source.join("registry");
     let files = uses::of(&Crate::read(&source.join("lib.rs")));
     let mut found = Vec::new();

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::modules::workspace;
+
 /// Longer files say in their first lines why they are not split, with the words [`REASON`].
 const MAX_LINES: usize = 800;
 const REASON: &str = "One file, because";
@@ -158,10 +160,7 @@ fn problems_of_matches(text: &str) -> Vec<String> {
 
 #[test]
 fn files_have_a_head_and_plain_words() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("the tests lie in the workspace");
-    let files = files(root);
+    let files = files(workspace());
     assert!(files.len() > 500, "only {} files were found", files.len());
     let mut problems = Vec::new();
     for (path, text) in &files {
