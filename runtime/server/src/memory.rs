@@ -292,9 +292,11 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn the_memory_in_use_is_known() {
-        let before = in_use().unwrap();
-        let taken = vec![1_u8; 64 * 1024 * 1024];
-        assert!(in_use().unwrap() >= before + taken.len() as u64 / 2);
+        const TAKEN: u64 = 256 * MIB;
+        let taken = vec![1_u8; TAKEN as usize];
+        // Other tests of this process have some too, and give it back at any time.
+        assert!(in_use().unwrap() >= TAKEN);
+        drop(taken);
     }
 
     #[test]
