@@ -1,7 +1,12 @@
 //! A server with little memory: its bounds are shares of it, and it reserves little that it does not use.
 
+use std::io::Write as _;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
+use apiloom_tests::https::{self, HttpsServer, SignedBy};
 use apiloom_tests::wardle::{FISCHERS, FLUNDERS, flunder};
 use apiloom_tests::{Server, build};
 use bytes::Bytes;
@@ -10,11 +15,14 @@ use serde_json::{Map, json};
 use tokio::runtime::Runtime;
 
 use crate::definitions::{Attacked, MUCH_ROOM};
+use crate::interrupts::until_idle;
 use crate::process::{self, MIB};
 use crate::wire::{Call, OPEN, Target};
 
 /// Its address space: an allocation above it fails, which ends the process.
 pub(crate) const MEMORY_KIB: u32 = 512 * 1024;
+
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 fn bounds_are_shares_of_the_memory() {
@@ -170,6 +178,59 @@ fn documents_of_openapi_are_built_of_texts() {
         }
     });
     attacked.server.stop();
+}
+
+/// Another server answers each question for its documents with 50,000 resources in 2.7 MB, which took 63 MiB as a value, and several of them
+/// at the same time.
+#[test]
+fn documents_of_other_servers_stay_texts() {
+    const SERVICES: usize = 6;
+    let resource = r#"{"name":"things","kind":"Thing","verbs":["get","list"]}"#;
+    let list = Bytes::from(format!(
+        r#"{{"kind":"APIResourceList","resources":[{}]}}"#,
+        vec![resource; 50_000].join(",")
+    ));
+    let asked = Arc::new(AtomicUsize::new(0));
+    let runtime = Runtime::new().unwrap();
+    let counter = Arc::clone(&asked);
+    let other = runtime.block_on(HttpsServer::start(SignedBy::Itself, move |request| {
+        let is_openapi = request.uri().path().starts_with("/openapi/");
+        counter.fetch_add(usize::from(is_openapi), Ordering::Relaxed);
+        let list = list.clone();
+        async move { https::text(200, list) }
+    }));
+    let mut services = tempfile::NamedTempFile::with_suffix(".yaml").unwrap();
+    writeln!(services, "default/hook: https://{}", other.address).unwrap();
+    let resolver = format!("--service-resolver={}", services.path().display());
+    let server = Server::start_with_memory(2 * MEMORY_KIB, &[&resolver]);
+    let (pid, target) = (server.pid(), Target::of(&server));
+    let mib = runtime.block_on(async {
+        until_idle(pid).await;
+        process::reset_peak(pid);
+        let before = process::resident(pid);
+        for number in 0..SERVICES {
+            let group = format!("g{number}.ex.io");
+            let service = json!({
+                "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": format!("v1.{group}")},
+                "spec": {"group": group, "version": "v1", "groupPriorityMinimum": 10, "versionPriority": 10,
+                    "caBundle": other.ca_bundle, "service": {"namespace": "default", "name": "hook"}},
+            });
+            let path = "/apis/apiregistration.k8s.io/v1/apiservices";
+            let body = Bytes::from(service.to_string());
+            let call = Call::new("POST", path).with_body("application/json", body);
+            assert_eq!(target.call(call).await.unwrap().code, 201);
+        }
+        let since = Instant::now();
+        while asked.load(Ordering::Relaxed) < 2 * SERVICES {
+            assert!(since.elapsed() < PATIENCE, "{asked:?} documents were asked for");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        until_idle(pid).await;
+        process::peak(pid).saturating_sub(before) / MIB
+    });
+    println!("{mib} MiB");
+    assert!(mib < 85, "{mib} MiB");
+    server.stop();
 }
 
 /// Sends documents in which numbers should be texts, so many by each of 4 clients; how many were decoded, and how many were refused for

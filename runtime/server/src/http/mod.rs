@@ -62,7 +62,7 @@ mod table;
 mod testing;
 #[cfg(test)]
 mod tests;
-mod texts;
+pub(crate) mod texts;
 pub mod timeout;
 mod turns;
 mod warning;

@@ -7,7 +7,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use http::{HeaderValue, StatusCode};
-use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use super::ask::request;
@@ -15,6 +14,7 @@ use crate::http::aggregation::{
     Connections, DocumentRoom, RemoteDocuments, RemoteResource, RemoteV3, of_discovery,
     of_resource_list, part_of_v2, part_of_v3, prefix,
 };
+use crate::http::texts::fields;
 use crate::memory;
 use crate::received;
 
@@ -24,8 +24,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Largest document, in bytes: several times the OpenAPI document of Kubernetes. Less if the process has little memory.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 
-/// How many times its size a document takes while it is parsed, about.
-const PARSED_FACTOR: usize = 16;
+/// How many times its size a document of small objects takes while it is parsed, about.
+const PARSED_FACTOR: usize = 25;
 
 /// Largest part of an OpenAPI document about one version, in bytes: that of v2 becomes a part of this server's own.
 const MAX_PART: usize = 4 * 1024 * 1024;
@@ -183,10 +183,7 @@ async fn read_v3(
     }
     let path = prefix(group, version);
     let own = path.clone();
-    let read = move || {
-        let index: Value = serde_json::from_slice(&answer.body)?;
-        Ok::<_, serde_json::Error>(own_url(&index, &own))
-    };
+    let read = move || own_url(&answer.body, &own);
     let Some(url) = parsed(read).await? else {
         documents.openapi_v3 = None;
         return Ok(());
@@ -205,9 +202,8 @@ async fn read_v3(
         return Err(format!("{url} is answered with {}", answer.code));
     }
     let read = move || {
-        let document: Value =
-            serde_json::from_slice(&answer.body).map_err(|error| error.to_string())?;
-        let document = Arc::new(part_of_v3(&document, &path));
+        let document = part_of_v3(&answer.body, &path).map_err(|error| error.to_string())?;
+        let document = Arc::new(document);
         check_size("v3", document.size())?;
         let etag = answer.etag;
         Ok::<_, String>(RemoteV3 {
@@ -220,13 +216,30 @@ async fn read_v3(
     Ok(())
 }
 
-/// The URL of the document of a version in the index, if it is that of this version: it is asked for under this server's name.
-fn own_url(index: &Value, path: &str) -> Option<String> {
-    let url = index["paths"][path.trim_start_matches('/')]["serverRelativeURL"].as_str()?;
-    let rest = url.strip_prefix("/openapi/v3")?.strip_prefix(path)?;
-    let is_own = rest.is_empty() || rest.starts_with('?');
-    let is_good = url.len() <= MAX_URL && url.bytes().all(|byte| byte.is_ascii_graphic());
-    (is_own && is_good).then(|| url.to_owned())
+/// The URL of the document of a version in the index, if it is that of this version: it is asked for under this server's name. There is none
+/// in what is no index.
+///
+/// # Errors
+/// If it is not JSON.
+fn own_url(index: &[u8], path: &str) -> serde_json::Result<Option<String>> {
+    let mut found = fields(index)?.remove("paths");
+    for name in [path.trim_start_matches('/'), "serverRelativeURL"] {
+        found = match found {
+            Some(of) => fields(of.get().as_bytes())?.remove(name),
+            None => None,
+        };
+    }
+    let url = found.and_then(|url| serde_json::from_str::<String>(url.get()).ok());
+    Ok(url.filter(|url| is_own(url, path)))
+}
+
+/// Whether a URL is that of the document of a version.
+fn is_own(url: &str, path: &str) -> bool {
+    let rest = url.strip_prefix("/openapi/v3");
+    let rest = rest.and_then(|rest| rest.strip_prefix(path));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?'))
+        && url.len() <= MAX_URL
+        && url.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// # Errors
@@ -263,8 +276,7 @@ async fn read_v2(
     // The document has all versions of the server.
     let path = prefix(group, version);
     let read = move || {
-        let document: Value = serde_json::from_slice(&answer.body)?;
-        let part = part_of_v2(&document, &path);
+        let part = part_of_v2(&answer.body, &path)?;
         Ok::<_, serde_json::Error>((part, answer.etag))
     };
     let (part, etag) = parsed(read).await?;
