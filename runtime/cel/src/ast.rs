@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::library::Function;
+use crate::operator::Operator;
 
 /// Maximum depth of a tree, so that recursion over it fits into a thread's stack.
 pub(crate) const MAX_DEPTH: u16 = 250;
@@ -44,43 +45,6 @@ pub(crate) enum Variable {
     Old,
     /// A variable of a macro, by its index from the outermost.
     Local(u32),
-}
-
-/// An operator with two operands that are both evaluated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operator {
-    Equal,
-    NotEqual,
-    Less,
-    LessEqual,
-    Greater,
-    GreaterEqual,
-    In,
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-    Modulo,
-}
-
-impl Operator {
-    /// The name in messages.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Equal => "_==_",
-            Self::NotEqual => "_!=_",
-            Self::Less => "_<_",
-            Self::LessEqual => "_<=_",
-            Self::Greater => "_>_",
-            Self::GreaterEqual => "_>=_",
-            Self::In => "@in",
-            Self::Add => "_+_",
-            Self::Subtract => "_-_",
-            Self::Multiply => "_*_",
-            Self::Divide => "_/_",
-            Self::Modulo => "_%_",
-        }
-    }
 }
 
 /// A macro over the elements of a list or a map.

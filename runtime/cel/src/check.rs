@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::ast::{Call, Expr, Fold, FoldOp, Kind, Literal, Operator, OptionalMap, Variable};
-use crate::functions::time::{self, Timestamp};
+use crate::ast::{Call, Expr, Fold, FoldOp, Kind, Literal, OptionalMap, Variable};
 use crate::issue::Issue;
 use crate::library::{self, moved};
 use crate::literal_format;
 use crate::names::{dotted, head_name, type_name, without_dot};
+use crate::operator::Operator;
 use crate::patterns;
 use crate::schema::{Decl, Shape};
 use crate::types::{Bindings, Type};
+use crate::value::timestamp::{self, Timestamp};
 
 /// Maximum number of issues that are reported.
 const MAX_ISSUES: usize = 10;
@@ -726,9 +727,9 @@ impl Checker<'_> {
         };
         let is_valid = match (&*call.name, literal) {
             ("matches", Literal::Text(text)) => patterns::check(text).is_ok(),
-            ("duration", Literal::Text(text)) => time::parse_duration(text).is_some(),
+            ("duration", Literal::Text(text)) => timestamp::parse_duration(text).is_some(),
             ("duration", Literal::Int(_)) => false,
-            ("timestamp", Literal::Text(text)) => time::parse_timestamp(text).is_some(),
+            ("timestamp", Literal::Text(text)) => timestamp::parse_timestamp(text).is_some(),
             ("timestamp", Literal::Int(seconds)) => Timestamp::at(*seconds).is_some(),
             _ => true,
         };

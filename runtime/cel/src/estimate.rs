@@ -3,85 +3,29 @@
 
 mod cost;
 mod functions;
+mod known;
 mod paths;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 pub(crate) use self::cost::Cost;
 use self::functions::Sized;
-use self::paths::{Path, Paths, Step};
-use crate::ast::{Call, Entry, Expr, Fold, FoldOp, Kind, Literal, Operator, OptionalMap, Variable};
+use self::known::{Estimator, Local, Parts, parts_of_both};
+use self::paths::{Path, Step};
+use crate::ast::{Call, Entry, Expr, Fold, FoldOp, Kind, OptionalMap, Variable};
 use crate::check::Checked;
-use crate::run::{LIST_COST, MAP_COST};
+use crate::meter::{LIST_COST, MAP_COST};
+use crate::operator::Operator;
 use crate::schema::Decl;
 use crate::types::{Opaque, Type};
 
 /// The size of a named format.
 const FORMAT: Cost = Cost { min: 1, max: 64 };
 
-/// Sizes of the keys and values, or items, of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Parts {
-    is_list: bool,
-    keys: Cost,
-    values: Cost,
-}
-
-impl Parts {
-    fn items(values: Cost) -> Self {
-        Self {
-            is_list: true,
-            keys: Cost::fixed(1),
-            values,
-        }
-    }
-
-    fn union(self, other: Self) -> Self {
-        Self {
-            is_list: self.is_list,
-            keys: self.keys.union(other.keys),
-            values: self.values.union(other.values),
-        }
-    }
-}
-
-/// The parts of a value that is one of two; known only if both are.
-fn parts_of_both(one: Option<Parts>, other: Option<Parts>) -> Option<Parts> {
-    Some(one?.union(other?))
-}
-
-/// What is known of a variable of a macro.
-#[derive(Clone, Copy, Debug, Default)]
-struct Local {
-    path: Option<Path>,
-    size: Option<Cost>,
-    parts: Option<Parts>,
-}
-
 /// The cost of an expression about a value.
 pub(crate) fn estimate(checked: &Checked, this: &Arc<Decl>) -> Cost {
-    let mut estimator = Estimator {
-        checked,
-        this,
-        locals: Vec::new(),
-        paths: Paths::default(),
-        expr_paths: HashMap::new(),
-        sizes: HashMap::new(),
-        parts: HashMap::new(),
-    };
+    let mut estimator = Estimator::new(checked, this);
     estimator.cost(&checked.expr)
-}
-
-struct Estimator<'c> {
-    checked: &'c Checked,
-    this: &'c Decl,
-    locals: Vec<Local>,
-    paths: Paths<'c>,
-    /// The paths of values that come from the document, by the id of an expression.
-    expr_paths: HashMap<u32, Path>,
-    sizes: HashMap<u32, Cost>,
-    parts: HashMap<u32, Parts>,
 }
 
 /// What is known of an argument once its cost is estimated.
@@ -97,63 +41,6 @@ impl Arg {
 }
 
 impl<'c> Estimator<'c> {
-    fn type_of(&self, expr: &Expr) -> &'c Type {
-        &self.checked.types[expr.id as usize]
-    }
-
-    fn local(&self, expr: &Expr) -> Option<Local> {
-        match &expr.kind {
-            Kind::Variable(Variable::Local(index)) => self.locals.get(*index as usize).copied(),
-            _ => None,
-        }
-    }
-
-    fn path(&self, expr: &Expr) -> Option<Path> {
-        match self.local(expr) {
-            Some(local) => local.path,
-            None => self.expr_paths.get(&expr.id).copied(),
-        }
-    }
-
-    fn parts(&self, expr: &Expr) -> Option<Parts> {
-        let known = self.parts.get(&expr.id).copied();
-        known.or_else(|| self.local(expr)?.parts)
-    }
-
-    /// The size of a value. One that the schema says is kept: a path may lead elsewhere later.
-    fn size(&mut self, expr: &Expr) -> Option<Cost> {
-        let known = self.sizes.get(&expr.id).copied();
-        if let Some(size) = known.or_else(|| written_size(expr)) {
-            return Some(size);
-        }
-        if let Some(path) = self.path(expr)
-            && let Some(size) = self.paths.size(path, self.this, None)
-        {
-            self.sizes.insert(expr.id, size);
-            return Some(size);
-        }
-        if self.type_of(expr).is_scalar() {
-            return Some(Cost::fixed(1));
-        }
-        self.local(expr)?.size
-    }
-
-    fn known_size(&mut self, expr: &Expr) -> Cost {
-        self.size(expr).unwrap_or(Cost::UNKNOWN)
-    }
-
-    fn set_size(&mut self, expr: &Expr, size: Cost) {
-        self.sizes.insert(expr.id, size);
-    }
-
-    fn set_parts(&mut self, expr: &Expr, parts: Option<Parts>) {
-        self.parts.extend(parts.map(|parts| (expr.id, parts)));
-    }
-
-    fn set_path(&mut self, expr: &Expr, path: Option<Path>) {
-        self.expr_paths.extend(path.map(|path| (expr.id, path)));
-    }
-
     /// Estimates an argument: its size is looked at before that of the next one.
     fn arg(&mut self, expr: &'c Expr) -> Arg {
         let cost = self.cost(expr);
@@ -467,7 +354,9 @@ impl<'c> Estimator<'c> {
         range.count = Some(count);
         let keys = self.fold(expr, fold, range);
         let (cost, size) = functions::sorted(self.type_of(&fold.body), count);
-        self.sizes.extend(size.map(|size| (expr.id, size)));
+        if let Some(size) = size {
+            self.set_size(expr, size);
+        }
         // The variable is named twice, and made as a macro over an empty list.
         list + Cost::fixed(LIST_COST + 2) + keys + cost
     }
@@ -516,18 +405,6 @@ impl Range<'_> {
 /// The cost of a term that may be left out.
 fn or_nothing(cost: Cost) -> Cost {
     Cost::up_to(cost.max)
-}
-
-/// The size of an expression that says it itself.
-fn written_size(expr: &Expr) -> Option<Cost> {
-    Some(Cost::fixed(match &expr.kind {
-        Kind::Literal(Literal::Text(text)) => text.chars().count() as u64,
-        Kind::Literal(Literal::Bytes(bytes)) => bytes.len() as u64,
-        Kind::Literal(_) => 1,
-        Kind::List(items) => items.len() as u64,
-        Kind::Map(entries) => entries.len() as u64,
-        _ => return None,
-    }))
 }
 
 /// A look at two values as far as the smaller one goes.

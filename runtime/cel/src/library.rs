@@ -5,12 +5,12 @@ use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use crate::functions::{lists, network, numbers, strings, time, versions};
-use crate::run::{Outcome, Run};
+use crate::meter::Meter;
 use crate::types::{Opaque, Type};
-use crate::value::Value;
+use crate::value::{Outcome, Value};
 
 /// The implementation of a function: of all its overloads, with the target as the first argument.
-pub(crate) type Implementation = for<'a> fn(&mut Run<'a>, &[Value<'a>]) -> Outcome<'a>;
+pub(crate) type Implementation = for<'a> fn(&mut Meter<'a>, &[Value<'a>]) -> Outcome<'a>;
 
 /// A signature. Variables are numbered from 0.
 #[derive(Debug)]

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::ast::{
-    Call, Entry, Expr, Fold, FoldOp, Kind, Literal, MACRO_DEPTH, MAX_BRACKETS, MAX_DEPTH, Operator,
+    Call, Entry, Expr, Fold, FoldOp, Kind, Literal, MACRO_DEPTH, MAX_BRACKETS, MAX_DEPTH,
     OptionalMap,
 };
 use crate::issue::Issue;
 use crate::lexer::{Token, tokens};
+use crate::operator::Operator;
 
 /// Maximum length of an expression, in characters; as in kube-apiserver.
 const MAX_LENGTH: usize = 100_000;

@@ -2,17 +2,21 @@
 
 use std::sync::{Arc, LazyLock};
 
-use crate::ast::{Expr, Kind};
+use apiloom_meta::regexp::Pattern;
+
+use crate::ast::{Expr, Kind, Literal};
 use crate::check::check;
 use crate::estimate::{Cost, estimate};
 use crate::issue::{self, Issue};
+use crate::meter::Meter;
 use crate::parser::parse;
-use crate::patterns::{self, Patterns};
-use crate::run::{Outcome, Run, Stop, is_constant};
+use crate::patterns::{self, MAX_KEPT, Patterns};
+use crate::run::{Run, is_constant};
 use crate::schema::Decl;
+use crate::stop::Stop;
 use crate::types::Type;
-use crate::value::Value;
-use crate::walk::for_parts;
+use crate::value::{Outcome, Value};
+use crate::walk::{for_each, for_parts};
 
 /// Why an expression has no program.
 #[derive(Debug)]
@@ -59,7 +63,7 @@ impl Program {
         check_constants(&checked.expr).map_err(Refusal::Instantiation)?;
         let cost = estimate(&checked, this);
         let output = checked.output().clone();
-        let patterns = patterns::literals(&checked.expr, kept);
+        let patterns = literal_patterns(&checked.expr, kept);
         Ok(Self {
             expr: checked.expr,
             patterns,
@@ -86,10 +90,32 @@ impl Program {
         old: Option<Value<'a>>,
         limit: u64,
     ) -> (Outcome<'a>, u64) {
-        let mut run = Run::new(this, old, &self.patterns, limit);
+        let mut run = Run::new(this, old, Meter::new(&self.patterns, limit));
         let found = run.value(&self.expr);
-        (found, run.cost())
+        (found, run.meter.cost())
     }
+}
+
+/// The literal patterns of an expression. `kept` is the memory of those of the schema so far, in bytes.
+fn literal_patterns(expr: &Expr, kept: &mut usize) -> Patterns {
+    let mut found = Patterns::new();
+    for_each(expr, &mut |part| {
+        let Kind::Call(call) = &part.kind else { return };
+        if !matches!(&*call.name, "matches" | "find" | "findAll") {
+            return;
+        }
+        for arg in &call.args {
+            if let Kind::Literal(Literal::Text(text)) = &arg.kind
+                && !found.contains_key(&**text)
+                && let Ok(pattern) = Pattern::new(text)
+                && *kept + pattern.cost() <= MAX_KEPT
+            {
+                *kept += pattern.cost();
+                found.insert((&**text).into(), pattern);
+            }
+        }
+    });
+    found
 }
 
 /// Evaluates the conversions of values that are known, and looks at the patterns of searches, parts before the whole, as cel-go does
@@ -122,7 +148,7 @@ fn check_constants(expr: &Expr) -> Result<(), String> {
 /// The value of an expression that is known.
 fn constant(expr: &Expr) -> Result<Value<'_>, String> {
     static NO_PATTERNS: LazyLock<Patterns> = LazyLock::new(Patterns::new);
-    let mut run = Run::new(Value::Null, None, &NO_PATTERNS, u64::MAX);
+    let mut run = Run::new(Value::Null, None, Meter::new(&NO_PATTERNS, u64::MAX));
     run.value(expr).map_err(|stop| match stop {
         Stop::Error(text) => text.into_owned(),
         // The rule is not wanted any more.

@@ -8,8 +8,8 @@ use apiloom_meta::interrupt::is_interrupted;
 use serde_json::Value as Json;
 
 use crate::program::Program;
-use crate::run::Stop;
 use crate::schema::{Decl, Topology};
+use crate::stop::Stop;
 use crate::value::Value;
 
 /// Maximum cost of one evaluation of an expression; as in kube-apiserver, where it is about 0.1 s.

@@ -1,36 +1,16 @@
-//! Evaluates a checked expression, and counts its cost while it runs.
+//! Evaluates a checked expression.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use apiloom_meta::interrupt;
-use apiloom_meta::regexp::Pattern;
-
-use crate::ast::{Call, Entry, Expr, Kind, Literal, Operator, Variable};
+use crate::ast::{Call, Entry, Expr, Fold, FoldOp, Kind, Literal, OptionalMap, Variable};
+use crate::equality;
+use crate::fold::{Found, Range};
 use crate::functions::{lists, numbers, time};
-use crate::patterns::Patterns;
-use crate::value::{List, Map, Text, Value};
-
-/// Cost of a list literal, besides its elements.
-pub(crate) const LIST_COST: u64 = 10;
-
-/// Cost of a map literal, besides its entries.
-pub(crate) const MAP_COST: u64 = 30;
-
-/// Least cost of a pattern that is known only when the rule runs: it is compiled then.
-const PATTERN_COST: u64 = 10_000;
-
-/// Bytes of memory of such a pattern for which it costs 1 more.
-const PATTERN_BYTES: u64 = 16;
-
-/// Maximum memory of such a pattern, in bytes.
-const MAX_PATTERN: usize = 1024 * 1024;
-
-/// Number of such patterns that are kept.
-const KEPT_PATTERNS: usize = 8;
-
-const NO_OVERLOAD: &str = "no such overload";
+use crate::meter::{LIST_COST, MAP_COST, Meter, tenth};
+use crate::operator::Operator;
+use crate::stop::{NO_OVERLOAD, Stop};
+use crate::value::{Map, Outcome, Text, Value};
 
 /// The functions whose implementation in cel-go checks the types of its arguments, and names no function.
 const PLAIN_OVERLOADS: [&str; 7] = [
@@ -46,147 +26,30 @@ const PLAIN_OVERLOADS: [&str; 7] = [
 /// Functions of lists with a signature for each type of items, which is found by the first one.
 const BY_FIRST_ITEM: [&str; 4] = ["isSorted", "sum", "max", "min"];
 
-/// Why an evaluation ended without a value.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Stop {
-    /// The cost is above the limit. No operator hides this.
-    Cost,
-    Error(Cow<'static, str>),
-}
-
-impl Stop {
-    pub(crate) fn error(text: impl Into<Cow<'static, str>>) -> Self {
-        Self::Error(text.into())
-    }
-
-    /// The error of arguments that no signature of a function takes.
-    pub(crate) fn overload() -> Self {
-        Self::error(NO_OVERLOAD)
-    }
-
-    /// With the function and the types of its arguments, as cel-go names them for most functions.
-    fn of_call(self, function: &str, args: &[Value<'_>]) -> Self {
-        if self != Self::overload() || PLAIN_OVERLOADS.contains(&function) {
-            return self;
-        }
-        if BY_FIRST_ITEM.contains(&function)
-            && let Some(Value::List(list)) = args.first()
-            && let Some(Ok(first)) = list.get(0)
-            && first.is_ordered()
-        {
-            return self;
-        }
-        let types: Vec<&str> = args.iter().map(Value::type_name).collect();
-        Self::error(match function {
-            "size" => format!("{NO_OVERLOAD}: size"),
-            _ => format!("{NO_OVERLOAD}: {function}({})", types.join(", ")),
-        })
-    }
-}
-
-/// A value, or why there is none.
-pub(crate) type Outcome<'a> = Result<Value<'a>, Stop>;
-
-/// A tenth of a size, rounded up: the cost of a pass over a string.
-pub(crate) fn tenth(size: u64) -> u64 {
-    size.div_ceil(10)
-}
-
 /// An evaluation.
 pub(crate) struct Run<'a> {
-    cost: u64,
-    limit: u64,
-    /// Steps that are not part of the cost yet.
-    steps: u64,
+    pub(crate) meter: Meter<'a>,
     this: Value<'a>,
     old: Option<Value<'a>>,
     locals: Vec<Value<'a>>,
-    /// The patterns that are literals.
-    patterns: &'a Patterns,
-    /// The last patterns that are not literals.
-    recent: Vec<Pattern>,
 }
 
 impl<'a> Run<'a> {
-    /// An evaluation with values for `self` and `oldSelf`, up to a cost.
-    pub(crate) fn new(
-        this: Value<'a>,
-        old: Option<Value<'a>>,
-        patterns: &'a Patterns,
-        limit: u64,
-    ) -> Self {
+    /// An evaluation with values for `self` and `oldSelf`.
+    pub(crate) fn new(this: Value<'a>, old: Option<Value<'a>>, meter: Meter<'a>) -> Self {
         Self {
-            cost: 0,
-            limit,
-            steps: 0,
+            meter,
             this,
             old,
             locals: Vec::new(),
-            patterns,
-            recent: Vec::new(),
         }
-    }
-
-    /// The cost so far.
-    pub(crate) fn cost(&self) -> u64 {
-        self.cost
-    }
-
-    /// Adds to the cost.
-    pub(crate) fn charge(&mut self, cost: u64) -> Result<(), Stop> {
-        self.cost = self.cost.saturating_add(cost);
-        // A unit is about as much work as a value of a document.
-        let steps = u32::try_from(cost.max(1)).unwrap_or(u32::MAX);
-        if self.cost > self.limit || interrupt::spend(steps) {
-            return Err(Stop::Cost);
-        }
-        Ok(())
-    }
-
-    /// Counts a step that costs nothing in kube-apiserver, such as one of a comparison inside of values; ten cost 1.
-    pub(crate) fn step(&mut self) -> Result<(), Stop> {
-        self.steps += 1;
-        if self.steps < 10 {
-            return Ok(());
-        }
-        self.steps = 0;
-        self.charge(1)
-    }
-
-    /// Counts several steps.
-    pub(crate) fn work(&mut self, steps: u64) -> Result<(), Stop> {
-        self.steps = self.steps.saturating_add(steps);
-        let cost = self.steps / 10;
-        self.steps %= 10;
-        self.charge(cost)
     }
 
     /// As in kube-apiserver, a variable or a part of one costs less as a branch or as an index.
     fn refund(&mut self, expr: &Expr) {
         if is_attribute(expr) {
-            self.cost = self.cost.saturating_sub(1);
+            self.meter.refund();
         }
-    }
-
-    /// The pattern of a text.
-    pub(crate) fn pattern(&mut self, text: &str) -> Result<Pattern, Stop> {
-        let recent = || self.recent.iter().find(|kept| kept.text() == text);
-        if let Some(found) = self.patterns.get(text).or_else(recent) {
-            return Ok(found.clone());
-        }
-        self.charge(PATTERN_COST)?;
-        let found = Pattern::new(text).map_err(|error| Stop::error(error.to_string()))?;
-        let bytes = found.cost();
-        if bytes > MAX_PATTERN {
-            let detail = format!("pattern `{text}` takes {bytes} bytes, more than {MAX_PATTERN}");
-            return Err(Stop::error(detail));
-        }
-        self.charge((bytes as u64 / PATTERN_BYTES).saturating_sub(PATTERN_COST))?;
-        if self.recent.len() == KEPT_PATTERNS {
-            self.recent.remove(0);
-        }
-        self.recent.push(found.clone());
-        Ok(found)
     }
 
     /// The value of an expression. The cases are functions of their own, so that a level of an expression needs little of
@@ -224,7 +87,7 @@ impl<'a> Run<'a> {
 
     #[inline(never)]
     fn variable(&mut self, variable: Variable) -> Outcome<'a> {
-        self.charge(1)?;
+        self.meter.charge(1)?;
         match variable {
             Variable::This => Ok(self.this.clone()),
             Variable::Old => self.old.clone().ok_or_else(|| unknown("oldSelf")),
@@ -237,28 +100,28 @@ impl<'a> Run<'a> {
 
     #[inline(never)]
     fn select(&mut self, operand: &'a Expr, field: &str, is_optional: bool) -> Outcome<'a> {
-        self.charge(relative_cost(operand))?;
+        self.meter.charge(relative_cost(operand))?;
         let operand = self.value(operand)?;
         let found = select(&operand, field, is_optional)?;
-        self.charge(part_cost(&found, is_optional))?;
+        self.meter.charge(part_cost(&found, is_optional))?;
         Ok(found)
     }
 
     #[inline(never)]
     fn has(&mut self, operand: &'a Expr, field: &str) -> Outcome<'a> {
-        self.charge(relative_cost(operand))?;
+        self.meter.charge(relative_cost(operand))?;
         let operand = self.value(operand)?;
         has(&operand, field)
     }
 
     #[inline(never)]
     fn index(&mut self, operand: &'a Expr, at: &'a Expr, is_optional: bool) -> Outcome<'a> {
-        self.charge(relative_cost(operand))?;
+        self.meter.charge(relative_cost(operand))?;
         let operand = self.value(operand)?;
         let key = self.value(at)?;
         self.refund(at);
         let found = lists::index(&operand, &key, is_optional)?;
-        self.charge(part_cost(&found, is_optional))?;
+        self.meter.charge(part_cost(&found, is_optional))?;
         Ok(found)
     }
 
@@ -270,7 +133,7 @@ impl<'a> Run<'a> {
             second
         };
         // Some branches cost nothing.
-        self.step()?;
+        self.meter.step()?;
         let value = self.value(branch)?;
         self.refund(branch);
         Ok(value)
@@ -279,14 +142,14 @@ impl<'a> Run<'a> {
     #[inline(never)]
     fn not(&mut self, operand: &'a Expr) -> Outcome<'a> {
         let flag = self.condition(operand)?;
-        self.charge(1)?;
+        self.meter.charge(1)?;
         Ok(Value::Bool(!flag))
     }
 
     #[inline(never)]
     fn negate(&mut self, operand: &'a Expr) -> Outcome<'a> {
         let operand = self.value(operand)?;
-        self.charge(1)?;
+        self.meter.charge(1)?;
         numbers::negate(&operand)
     }
 
@@ -296,7 +159,7 @@ impl<'a> Run<'a> {
         let left = self.value(left)?;
         let right = self.value(right)?;
         if is_fixed_set {
-            return lists::contains_literal(self, &left, &right);
+            return lists::contains_literal(&mut self.meter, &left, &right);
         }
         self.operate(operator, &left, &right)
     }
@@ -328,7 +191,7 @@ impl<'a> Run<'a> {
         let mut error = None;
         for term in terms {
             if matches!(term.kind, Kind::Literal(_)) {
-                self.step()?;
+                self.meter.step()?;
             }
             match self.condition(term) {
                 Ok(flag) if flag == deciding => return Ok(Value::Bool(deciding)),
@@ -349,12 +212,12 @@ impl<'a> Run<'a> {
     fn call(&mut self, call: &'a Call) -> Outcome<'a> {
         let function = call.function.ok_or_else(Stop::overload)?;
         // Some functions cost nothing for small values.
-        self.step()?;
+        self.meter.step()?;
         let mut args = Vec::with_capacity(call.args.len() + 1);
         for part in call.target.iter().chain(&call.args) {
             args.push(self.value(part)?);
         }
-        (function.run)(self, &args).map_err(|stop| stop.of_call(function.name, &args))
+        (function.run)(&mut self.meter, &args).map_err(|stop| named(stop, function.name, &args))
     }
 
     #[inline(never)]
@@ -371,9 +234,9 @@ impl<'a> Run<'a> {
         }
         // As in kube-apiserver, lists of literals are made before the rule runs.
         if items.iter().all(|(item, _)| is_constant(item)) {
-            self.work(items.len() as u64)?;
+            self.meter.work(items.len() as u64)?;
         } else {
-            self.charge(LIST_COST)?;
+            self.meter.charge(LIST_COST)?;
         }
         Ok(Value::list(values))
     }
@@ -392,11 +255,156 @@ impl<'a> Run<'a> {
         }
         let is_fixed = |entry: &Entry| is_constant(&entry.key) && is_constant(&entry.value);
         if entries.iter().all(is_fixed) {
-            self.work(entries.len() as u64)?;
+            self.meter.work(entries.len() as u64)?;
         } else {
-            self.charge(MAP_COST)?;
+            self.meter.charge(MAP_COST)?;
         }
         Ok(Value::Map(Map::Made(Rc::new(made))))
+    }
+
+    #[inline(never)]
+    fn fold(&mut self, fold: &'a Fold) -> Outcome<'a> {
+        let range = self.value(&fold.range)?;
+        let mut range = Range::of(&range)?;
+        let mut found = Found::default();
+        while let Some(element) = range.next() {
+            let (key, value, single) = element?;
+            let one = [single.clone()];
+            let is_done = if fold.variables.len() == 1 {
+                self.with(one, |run| run.element(fold, single, None, &mut found))?
+            } else {
+                let variables = [key.clone(), value];
+                self.with(variables, |run| {
+                    run.element(fold, single, Some(key), &mut found)
+                })?
+            };
+            if is_done {
+                // As in kube-apiserver, the condition is looked at once more, unless this element is the last one.
+                if range.next().is_some() {
+                    self.meter
+                        .charge(if fold.op == FoldOp::All { 2 } else { 3 })?;
+                }
+                break;
+            }
+        }
+        self.meter.charge(1)?;
+        if let Some(stop) = found.error {
+            return Err(stop);
+        }
+        match fold.op {
+            FoldOp::All => Ok(Value::Bool(found.matches == 0)),
+            FoldOp::Exists => Ok(Value::Bool(found.matches > 0)),
+            FoldOp::ExistsOne => {
+                self.meter.charge(1)?;
+                Ok(Value::Bool(found.matches == 1))
+            }
+            FoldOp::Map | FoldOp::Filter => Ok(Value::list(found.items)),
+            FoldOp::SortBy => lists::sort_by(&mut self.meter, found.items, found.keys),
+            FoldOp::TransformMap | FoldOp::TransformMapEntry => {
+                Ok(Value::Map(Map::Made(Rc::new(found.made))))
+            }
+        }
+    }
+
+    /// Visits an element, whose variables are set. Returns whether the result is known.
+    fn element(
+        &mut self,
+        fold: &'a Fold,
+        single: Value<'a>,
+        key: Option<Value<'a>>,
+        found: &mut Found<'a>,
+    ) -> Result<bool, Stop> {
+        if let Some(filter) = &fold.filter
+            && !self.condition(filter)?
+        {
+            self.meter.step()?;
+            return Ok(false);
+        }
+        match fold.op {
+            FoldOp::All | FoldOp::Exists => {
+                let is_all = fold.op == FoldOp::All;
+                self.meter.charge(if is_all { 3 } else { 4 })?;
+                match self.condition(&fold.body) {
+                    Ok(flag) if flag != is_all => {
+                        // It decides, whichever errors other elements have.
+                        found.matches = 1;
+                        found.error = None;
+                        return Ok(true);
+                    }
+                    Ok(_) => {}
+                    Err(Stop::Cost) => return Err(Stop::Cost),
+                    Err(stop) => {
+                        found.error.get_or_insert(stop);
+                    }
+                }
+            }
+            FoldOp::ExistsOne => {
+                let is_match = self.condition(&fold.body)?;
+                self.meter.step()?;
+                self.meter.charge(if is_match { 2 } else { 0 })?;
+                found.matches += u64::from(is_match);
+            }
+            FoldOp::Map => {
+                let value = self.value(&fold.body)?;
+                self.meter.charge(LIST_COST + 2)?;
+                found.items.push(value);
+            }
+            FoldOp::Filter => {
+                let is_match = self.condition(&fold.body)?;
+                self.meter.step()?;
+                self.meter
+                    .charge(if is_match { LIST_COST + 3 } else { 0 })?;
+                if is_match {
+                    found.items.push(single);
+                }
+            }
+            FoldOp::SortBy => {
+                let order = self.value(&fold.body)?;
+                self.meter.charge(LIST_COST + 2)?;
+                found.keys.push(order);
+                found.items.push(single);
+            }
+            FoldOp::TransformMap => {
+                let value = self.value(&fold.body)?;
+                self.meter.charge(3)?;
+                found.made.insert(key.unwrap_or(single), value)?;
+            }
+            FoldOp::TransformMapEntry => {
+                let Value::Map(entries) = self.value(&fold.body)? else {
+                    return Err(Stop::overload());
+                };
+                self.meter.charge(2)?;
+                self.meter.work(entries.len())?;
+                for (key, value) in entries.entries()? {
+                    found.made.insert(key, value)?;
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    #[inline(never)]
+    fn optional_map(&mut self, map: &'a OptionalMap) -> Outcome<'a> {
+        let before = self.meter.cost();
+        let target = self.value(&map.target)?;
+        let again = self.meter.cost() - before;
+        self.meter.charge(1)?;
+        let Value::Optional(target) = target else {
+            return Err(Stop::overload());
+        };
+        let Some(inner) = target else {
+            self.meter.charge(1)?;
+            return Ok(Value::Optional(None));
+        };
+        // As in kube-apiserver, the optional is evaluated for its value too.
+        self.meter.charge(again + 1)?;
+        let value = self.with([(*inner).clone()], |run| run.value(&map.body))?;
+        self.meter.charge(u64::from(!map.is_flat))?;
+        match value {
+            value if !map.is_flat => Ok(Value::some(value)),
+            value @ Value::Optional(_) => Ok(value),
+            _ => Err(Stop::overload()),
+        }
     }
 
     /// An operator of two values.
@@ -404,8 +412,8 @@ impl<'a> Run<'a> {
         use Operator::{Equal, Greater, GreaterEqual, In, Less, LessEqual, NotEqual};
         match operator {
             Equal | NotEqual => {
-                self.charge(comparison_cost(left, right))?;
-                let is_equal = match self.equal(left, right) {
+                self.meter.charge(comparison_cost(left, right))?;
+                let is_equal = match equality::equal(&mut self.meter, left, right) {
                     // What cannot be compared is not equal, in the sense of `!=` alone.
                     Err(Stop::Error(_)) if operator == NotEqual => false,
                     found => found?,
@@ -414,7 +422,7 @@ impl<'a> Run<'a> {
             }
             Less | LessEqual | Greater | GreaterEqual => {
                 let is_text = matches!(left, Value::Text(_) | Value::Bytes(_));
-                self.charge(if is_text {
+                self.meter.charge(if is_text {
                     comparison_cost(left, right)
                 } else {
                     1
@@ -434,7 +442,7 @@ impl<'a> Run<'a> {
                     _ => order != Ordering::Less,
                 }))
             }
-            In => lists::contains(self, left, right),
+            In => lists::contains(&mut self.meter, left, right),
             _ => self.arithmetic(operator, left, right),
         }
     }
@@ -447,24 +455,26 @@ impl<'a> Run<'a> {
     ) -> Outcome<'a> {
         match (operator, left, right) {
             (Operator::Add, Value::Text(a), Value::Text(b)) => {
-                self.charge(tenth(left.size().saturating_add(right.size())))?;
+                self.meter
+                    .charge(tenth(left.size().saturating_add(right.size())))?;
                 Ok(Value::text([a.as_str(), b.as_str()].concat()))
             }
             (Operator::Add, Value::Bytes(a), Value::Bytes(b)) => {
-                self.charge(tenth(left.size().saturating_add(right.size())))?;
+                self.meter
+                    .charge(tenth(left.size().saturating_add(right.size())))?;
                 Ok(Value::Bytes([&**a, &**b].concat().into()))
             }
             (Operator::Add, Value::List(a), Value::List(b)) => {
-                self.charge(1)?;
-                lists::join(self, a, b)
+                self.meter.charge(1)?;
+                lists::join(&mut self.meter, a, b)
             }
             (_, Value::Duration(_) | Value::Timestamp(_), _)
             | (_, _, Value::Duration(_) | Value::Timestamp(_)) => {
-                self.charge(1)?;
+                self.meter.charge(1)?;
                 time::arithmetic(operator, left, right)
             }
             _ => {
-                self.charge(1)?;
+                self.meter.charge(1)?;
                 numbers::arithmetic(operator, left, right)
             }
         }
@@ -588,10 +598,21 @@ fn has<'a>(operand: &Value<'a>, field: &str) -> Outcome<'a> {
     }
 }
 
-/// A list from values, for functions.
-pub(crate) fn list<'a>(value: &Value<'a>) -> Result<List<'a>, Stop> {
-    match value {
-        Value::List(list) => Ok(list.clone()),
-        _ => Err(Stop::overload()),
+/// The error of a call with the function and the types of its arguments, as cel-go names them for most functions.
+fn named(stop: Stop, function: &str, args: &[Value<'_>]) -> Stop {
+    if stop != Stop::overload() || PLAIN_OVERLOADS.contains(&function) {
+        return stop;
     }
+    if BY_FIRST_ITEM.contains(&function)
+        && let Some(Value::List(list)) = args.first()
+        && let Some(Ok(first)) = list.get(0)
+        && first.is_ordered()
+    {
+        return stop;
+    }
+    let types: Vec<&str> = args.iter().map(Value::type_name).collect();
+    Stop::error(match function {
+        "size" => format!("{NO_OVERLOAD}: size"),
+        _ => format!("{NO_OVERLOAD}: {function}({})", types.join(", ")),
+    })
 }

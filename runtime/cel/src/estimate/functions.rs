@@ -1,10 +1,10 @@
 //! What calls of functions cost at most, and the sizes of their results.
 
-use super::Estimator;
 use super::cost::Cost;
+use super::known::Estimator;
 use super::paths::Step;
 use crate::ast::{Call, Expr, Kind, Literal};
-use crate::run::LIST_COST;
+use crate::meter::LIST_COST;
 use crate::types::Type;
 
 /// The cost of a call without that of its arguments, and the size of its result if the function says it.

@@ -1,56 +1,56 @@
 //! Lists, sets, maps and optionals.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
 use std::rc::Rc;
 
-use serde_json::Value as Json;
-
-use super::time::Timestamp;
-use super::{arg, int};
-use crate::run::{self, LIST_COST, Outcome, Run, Stop, tenth};
+use super::{arg, int, list};
+use crate::equality::{self, has_item, is_equal};
+use crate::meter::{LIST_COST, Meter, tenth};
+use crate::operator::Operator;
 use crate::schema::Topology;
-use crate::value::{Key, List, Map, Value, plain};
+use crate::stop::Stop;
+use crate::value::timestamp::Timestamp;
+use crate::value::{Key, List, Map, Outcome, Value, plain};
 
 /// Adds the cost of one pass over a value.
-pub(crate) fn traverse<'a>(run: &mut Run<'a>, value: &Value<'a>) -> Result<(), Stop> {
+pub(crate) fn traverse<'a>(meter: &mut Meter<'a>, value: &Value<'a>) -> Result<(), Stop> {
     match value {
-        Value::Text(text) => run.charge(text.as_str().len() as u64 / 10),
-        Value::Bytes(bytes) => run.charge(bytes.len() as u64 / 10),
+        Value::Text(text) => meter.charge(text.as_str().len() as u64 / 10),
+        Value::Bytes(bytes) => meter.charge(bytes.len() as u64 / 10),
         Value::List(list) => {
             let mut index = 0;
             while let Some(item) = list.get(index) {
-                run.step()?;
-                traverse(run, &item?)?;
+                meter.step()?;
+                traverse(meter, &item?)?;
                 index += 1;
             }
             Ok(())
         }
         Value::Map(map) => {
-            run.charge(tenth(map.len()))?;
+            meter.charge(tenth(map.len()))?;
             for (key, value) in map.entries()? {
-                traverse(run, &key)?;
-                traverse(run, &value)?;
+                traverse(meter, &key)?;
+                traverse(meter, &value)?;
             }
             Ok(())
         }
-        _ => run.charge(1),
+        _ => meter.charge(1),
     }
 }
 
 /// The items of a list, each of which is a step.
-fn items<'a>(run: &mut Run<'a>, value: &Value<'a>) -> Result<Vec<Value<'a>>, Stop> {
-    let list = run::list(value)?;
+fn items<'a>(meter: &mut Meter<'a>, value: &Value<'a>) -> Result<Vec<Value<'a>>, Stop> {
+    let list = list(value)?;
     let mut items = Vec::new();
     while let Some(item) = list.get(items.len() as u64) {
-        run.step()?;
+        meter.step()?;
         items.push(item?);
     }
     Ok(items)
 }
 
-pub(crate) fn size<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(1)?;
+pub(crate) fn size<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    meter.charge(1)?;
     match arg(args, 0)? {
         value @ (Value::Text(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_)) => {
             Ok(Value::Int(i64::try_from(value.size()).unwrap_or(i64::MAX)))
@@ -92,14 +92,18 @@ pub(crate) fn wrong_index(kind: &str) -> Stop {
 }
 
 /// The operator `in`.
-pub(crate) fn contains<'a>(run: &mut Run<'a>, value: &Value<'a>, range: &Value<'a>) -> Outcome<'a> {
+pub(crate) fn contains<'a>(
+    meter: &mut Meter<'a>,
+    value: &Value<'a>,
+    range: &Value<'a>,
+) -> Outcome<'a> {
     match range {
         Value::List(list) => {
-            run.charge(list.len())?;
-            Ok(Value::Bool(has_item(run, list, value)?))
+            meter.charge(list.len())?;
+            Ok(Value::Bool(has_item(meter, list, value)?))
         }
         Value::Map(map) => {
-            run.charge(1)?;
+            meter.charge(1)?;
             Ok(Value::Bool(map.get(value).is_some()))
         }
         _ => Err(Stop::overload()),
@@ -108,34 +112,15 @@ pub(crate) fn contains<'a>(run: &mut Run<'a>, value: &Value<'a>, range: &Value<'
 
 /// The operator `in` for a list that is written in the rule, which costs no more than its steps.
 pub(crate) fn contains_literal<'a>(
-    run: &mut Run<'a>,
+    meter: &mut Meter<'a>,
     value: &Value<'a>,
     range: &Value<'a>,
 ) -> Outcome<'a> {
-    Ok(Value::Bool(has_item(run, &run::list(range)?, value)?))
-}
-
-fn has_item<'a>(run: &mut Run<'a>, list: &List<'a>, value: &Value<'a>) -> Result<bool, Stop> {
-    let mut index = 0;
-    while let Some(item) = list.get(index) {
-        if is_equal(run, &item?, value)? {
-            return Ok(true);
-        }
-        index += 1;
-    }
-    Ok(false)
-}
-
-/// Whether an item is a value. Values that cannot be compared are not equal.
-fn is_equal<'a>(run: &mut Run<'a>, item: &Value<'a>, value: &Value<'a>) -> Result<bool, Stop> {
-    match run.equal(item, value) {
-        Err(Stop::Error(_)) => Ok(false),
-        found => found,
-    }
+    Ok(Value::Bool(has_item(meter, &list(range)?, value)?))
 }
 
 /// The operator `+`. Sets and lists with keys take no item twice; an item of the second list replaces that with its keys.
-pub(crate) fn join<'a>(run: &mut Run<'a>, a: &List<'a>, b: &List<'a>) -> Outcome<'a> {
+pub(crate) fn join<'a>(meter: &mut Meter<'a>, a: &List<'a>, b: &List<'a>) -> Outcome<'a> {
     let topology = a.topology();
     if *topology == Topology::Atomic {
         if a.len() == 0 {
@@ -148,11 +133,11 @@ pub(crate) fn join<'a>(run: &mut Run<'a>, a: &List<'a>, b: &List<'a>) -> Outcome
         let both = (a.clone(), b.clone(), len);
         return Ok(Value::List(List::Joined(both.into())));
     }
-    let mut all = items(run, &Value::List(a.clone()))?;
-    for item in items(run, &Value::List(b.clone()))? {
+    let mut all = items(meter, &Value::List(a.clone()))?;
+    for item in items(meter, &Value::List(b.clone()))? {
         let mut place = None;
         for (index, known) in all.iter().enumerate() {
-            if is_same_item(run, topology, known, &item)? {
+            if is_same_item(meter, topology, known, &item)? {
                 place = Some(index);
                 break;
             }
@@ -167,79 +152,38 @@ pub(crate) fn join<'a>(run: &mut Run<'a>, a: &List<'a>, b: &List<'a>) -> Outcome
 
 /// Whether two items are the same one of a set or of a list with keys.
 fn is_same_item<'a>(
-    run: &mut Run<'a>,
+    meter: &mut Meter<'a>,
     topology: &Topology,
     a: &Value<'a>,
     b: &Value<'a>,
 ) -> Result<bool, Stop> {
     let Topology::Map(keys) = topology else {
-        return run.equal(a, b);
+        return equality::equal(meter, a, b);
     };
     let (Value::Map(Map::Object(a, _)), Value::Map(Map::Object(b, _))) = (a, b) else {
-        return run.equal(a, b);
+        return equality::equal(meter, a, b);
     };
-    run.step()?;
+    meter.step()?;
     Ok(keys.iter().all(|key| a.get(key) == b.get(key)))
 }
 
-/// Whether two sets, or two lists with keys, have equal items.
-pub(crate) fn equal_in_any_order<'a>(
-    run: &mut Run<'a>,
-    a: &List<'a>,
-    b: &List<'a>,
-) -> Result<bool, Stop> {
-    if let (List::Json(a, decl, topology), List::Json(b, ..)) = (a, b) {
-        // By their keys, so that the number of comparisons is that of the items.
-        let identity = |item: &Json| match topology {
-            Topology::Map(keys) => {
-                let keys: Vec<&Json> = keys.iter().map(|key| &item[key.as_str()]).collect();
-                format!("{keys:?}")
-            }
-            _ => item.to_string(),
-        };
-        let mut known = HashMap::with_capacity(a.len());
-        for item in *a {
-            run.step()?;
-            known.insert(identity(item), item);
-        }
-        for item in *b {
-            let Some(other) = known.remove(&identity(item)) else {
-                return Ok(false);
-            };
-            let (other, item) = (Value::of(other, decl)?, Value::of(item, decl)?);
-            if !run.equal(&other, &item)? {
-                return Ok(false);
-            }
-        }
-        return Ok(known.is_empty());
-    }
-    let mut index = 0;
-    while let Some(item) = a.get(index) {
-        if !has_item(run, b, &item?)? {
-            return Ok(false);
-        }
-        index += 1;
-    }
-    Ok(true)
+pub(crate) fn index_of<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    position(meter, args, false)
 }
 
-pub(crate) fn index_of<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    position(run, args, false)
+pub(crate) fn last_index_of<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    position(meter, args, true)
 }
 
-pub(crate) fn last_index_of<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    position(run, args, true)
-}
-
-fn position<'a>(run: &mut Run<'a>, args: &[Value<'a>], is_last: bool) -> Outcome<'a> {
+fn position<'a>(meter: &mut Meter<'a>, args: &[Value<'a>], is_last: bool) -> Outcome<'a> {
     let (target, wanted) = (arg(args, 0)?, arg(args, 1)?);
     if let Value::Text(_) = target {
-        return super::strings::position(run, args, is_last);
+        return super::strings::position(meter, args, is_last);
     }
-    traverse(run, target)?;
+    traverse(meter, target)?;
     let mut found = -1;
-    for (index, item) in items(run, target)?.iter().enumerate() {
-        if is_equal(run, item, wanted)? {
+    for (index, item) in items(meter, target)?.iter().enumerate() {
+        if is_equal(meter, item, wanted)? {
             found = index as i64;
             if !is_last {
                 break;
@@ -249,9 +193,9 @@ fn position<'a>(run: &mut Run<'a>, args: &[Value<'a>], is_last: bool) -> Outcome
     Ok(Value::Int(found))
 }
 
-pub(crate) fn is_sorted<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    traverse(run, arg(args, 0)?)?;
-    let all = items(run, arg(args, 0)?)?;
+pub(crate) fn is_sorted<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    traverse(meter, arg(args, 0)?)?;
+    let all = items(meter, arg(args, 0)?)?;
     if !all.iter().all(Value::is_ordered) {
         return Err(Stop::overload());
     }
@@ -261,9 +205,9 @@ pub(crate) fn is_sorted<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a
     Ok(Value::Bool(is_sorted))
 }
 
-pub(crate) fn sum<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    traverse(run, arg(args, 0)?)?;
-    let mut all = items(run, arg(args, 0)?)?.into_iter();
+pub(crate) fn sum<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    traverse(meter, arg(args, 0)?)?;
+    let mut all = items(meter, arg(args, 0)?)?.into_iter();
     let Some(mut total) = all.next() else {
         return Ok(Value::Int(0));
     };
@@ -273,29 +217,29 @@ pub(crate) fn sum<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
                 Some(sum) => Value::Duration(sum),
                 None => return Err(Stop::error("duration overflow")),
             },
-            (a, b) => super::numbers::arithmetic(crate::ast::Operator::Add, a, b)?,
+            (a, b) => super::numbers::arithmetic(Operator::Add, a, b)?,
         };
     }
     Ok(total)
 }
 
-pub(crate) fn max<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    extreme(run, args, Ordering::Greater, "max called on empty list")
+pub(crate) fn max<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    extreme(meter, args, Ordering::Greater, "max called on empty list")
 }
 
-pub(crate) fn min<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    extreme(run, args, Ordering::Less, "min called on empty list")
+pub(crate) fn min<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    extreme(meter, args, Ordering::Less, "min called on empty list")
 }
 
 fn extreme<'a>(
-    run: &mut Run<'a>,
+    meter: &mut Meter<'a>,
     args: &[Value<'a>],
     better: Ordering,
     empty: &'static str,
 ) -> Outcome<'a> {
-    traverse(run, arg(args, 0)?)?;
+    traverse(meter, arg(args, 0)?)?;
     let mut best: Option<Value<'a>> = None;
-    for item in items(run, arg(args, 0)?)? {
+    for item in items(meter, arg(args, 0)?)? {
         if !item.is_ordered() {
             return Err(Stop::overload());
         }
@@ -311,14 +255,14 @@ fn extreme<'a>(
     best.ok_or_else(|| Stop::error(empty))
 }
 
-pub(crate) fn first<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(1)?;
-    item_or_none(&run::list(arg(args, 0)?)?, Some(0))
+pub(crate) fn first<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    meter.charge(1)?;
+    item_or_none(&list(arg(args, 0)?)?, Some(0))
 }
 
-pub(crate) fn last<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(1)?;
-    let list = run::list(arg(args, 0)?)?;
+pub(crate) fn last<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    meter.charge(1)?;
+    let list = list(arg(args, 0)?)?;
     item_or_none(&list, list.len().checked_sub(1))
 }
 
@@ -330,10 +274,10 @@ fn item_or_none<'a>(list: &List<'a>, index: Option<u64>) -> Outcome<'a> {
 }
 
 /// The values of a list of optionals that have one.
-pub(crate) fn unwrap<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(1)?;
+pub(crate) fn unwrap<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    meter.charge(1)?;
     let mut found = Vec::new();
-    for item in items(run, arg(args, 0)?)? {
+    for item in items(meter, arg(args, 0)?)? {
         match item {
             Value::Optional(Some(value)) => found.push(Rc::unwrap_or_clone(value)),
             Value::Optional(None) => {}
@@ -343,8 +287,8 @@ pub(crate) fn unwrap<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     Ok(Value::list(found))
 }
 
-pub(crate) fn slice<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    let list = run::list(arg(args, 0)?)?;
+pub(crate) fn slice<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let list = list(arg(args, 0)?)?;
     let (start, end) = (int(arg(args, 1)?)?, int(arg(args, 2)?)?);
     if start < 0 || end < 0 {
         return Err(Stop::error(format!(
@@ -363,35 +307,35 @@ pub(crate) fn slice<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
             list.len()
         )));
     }
-    charge_new_list(run, 1.0, end - start)?;
+    charge_new_list(meter, 1.0, end - start)?;
     let found: Result<Vec<Value<'a>>, Stop> =
         (start..end).filter_map(|index| list.get(index)).collect();
     Ok(Value::list(found?))
 }
 
-pub(crate) fn flatten<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+pub(crate) fn flatten<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     let depth = args.get(1).map_or(Ok(1), int)?;
     if depth < 0 {
         return Err(Stop::error("level must be non-negative"));
     }
     let mut found = Vec::new();
-    let list = run::list(arg(args, 0)?)?;
-    charge_new_list(run, depth as f64, list.len())?;
-    flatten_into(run, &list, depth, &mut found)?;
+    let list = list(arg(args, 0)?)?;
+    charge_new_list(meter, depth as f64, list.len())?;
+    flatten_into(meter, &list, depth, &mut found)?;
     Ok(Value::list(found))
 }
 
 fn flatten_into<'a>(
-    run: &mut Run<'a>,
+    meter: &mut Meter<'a>,
     list: &List<'a>,
     depth: i64,
     found: &mut Vec<Value<'a>>,
 ) -> Result<(), Stop> {
     let mut index = 0;
     while let Some(item) = list.get(index) {
-        run.step()?;
+        meter.step()?;
         match item? {
-            Value::List(inner) if depth > 0 => flatten_into(run, &inner, depth - 1, found)?,
+            Value::List(inner) if depth > 0 => flatten_into(meter, &inner, depth - 1, found)?,
             other => found.push(other),
         }
         index += 1;
@@ -399,10 +343,10 @@ fn flatten_into<'a>(
     Ok(())
 }
 
-pub(crate) fn reverse<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+pub(crate) fn reverse<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     let target = arg(args, 0)?;
-    let list = run::list(target)?;
-    charge_new_list(run, 1.0, list.len())?;
+    let list = list(target)?;
+    charge_new_list(meter, 1.0, list.len())?;
     let mut all = (0..list.len())
         .filter_map(|index| list.get(index))
         .collect::<Result<Vec<_>, Stop>>()?;
@@ -410,9 +354,9 @@ pub(crate) fn reverse<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> 
     Ok(Value::list(all))
 }
 
-pub(crate) fn sort<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    let list = run::list(arg(args, 0)?)?;
-    charge_comparisons(run, list.len(), list.get(0).transpose()?.as_ref())?;
+pub(crate) fn sort<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let list = list(arg(args, 0)?)?;
+    charge_comparisons(meter, list.len(), list.get(0).transpose()?.as_ref())?;
     let all = (0..list.len())
         .filter_map(|index| list.get(index))
         .collect::<Result<Vec<_>, Stop>>()?;
@@ -420,27 +364,31 @@ pub(crate) fn sort<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
 }
 
 /// The cost of a list that a function makes in some passes over its items.
-fn charge_new_list(run: &mut Run<'_>, passes: f64, count: u64) -> Result<(), Stop> {
+fn charge_new_list(meter: &mut Meter<'_>, passes: f64, count: u64) -> Result<(), Stop> {
     // Casts of floats saturate.
-    run.charge(((count as f64 * passes) as u64).saturating_add(1 + LIST_COST))
+    meter.charge(((count as f64 * passes) as u64).saturating_add(1 + LIST_COST))
 }
 
 /// The cost of comparing all items of a list, of which one is given, with each other.
-fn charge_comparisons(run: &mut Run<'_>, count: u64, item: Option<&Value<'_>>) -> Result<(), Stop> {
+fn charge_comparisons(
+    meter: &mut Meter<'_>,
+    count: u64,
+    item: Option<&Value<'_>>,
+) -> Result<(), Stop> {
     let is_text = matches!(item, Some(Value::Text(_) | Value::Bytes(_)));
     let passes = if is_text { 2.1 } else { 2.0 };
-    charge_new_list(run, passes, count.saturating_mul(count))
+    charge_new_list(meter, passes, count.saturating_mul(count))
 }
 
 /// Sorts items by keys, which must have an order and one type.
 pub(crate) fn sort_by<'a>(
-    run: &mut Run<'a>,
+    meter: &mut Meter<'a>,
     items: Vec<Value<'a>>,
     keys: Vec<Value<'a>>,
 ) -> Outcome<'a> {
     // The list is a variable, which is named twice.
-    run.charge(2)?;
-    charge_comparisons(run, keys.len() as u64, keys.first())?;
+    meter.charge(2)?;
+    charge_comparisons(meter, keys.len() as u64, keys.first())?;
     sorted(items, keys)
 }
 
@@ -477,9 +425,9 @@ fn insert_in_order<'a>(pairs: &mut [(Value<'a>, Value<'a>)]) {
     }
 }
 
-pub(crate) fn distinct<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    let list = run::list(arg(args, 0)?)?;
-    charge_comparisons(run, list.len(), list.get(0).transpose()?.as_ref())?;
+pub(crate) fn distinct<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let list = list(arg(args, 0)?)?;
+    charge_comparisons(meter, list.len(), list.get(0).transpose()?.as_ref())?;
     let mut found: Vec<Value<'a>> = Vec::new();
     for index in 0..list.len() {
         let Some(item) = list.get(index).transpose()? else {
@@ -487,7 +435,7 @@ pub(crate) fn distinct<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a>
         };
         let mut is_known = false;
         for known in &found {
-            if is_equal(run, known, &item)? {
+            if is_equal(meter, known, &item)? {
                 is_known = true;
                 break;
             }
@@ -499,27 +447,29 @@ pub(crate) fn distinct<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a>
     Ok(Value::list(found))
 }
 
-pub(crate) fn range<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+pub(crate) fn range<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     let end = int(arg(args, 0)?)?;
-    charge_new_list(run, 1.0, u64::try_from(end).unwrap_or(0))?;
+    charge_new_list(meter, 1.0, u64::try_from(end).unwrap_or(0))?;
     Ok(Value::list((0..end).map(Value::Int).collect()))
 }
 
-pub(crate) fn sets_contains<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    let (list, sub) = set_pair(run, args, 1)?;
-    Ok(Value::Bool(has_all(run, &list, &sub)?))
+pub(crate) fn sets_contains<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let (list, sub) = set_pair(meter, args, 1)?;
+    Ok(Value::Bool(has_all(meter, &list, &sub)?))
 }
 
-pub(crate) fn sets_equivalent<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    let (a, b) = set_pair(run, args, 2)?;
-    Ok(Value::Bool(has_all(run, &a, &b)? && has_all(run, &b, &a)?))
+pub(crate) fn sets_equivalent<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let (a, b) = set_pair(meter, args, 2)?;
+    Ok(Value::Bool(
+        has_all(meter, &a, &b)? && has_all(meter, &b, &a)?,
+    ))
 }
 
-pub(crate) fn sets_intersects<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    let (list, other) = set_pair(run, args, 1)?;
+pub(crate) fn sets_intersects<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let (list, other) = set_pair(meter, args, 1)?;
     let mut index = 0;
     while let Some(item) = other.get(index) {
-        if has_item(run, &list, &item?)? {
+        if has_item(meter, &list, &item?)? {
             return Ok(Value::Bool(true));
         }
         index += 1;
@@ -529,20 +479,20 @@ pub(crate) fn sets_intersects<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outc
 
 /// Two lists, each item of which may be compared with each of the other in some passes, at that cost.
 fn set_pair<'a>(
-    run: &mut Run<'a>,
+    meter: &mut Meter<'a>,
     args: &[Value<'a>],
     passes: u64,
 ) -> Result<(List<'a>, List<'a>), Stop> {
-    let (a, b) = (run::list(arg(args, 0)?)?, run::list(arg(args, 1)?)?);
+    let (a, b) = (list(arg(args, 0)?)?, list(arg(args, 1)?)?);
     let pairs = a.len().saturating_mul(b.len());
-    run.charge(pairs.saturating_mul(passes).saturating_add(1))?;
+    meter.charge(pairs.saturating_mul(passes).saturating_add(1))?;
     Ok((a, b))
 }
 
-fn has_all<'a>(run: &mut Run<'a>, list: &List<'a>, sub: &List<'a>) -> Result<bool, Stop> {
+fn has_all<'a>(meter: &mut Meter<'a>, list: &List<'a>, sub: &List<'a>) -> Result<bool, Stop> {
     let mut index = 0;
     while let Some(item) = sub.get(index) {
-        if !has_item(run, list, &item?)? {
+        if !has_item(meter, list, &item?)? {
             return Ok(false);
         }
         index += 1;
@@ -550,13 +500,13 @@ fn has_all<'a>(run: &mut Run<'a>, list: &List<'a>, sub: &List<'a>) -> Result<boo
     Ok(true)
 }
 
-pub(crate) fn optional_of<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(1)?;
+pub(crate) fn optional_of<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    meter.charge(1)?;
     Ok(Value::some(arg(args, 0)?.clone()))
 }
 
-pub(crate) fn optional_of_non_zero<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(1)?;
+pub(crate) fn optional_of_non_zero<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    meter.charge(1)?;
     let value = arg(args, 0)?;
     let is_zero = match value {
         Value::Null | Value::Bool(false) | Value::Int(0) | Value::Uint(0) | Value::Duration(0) => {
@@ -574,21 +524,21 @@ pub(crate) fn optional_of_non_zero<'a>(run: &mut Run<'a>, args: &[Value<'a>]) ->
     })
 }
 
-pub(crate) fn optional_none<'a>(run: &mut Run<'a>, _args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(1)?;
+pub(crate) fn optional_none<'a>(meter: &mut Meter<'a>, _args: &[Value<'a>]) -> Outcome<'a> {
+    meter.charge(1)?;
     Ok(Value::Optional(None))
 }
 
-pub(crate) fn has_value<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(1)?;
+pub(crate) fn has_value<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    meter.charge(1)?;
     match arg(args, 0)? {
         Value::Optional(value) => Ok(Value::Bool(value.is_some())),
         _ => Err(Stop::overload()),
     }
 }
 
-pub(crate) fn value<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(1)?;
+pub(crate) fn value<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    meter.charge(1)?;
     match arg(args, 0)? {
         Value::Optional(Some(value)) => Ok((**value).clone()),
         Value::Optional(None) => Err(Stop::error("optional.none() dereference")),
@@ -597,7 +547,7 @@ pub(crate) fn value<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
 }
 
 /// What is no optional is its own value.
-pub(crate) fn or_value<'a>(_run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+pub(crate) fn or_value<'a>(_run: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     match arg(args, 0)? {
         Value::Optional(Some(value)) => Ok((**value).clone()),
         Value::Optional(None) => Ok(arg(args, 1)?.clone()),
@@ -605,7 +555,7 @@ pub(crate) fn or_value<'a>(_run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a
     }
 }
 
-pub(crate) fn or<'a>(_run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+pub(crate) fn or<'a>(_run: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     match (arg(args, 0)?, arg(args, 1)?) {
         (Value::Optional(None), other @ Value::Optional(_)) => Ok(other.clone()),
         (first @ Value::Optional(_), Value::Optional(_)) => Ok(first.clone()),

@@ -1,8 +1,5 @@
 //! Implementations of the functions, by the types that they are about.
 
-pub(crate) mod amount;
-mod go_address;
-pub(crate) mod go_url;
 pub(crate) mod lists;
 pub(crate) mod network;
 pub(crate) mod numbers;
@@ -13,8 +10,8 @@ pub(crate) mod versions;
 
 use std::rc::Rc;
 
-use crate::run::Stop;
-use crate::value::{OpaqueValue, Value};
+use crate::stop::Stop;
+use crate::value::{List, OpaqueValue, Value};
 
 /// The text of an argument.
 pub(crate) fn text<'v>(value: &'v Value<'_>) -> Result<&'v str, Stop> {
@@ -41,6 +38,14 @@ pub(crate) fn arg<'v, 'a>(args: &'v [Value<'a>], index: usize) -> Result<&'v Val
 pub(crate) fn opaque<'v>(args: &'v [Value<'_>], index: usize) -> Result<&'v OpaqueValue, Stop> {
     match arg(args, index)? {
         Value::Opaque(value) => Ok(Rc::as_ref(value)),
+        _ => Err(Stop::overload()),
+    }
+}
+
+/// The list of an argument.
+pub(crate) fn list<'a>(value: &Value<'a>) -> Result<List<'a>, Stop> {
+    match value {
+        Value::List(list) => Ok(list.clone()),
         _ => Err(Stop::overload()),
     }
 }

@@ -1,9 +1,11 @@
 //! Numbers, and conversions between types.
 
 use super::arg;
-use crate::ast::Operator;
-use crate::run::{Outcome, Run, Stop, tenth};
-use crate::value::{OpaqueValue, Value};
+use crate::meter::{Meter, tenth};
+use crate::operator::Operator;
+use crate::stop::Stop;
+use crate::value::timestamp::shown_duration;
+use crate::value::{OpaqueValue, Outcome, Value};
 
 const OVERFLOW: &str = "integer overflow";
 const UNSIGNED_OVERFLOW: &str = "unsigned integer overflow";
@@ -68,13 +70,13 @@ pub(crate) fn negate<'a>(value: &Value<'_>) -> Outcome<'a> {
     }
 }
 
-pub(crate) fn dynamic<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(1)?;
+pub(crate) fn dynamic<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    meter.charge(1)?;
     Ok(arg(args, 0)?.clone())
 }
 
-pub(crate) fn type_of<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(1)?;
+pub(crate) fn type_of<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    meter.charge(1)?;
     Ok(Value::Type(arg(args, 0)?.type_name()))
 }
 
@@ -86,8 +88,8 @@ pub(crate) fn not_converted<'a>(value: &Value<'_>, to: &str) -> Outcome<'a> {
     )))
 }
 
-pub(crate) fn to_bool<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(1)?;
+pub(crate) fn to_bool<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    meter.charge(1)?;
     match arg(args, 0)? {
         Value::Bool(flag) => Ok(Value::Bool(*flag)),
         value @ Value::Text(text) => match text.as_str() {
@@ -99,8 +101,8 @@ pub(crate) fn to_bool<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> 
     }
 }
 
-pub(crate) fn to_int<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(1)?;
+pub(crate) fn to_int<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    meter.charge(1)?;
     let overflow = || Stop::error(OVERFLOW);
     let value = arg(args, 0)?;
     match value {
@@ -128,8 +130,8 @@ pub(crate) fn to_int<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     }
 }
 
-pub(crate) fn to_uint<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(1)?;
+pub(crate) fn to_uint<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    meter.charge(1)?;
     let overflow = || Stop::error(UNSIGNED_OVERFLOW);
     let value = arg(args, 0)?;
     match value {
@@ -151,8 +153,8 @@ pub(crate) fn to_uint<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> 
     }
 }
 
-pub(crate) fn to_double<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(1)?;
+pub(crate) fn to_double<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    meter.charge(1)?;
     let value = arg(args, 0)?;
     match value {
         Value::Double(number) => Ok(Value::Double(*number)),
@@ -184,11 +186,11 @@ fn parse_double(text: &str) -> Option<f64> {
     (number.is_finite() || !has_digits).then_some(number)
 }
 
-pub(crate) fn to_text<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+pub(crate) fn to_text<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     let value = arg(args, 0)?;
     Ok(match value {
         Value::Bytes(bytes) => {
-            run.charge(tenth(value.size()))?;
+            meter.charge(tenth(value.size()))?;
             match std::str::from_utf8(bytes) {
                 Ok(text) => Value::text(text),
                 Err(_) => {
@@ -199,7 +201,7 @@ pub(crate) fn to_text<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> 
             }
         }
         value => {
-            run.charge(1)?;
+            meter.charge(1)?;
             match value {
                 Value::Text(_) => value.clone(),
                 Value::Bool(flag) => Value::text(flag.to_string()),
@@ -207,7 +209,7 @@ pub(crate) fn to_text<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> 
                 Value::Uint(number) => Value::text(number.to_string()),
                 Value::Double(number) => Value::text(shown(*number)),
                 Value::Timestamp(time) => Value::text(time.to_string()),
-                Value::Duration(nanos) => Value::text(super::time::shown_duration(*nanos)),
+                Value::Duration(nanos) => Value::text(shown_duration(*nanos)),
                 Value::Opaque(opaque) => match &**opaque {
                     OpaqueValue::Ip(ip) => Value::text(ip.to_string()),
                     OpaqueValue::Cidr(cidr) => Value::text(cidr.to_string()),
@@ -219,14 +221,14 @@ pub(crate) fn to_text<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> 
     })
 }
 
-pub(crate) fn to_bytes<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+pub(crate) fn to_bytes<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     match arg(args, 0)? {
         value @ Value::Text(text) => {
-            run.charge(tenth(value.size()))?;
+            meter.charge(tenth(value.size()))?;
             Ok(Value::Bytes(text.as_str().as_bytes().into()))
         }
         value @ Value::Bytes(_) => {
-            run.charge(1)?;
+            meter.charge(1)?;
             Ok(value.clone())
         }
         _ => Err(Stop::overload()),

@@ -2,9 +2,10 @@
 
 use apiloom_meta::regexp::Pattern;
 
-use super::{arg, int, text};
-use crate::run::{self, Outcome, Run, Stop, tenth};
-use crate::value::{Text, Value};
+use super::{arg, int, list, text};
+use crate::meter::{Meter, tenth};
+use crate::stop::Stop;
+use crate::value::{Outcome, Text, Value};
 
 /// A part of a text: without a copy if the text is from the document.
 fn part<'a>(whole: &Value<'a>, start: usize, end: usize) -> Value<'a> {
@@ -24,21 +25,21 @@ fn offset(text: &str, character: i64) -> Option<usize> {
     starts.chain([text.len()]).nth(character)
 }
 
-pub(crate) fn contains<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+pub(crate) fn contains<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     let (target, part) = (arg(args, 0)?, arg(args, 1)?);
-    run.charge(tenth(target.size()).saturating_mul(tenth(part.size())))?;
+    meter.charge(tenth(target.size()).saturating_mul(tenth(part.size())))?;
     Ok(Value::Bool(text(target)?.contains(text(part)?)))
 }
 
-pub(crate) fn starts_with<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(tenth(arg(args, 0)?.size()))?;
+pub(crate) fn starts_with<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    meter.charge(tenth(arg(args, 0)?.size()))?;
     Ok(Value::Bool(
         text(arg(args, 0)?)?.starts_with(text(arg(args, 1)?)?),
     ))
 }
 
-pub(crate) fn ends_with<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(tenth(arg(args, 0)?.size()))?;
+pub(crate) fn ends_with<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    meter.charge(tenth(arg(args, 0)?.size()))?;
     Ok(Value::Bool(
         text(arg(args, 0)?)?.ends_with(text(arg(args, 1)?)?),
     ))
@@ -46,27 +47,27 @@ pub(crate) fn ends_with<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a
 
 /// The cost of a search with a pattern.
 fn charge_pattern<'a>(
-    run: &mut Run<'a>,
+    meter: &mut Meter<'a>,
     target: &Value<'a>,
     pattern: &Value<'a>,
 ) -> Result<Pattern, Stop> {
     let passes = tenth(target.size() + 1);
-    run.charge(passes.saturating_mul(pattern.size().div_ceil(4)))?;
-    run.pattern(text(pattern)?)
+    meter.charge(passes.saturating_mul(pattern.size().div_ceil(4)))?;
+    meter.pattern(text(pattern)?)
 }
 
-pub(crate) fn matches<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    let pattern = charge_pattern(run, arg(args, 0)?, arg(args, 1)?)?;
+pub(crate) fn matches<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let pattern = charge_pattern(meter, arg(args, 0)?, arg(args, 1)?)?;
     Ok(Value::Bool(pattern.is_match(text(arg(args, 0)?)?)))
 }
 
 /// As [`charge_pattern`], for Kubernetes' own functions, which have another text for a malformed pattern.
 fn searched_pattern<'a>(
-    run: &mut Run<'a>,
+    meter: &mut Meter<'a>,
     target: &Value<'a>,
     pattern: &Value<'a>,
 ) -> Result<Pattern, Stop> {
-    charge_pattern(run, target, pattern).map_err(|stop| match stop {
+    charge_pattern(meter, target, pattern).map_err(|stop| match stop {
         Stop::Error(why) if why.starts_with("error parsing regexp") => {
             Stop::error(format!("Illegal regex: {why}"))
         }
@@ -74,9 +75,9 @@ fn searched_pattern<'a>(
     })
 }
 
-pub(crate) fn find<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+pub(crate) fn find<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     let target = arg(args, 0)?;
-    let pattern = searched_pattern(run, target, arg(args, 1)?)?;
+    let pattern = searched_pattern(meter, target, arg(args, 1)?)?;
     let found = pattern.find(text(target)?);
     Ok(found.map_or_else(
         || Value::text(""),
@@ -84,9 +85,9 @@ pub(crate) fn find<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     ))
 }
 
-pub(crate) fn find_all<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+pub(crate) fn find_all<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     let target = arg(args, 0)?;
-    let pattern = searched_pattern(run, target, arg(args, 1)?)?;
+    let pattern = searched_pattern(meter, target, arg(args, 1)?)?;
     let limit = args.get(2).map_or(Ok(-1), int)?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut all = Vec::new();
@@ -94,7 +95,7 @@ pub(crate) fn find_all<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a>
         if all.len() == limit {
             return Err(None);
         }
-        run.charge(1).map_err(Some)?;
+        meter.charge(1).map_err(Some)?;
         all.push(part(target, found.start, found.end));
         Ok(())
     });
@@ -104,11 +105,11 @@ pub(crate) fn find_all<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a>
     }
 }
 
-pub(crate) fn char_at<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+pub(crate) fn char_at<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     let target = arg(args, 0)?;
     let index = int(arg(args, 1)?)?;
-    run.charge(1)?;
-    run.work(tenth(target.size()))?;
+    meter.charge(1)?;
+    meter.work(tenth(target.size()))?;
     let characters = text(target)?;
     let outside = || Stop::error(format!("index out of range: {index}"));
     let start = offset(characters, index).ok_or_else(outside)?;
@@ -117,9 +118,13 @@ pub(crate) fn char_at<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> 
 }
 
 /// `indexOf` and `lastIndexOf` of strings.
-pub(crate) fn position<'a>(run: &mut Run<'a>, args: &[Value<'a>], is_last: bool) -> Outcome<'a> {
+pub(crate) fn position<'a>(
+    meter: &mut Meter<'a>,
+    args: &[Value<'a>],
+    is_last: bool,
+) -> Outcome<'a> {
     let (target, wanted) = (text(arg(args, 0)?)?, text(arg(args, 1)?)?);
-    run.charge(target.len() as u64 / 10)?;
+    meter.charge(target.len() as u64 / 10)?;
     let length = target.chars().count() as i64;
     let from = match args.get(2) {
         Some(from) => int(from)?,
@@ -148,34 +153,34 @@ pub(crate) fn position<'a>(run: &mut Run<'a>, args: &[Value<'a>], is_last: bool)
     Ok(Value::Int(found))
 }
 
-pub(crate) fn lower_ascii<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(tenth(arg(args, 0)?.size()))?;
+pub(crate) fn lower_ascii<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    meter.charge(tenth(arg(args, 0)?.size()))?;
     Ok(Value::text(text(arg(args, 0)?)?.to_ascii_lowercase()))
 }
 
-pub(crate) fn upper_ascii<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(tenth(arg(args, 0)?.size()))?;
+pub(crate) fn upper_ascii<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    meter.charge(tenth(arg(args, 0)?.size()))?;
     Ok(Value::text(text(arg(args, 0)?)?.to_ascii_uppercase()))
 }
 
-pub(crate) fn replace<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+pub(crate) fn replace<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     let target = text(arg(args, 0)?)?;
     let (old, new) = (text(arg(args, 1)?)?, text(arg(args, 2)?)?);
     let limit = args.get(3).map_or(Ok(-1), int)?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    run.charge((arg(args, 0)?.size().saturating_mul(2)).div_ceil(10))?;
+    meter.charge((arg(args, 0)?.size().saturating_mul(2)).div_ceil(10))?;
     // The result may be much longer than the arguments, so its size is paid for before it is made.
     let count = target.matches(old).take(limit).count();
     let size = count.saturating_mul(new.len()).saturating_add(target.len());
-    run.charge((size as u64).saturating_sub(target.len() as u64) / 10)?;
+    meter.charge((size as u64).saturating_sub(target.len() as u64) / 10)?;
     Ok(Value::text(target.replacen(old, new, limit)))
 }
 
-pub(crate) fn split<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+pub(crate) fn split<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     let target = arg(args, 0)?;
     let (whole, separator) = (text(target)?, text(arg(args, 1)?)?);
     let limit = args.get(2).map_or(Ok(-1), int)?;
-    run.charge((target.size().saturating_mul(2)).div_ceil(10))?;
+    meter.charge((target.size().saturating_mul(2)).div_ceil(10))?;
     if limit == 0 {
         return Ok(Value::list(Vec::new()));
     }
@@ -190,7 +195,7 @@ pub(crate) fn split<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
             whole[start..].find(separator).map(|at| start + at)
         };
         let Some(end) = end else { break };
-        run.step()?;
+        meter.step()?;
         parts.push(part(target, start, end));
         start = end + separator.len();
     }
@@ -200,10 +205,10 @@ pub(crate) fn split<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     Ok(Value::list(parts))
 }
 
-pub(crate) fn substring<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+pub(crate) fn substring<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     let target = arg(args, 0)?;
     let whole = text(target)?;
-    run.charge(tenth(target.size()))?;
+    meter.charge(tenth(target.size()))?;
     let start = int(arg(args, 1)?)?;
     let outside = |at: i64| Stop::error(format!("index out of range: {at}"));
     let end = match args.get(2) {
@@ -223,16 +228,16 @@ pub(crate) fn substring<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a
     Ok(part(target, from, to))
 }
 
-pub(crate) fn trim<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+pub(crate) fn trim<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     let target = arg(args, 0)?;
-    run.charge(tenth(target.size()))?;
+    meter.charge(tenth(target.size()))?;
     let whole = text(target)?;
     let start = whole.len() - whole.trim_start().len();
     Ok(part(target, start, start + whole.trim().len()))
 }
 
-pub(crate) fn join<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    let list = run::list(arg(args, 0)?)?;
+pub(crate) fn join<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    let list = list(arg(args, 0)?)?;
     let separator = args.get(1).map_or(Ok(""), text)?;
     let mut joined = String::new();
     let (mut length, mut index) = (0, 0);
@@ -240,10 +245,10 @@ pub(crate) fn join<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
         let item = item?;
         let piece = text(&item)?;
         let before = if index == 0 { "" } else { separator };
-        run.step()?;
+        meter.step()?;
         let paid = tenth(2 * length);
         length += (piece.chars().count() + before.chars().count()) as u64;
-        run.charge(tenth(2 * length) - paid)?;
+        meter.charge(tenth(2 * length) - paid)?;
         joined.push_str(before);
         joined.push_str(piece);
         index += 1;
@@ -251,8 +256,8 @@ pub(crate) fn join<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     Ok(Value::text(joined))
 }
 
-pub(crate) fn quote<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(tenth(arg(args, 0)?.size()))?;
+pub(crate) fn quote<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    meter.charge(tenth(arg(args, 0)?.size()))?;
     let mut quoted = String::from("\"");
     for c in text(arg(args, 0)?)?.chars() {
         match c {
@@ -272,9 +277,9 @@ pub(crate) fn quote<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
     Ok(Value::text(quoted))
 }
 
-pub(crate) fn format<'a>(run: &mut Run<'a>, args: &[Value<'a>]) -> Outcome<'a> {
-    run.charge(tenth(arg(args, 0)?.size()))?;
-    let list = run::list(arg(args, 1)?)?;
-    let found = super::text_format::format(run, text(arg(args, 0)?)?, &list)?;
+pub(crate) fn format<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome<'a> {
+    meter.charge(tenth(arg(args, 0)?.size()))?;
+    let list = list(arg(args, 1)?)?;
+    let found = super::text_format::format(meter, text(arg(args, 0)?)?, &list)?;
     Ok(Value::text(found))
 }

@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use apiloom_meta::field::{go_quote, number_error};
 
 use super::numbers;
-use crate::run::{Run, Stop, tenth};
+use crate::meter::{Meter, tenth};
+use crate::stop::Stop;
+use crate::value::timestamp::shown_duration;
 use crate::value::{List, Map, Value};
 
 /// Digits after the point, if the clause says no other number.
@@ -19,7 +21,7 @@ const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', 
 
 /// Makes the text. Its length is part of the cost.
 pub(crate) fn format<'a>(
-    run: &mut Run<'a>,
+    meter: &mut Meter<'a>,
     template: &str,
     args: &List<'a>,
 ) -> Result<String, Stop> {
@@ -44,8 +46,8 @@ pub(crate) fn format<'a>(
         let (clause, after) = Clause::read(rest)?;
         rest = after;
         let before = out.len();
-        clause.write(run, &mut out, &value?)?;
-        run.charge(tenth((out.len() - before) as u64))?;
+        clause.write(meter, &mut out, &value?)?;
+        meter.charge(tenth((out.len() - before) as u64))?;
     }
     out.push_str(rest);
     Ok(out)
@@ -78,12 +80,12 @@ impl Clause {
 
     fn write<'a>(
         &self,
-        run: &mut Run<'a>,
+        meter: &mut Meter<'a>,
         out: &mut String,
         value: &Value<'a>,
     ) -> Result<(), Stop> {
         let expected = match (self.verb, value) {
-            ('s', value) => return text(run, out, value),
+            ('s', value) => return text(meter, out, value),
             ('d' | 'o' | 'b' | 'x' | 'X', Value::Int(number)) => {
                 if *number < 0 {
                     out.push('-');
@@ -99,8 +101,10 @@ impl Clause {
                 out.push(if *flag { '1' } else { '0' });
                 return Ok(());
             }
-            ('x' | 'X', Value::Text(text)) => return self.hex(run, out, text.as_str().as_bytes()),
-            ('x' | 'X', Value::Bytes(bytes)) => return self.hex(run, out, bytes),
+            ('x' | 'X', Value::Text(text)) => {
+                return self.hex(meter, out, text.as_str().as_bytes());
+            }
+            ('x' | 'X', Value::Bytes(bytes)) => return self.hex(meter, out, bytes),
             ('f' | 'e', value) => match (double(value), self.verb) {
                 (Some(number), _) => {
                     self.decimal(out, number);
@@ -128,8 +132,8 @@ impl Clause {
         };
     }
 
-    fn hex(&self, run: &mut Run<'_>, out: &mut String, bytes: &[u8]) -> Result<(), Stop> {
-        run.charge(tenth(bytes.len() as u64))?;
+    fn hex(&self, meter: &mut Meter<'_>, out: &mut String, bytes: &[u8]) -> Result<(), Stop> {
+        meter.charge(tenth(bytes.len() as u64))?;
         for byte in bytes {
             let _ = if self.verb == 'X' {
                 write!(out, "{byte:02X}")
@@ -243,8 +247,8 @@ fn wrong_value(expected: &str, value: &Value<'_>) -> Stop {
 }
 
 /// The text of `%s`. Its length is paid for as it grows: values may share parts.
-fn text<'a>(run: &mut Run<'a>, out: &mut String, value: &Value<'a>) -> Result<(), Stop> {
-    run.step()?;
+fn text<'a>(meter: &mut Meter<'a>, out: &mut String, value: &Value<'a>) -> Result<(), Stop> {
+    meter.step()?;
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),
@@ -252,15 +256,15 @@ fn text<'a>(run: &mut Run<'a>, out: &mut String, value: &Value<'a>) -> Result<()
         Value::Uint(number) => out.push_str(&number.to_string()),
         Value::Double(number) => out.push_str(&numbers::shown(*number)),
         Value::Text(text) => {
-            run.charge(tenth(text.as_str().len() as u64))?;
+            meter.charge(tenth(text.as_str().len() as u64))?;
             out.push_str(text.as_str());
         }
-        Value::Bytes(bytes) => out.push_str(text_of(run, bytes)?),
-        Value::Duration(nanos) => out.push_str(&super::time::shown_duration(*nanos)),
+        Value::Bytes(bytes) => out.push_str(text_of(meter, bytes)?),
+        Value::Duration(nanos) => out.push_str(&shown_duration(*nanos)),
         Value::Timestamp(time) => out.push_str(&time.to_string()),
         Value::Type(name) => out.push_str(name),
-        Value::List(items) => list(run, out, items)?,
-        Value::Map(entries) => map(run, out, entries)?,
+        Value::List(items) => list(meter, out, items)?,
+        Value::Map(entries) => map(meter, out, entries)?,
         Value::Optional(_) | Value::Opaque(_) => {
             return Err(wrong_value(
                 "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps",
@@ -271,8 +275,8 @@ fn text<'a>(run: &mut Run<'a>, out: &mut String, value: &Value<'a>) -> Result<()
     Ok(())
 }
 
-fn text_of<'b>(run: &mut Run<'_>, bytes: &'b [u8]) -> Result<&'b str, Stop> {
-    run.charge(tenth(bytes.len() as u64))?;
+fn text_of<'b>(meter: &mut Meter<'_>, bytes: &'b [u8]) -> Result<&'b str, Stop> {
+    meter.charge(tenth(bytes.len() as u64))?;
     std::str::from_utf8(bytes).map_err(|_| {
         Stop::error(
             "error during formatting: could not convert argument \"invalid UTF-8 in bytes, cannot convert to string\" to string",
@@ -280,28 +284,28 @@ fn text_of<'b>(run: &mut Run<'_>, bytes: &'b [u8]) -> Result<&'b str, Stop> {
     })
 }
 
-fn list<'a>(run: &mut Run<'a>, out: &mut String, items: &List<'a>) -> Result<(), Stop> {
+fn list<'a>(meter: &mut Meter<'a>, out: &mut String, items: &List<'a>) -> Result<(), Stop> {
     out.push('[');
     let mut index = 0;
     while let Some(item) = items.get(index) {
         if index > 0 {
             out.push_str(", ");
         }
-        literal(run, out, &item?)?;
+        literal(meter, out, &item?)?;
         index += 1;
     }
     out.push(']');
     Ok(())
 }
 
-fn map<'a>(run: &mut Run<'a>, out: &mut String, map: &Map<'a>) -> Result<(), Stop> {
-    run.charge(tenth(map.len()))?;
+fn map<'a>(meter: &mut Meter<'a>, out: &mut String, map: &Map<'a>) -> Result<(), Stop> {
+    meter.charge(tenth(map.len()))?;
     let mut entries = Vec::new();
     for (key, value) in map.entries()? {
         let mut shown = String::new();
         match key {
             Value::Text(_) | Value::Bool(_) | Value::Int(_) | Value::Uint(_) => {
-                literal(run, &mut shown, &key)?;
+                literal(meter, &mut shown, &key)?;
             }
             _ => {
                 let kind = key.type_name();
@@ -319,49 +323,49 @@ fn map<'a>(run: &mut Run<'a>, out: &mut String, map: &Map<'a>) -> Result<(), Sto
             out.push_str(", ");
         }
         let _ = write!(out, "{key}:");
-        literal(run, out, value)?;
+        literal(meter, out, value)?;
     }
     out.push('}');
     Ok(())
 }
 
 /// A value inside of a list or a map, as it is written in an expression.
-fn literal<'a>(run: &mut Run<'a>, out: &mut String, value: &Value<'a>) -> Result<(), Stop> {
+fn literal<'a>(meter: &mut Meter<'a>, out: &mut String, value: &Value<'a>) -> Result<(), Stop> {
     match value {
         Value::Text(text) => {
-            run.charge(tenth(text.as_str().len() as u64))?;
+            meter.charge(tenth(text.as_str().len() as u64))?;
             out.push_str(&go_quote(text.as_str()));
         }
         Value::Bytes(bytes) => {
-            let quoted = go_quote(text_of(run, bytes)?);
+            let quoted = go_quote(text_of(meter, bytes)?);
             let _ = write!(out, "b{quoted}");
         }
         Value::Double(number) if number.is_finite() => {
-            run.step()?;
+            meter.step()?;
             let _ = write!(out, "{number:.PLACES$}");
         }
         Value::Double(number) => out.push_str(&go_quote(&numbers::shown(*number))),
-        Value::Duration(_) => call(run, out, "duration", value)?,
-        Value::Timestamp(_) => call(run, out, "timestamp", value)?,
+        Value::Duration(_) => call(meter, out, "duration", value)?,
+        Value::Timestamp(_) => call(meter, out, "timestamp", value)?,
         Value::Optional(_) | Value::Opaque(_) => {
             let kind = value.type_name();
             return Err(Stop::error(format!(
                 "error during formatting: no formatting function for {kind}"
             )));
         }
-        value => text(run, out, value)?,
+        value => text(meter, out, value)?,
     }
     Ok(())
 }
 
 fn call<'a>(
-    run: &mut Run<'a>,
+    meter: &mut Meter<'a>,
     out: &mut String,
     function: &str,
     value: &Value<'a>,
 ) -> Result<(), Stop> {
     let _ = write!(out, "{function}(\"");
-    text(run, out, value)?;
+    text(meter, out, value)?;
     out.push_str("\")");
     Ok(())
 }

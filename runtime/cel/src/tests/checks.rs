@@ -152,7 +152,7 @@ fn check_cost(text: &str, min: u64, max: u64) {
     assert_eq!((program.cost.min, program.cost.max), (min, max), "{text}");
     let cost = super::evaluate(text, u64::MAX, |_, cost| cost).unwrap();
     // Lists of literals, and the empty one of a macro, cost nothing when the rule runs.
-    let least = min.saturating_sub(2 * crate::run::LIST_COST);
+    let least = min.saturating_sub(2 * crate::meter::LIST_COST);
     assert!((least..=max).contains(&cost), "{text}: {cost}");
 }
 

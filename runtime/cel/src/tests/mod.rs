@@ -23,8 +23,8 @@ use serde_json::{Value as Json, json};
 
 use crate::program::Program;
 use crate::rules::MAX_CALL_COST;
-use crate::run::Stop;
 use crate::schema::Decl;
+use crate::stop::Stop;
 use crate::value::Value;
 
 /// The CPU time of this thread: on a busy machine an evaluation waits for a core.

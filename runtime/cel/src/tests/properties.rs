@@ -7,8 +7,8 @@ use serde_json::Value as Json;
 
 use super::{document, schema};
 use crate::program::Program;
-use crate::run::Stop;
 use crate::schema::Decl;
+use crate::stop::Stop;
 use crate::value::Value;
 
 /// Expressions of which many have types that fit.

@@ -1,5 +1,13 @@
 //! Values of expressions. Those of documents are borrowed.
 
+pub(crate) mod address;
+pub(crate) mod amount;
+pub(crate) mod go_address;
+pub(crate) mod go_url;
+pub(crate) mod name_format;
+pub(crate) mod semver;
+pub(crate) mod timestamp;
+
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -8,14 +16,18 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map as JsonMap, Value as Json};
 
-use crate::functions::amount::Amount;
-use crate::functions::go_url::Url;
-use crate::functions::network::Cidr;
-use crate::functions::time::{self, Timestamp};
-use crate::functions::versions::{Format, Semver};
-use crate::run::{Outcome, Stop};
+use self::address::Cidr;
+use self::amount::Amount;
+use self::go_url::Url;
+use self::name_format::Format;
+use self::semver::Semver;
+use self::timestamp::{Timestamp, parse_duration, parse_timestamp};
 use crate::schema::{Decl, Shape, Topology};
+use crate::stop::Stop;
 use crate::types::Opaque;
+
+/// A value, or why there is none.
+pub(crate) type Outcome<'a> = Result<Value<'a>, Stop>;
 
 /// A string.
 #[derive(Clone, Debug)]
@@ -312,16 +324,16 @@ impl<'a> Value<'a> {
                 Ok(bytes) => Self::Bytes(bytes.into()),
                 Err(_) => return wrong("base64"),
             },
-            (Json::String(text), Shape::Duration) => match time::parse_duration(text) {
+            (Json::String(text), Shape::Duration) => match parse_duration(text) {
                 Some(nanos) => Self::Duration(nanos),
                 None => return wrong("a duration"),
             },
-            (Json::String(text), Shape::Time) => match time::parse_timestamp(text) {
+            (Json::String(text), Shape::Time) => match parse_timestamp(text) {
                 Some(found) => Self::Timestamp(found),
                 None => return wrong("a date-time"),
             },
             (Json::String(text), Shape::Date) => {
-                match time::parse_timestamp(&format!("{text}T00:00:00Z")) {
+                match parse_timestamp(&format!("{text}T00:00:00Z")) {
                     Some(found) => Self::Timestamp(found),
                     None => return wrong("a date"),
                 }
