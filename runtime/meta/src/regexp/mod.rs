@@ -6,6 +6,8 @@
 //! the program before it exists.
 
 mod class;
+mod cost;
+mod error;
 mod parse;
 mod program;
 mod properties;
@@ -16,21 +18,14 @@ use std::collections::HashMap;
 use std::ops::{Deref, Range};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 
+pub use self::cost::MAX_COST;
+pub use self::error::PatternError;
 use self::parse::parse;
 pub use self::program::MAX_KEPT_CACHES;
 use self::program::Program;
-pub use self::tree::MAX_COST;
 use self::tree::Part;
 use crate::budget::{Budget, Share};
 use crate::interrupt;
-
-/// Why a text is no pattern, in the words of Go's package `regexp`.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("error parsing regexp: {kind}: `{part}`")]
-pub struct PatternError {
-    kind: &'static str,
-    part: String,
-}
 
 /// A regular expression. Clones and equal patterns share one program.
 ///

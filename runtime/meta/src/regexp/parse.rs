@@ -4,10 +4,11 @@
 
 use regex_syntax::hir::Look;
 
-use super::PatternError;
 use super::class::Class;
+use super::cost::{MAX_COST, STEP};
+use super::error::PatternError;
 use super::properties::{Table, perl, posix};
-use super::tree::{Bounds, MAX_COST, Part, STEP};
+use super::tree::{Bounds, Part};
 
 /// Maximum number of repetitions, of nested ones together.
 const MAX_REPEAT: u32 = 1000;

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use super::tree::MAX_COST;
+use super::cost::MAX_COST;
 use regex_automata::nfa::thompson::{Compiler, Config, WhichCaptures};
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
