@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::index::{ByNamespace, Index, keys_of};
 use super::object::{CacheObject, ObjectKey};
 use super::resource_version::ResourceVersion;
-use super::store::Shared;
+use super::store::state::Shared;
 
 /// A reader of a [`super::Store`]. Clones read the same store. Objects are immutable; to change one, clone it first.
 ///

@@ -1,11 +1,12 @@
 //! A list, page by page.
 
-use super::{LIST_FAILURES, Reflector, response};
+use super::session::{Session, response};
 use crate::cache::object::CacheObject;
-use crate::cache::resource_version::ResourceVersion;
-use crate::cache::source::{ListItem, ListPage, ListRequest, SourceError, SourceErrorKind};
-use crate::cache::store::Relist;
+use crate::cache::source::{ListPage, ListRequest, SourceError, SourceErrorKind};
 use crate::client::MAX_EMPTY_PAGES;
+
+/// Broken responses to lists, one after the other, after which objects are only listed page by page.
+const LIST_FAILURES: u32 = 2;
 
 /// What the pages of a list may still have: a server can go on with small ones for ever.
 #[derive(Clone, Copy)]
@@ -39,7 +40,7 @@ impl Pages {
     }
 }
 
-impl<T: CacheObject> Reflector<T> {
+impl<T: CacheObject> Session<T> {
     /// Reads the whole state into the store.
     pub(super) async fn page_list(&mut self) -> Result<(), SourceError> {
         let first = self.try_page_list().await;
@@ -126,38 +127,5 @@ impl<T: CacheObject> Reflector<T> {
                 continue_token: Some(token),
             };
         }
-    }
-
-    pub(super) fn begin_list(&mut self) -> Relist<T> {
-        self.decoder.begin_list();
-        self.hub.begin_relist()
-    }
-
-    /// Adds an item to a list.
-    pub(super) fn add(&mut self, relist: &mut Relist<T>, item: ListItem<T>) {
-        let result = match item {
-            // The stored object was transformed already.
-            ListItem::Object(object) if relist.is_stored(&object) => Ok(object),
-            ListItem::Object(object) => self.decoder.transform(object),
-            ListItem::Undecodable(object) => Err(object),
-        };
-        match result {
-            Ok(object) => relist.put(object),
-            Err(object) => {
-                // In a streaming list an earlier state of it may be there.
-                if let Some(key) = &object.key {
-                    relist.remove(key);
-                }
-                self.decoder.reject_in_list(object);
-            }
-        }
-    }
-
-    pub(super) fn finish_list(&mut self, relist: Relist<T>, version: &str) {
-        self.hub.counts().count_list();
-        self.decoder.finish_list();
-        self.position.set(version);
-        self.hub
-            .finish_relist(relist, ResourceVersion::new(version));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use tokio::time::{Instant, timeout};
 
-use super::{Reflector, response};
+use super::session::{Session, response};
 use crate::cache::object::{CacheObject, ObjectKey};
 use crate::cache::source::{ListItem, SourceError, SourceErrorKind, WatchItem, WatchStream};
 
@@ -16,7 +16,7 @@ const IDLE_LIMIT: Duration = Duration::from_secs(30);
 /// Longest time of the whole state; changes may come all the time, from a server that sends no bookmark.
 const TOTAL_LIMIT: Duration = Duration::from_secs(180);
 
-impl<T: CacheObject> Reflector<T> {
+impl<T: CacheObject> Session<T> {
     /// Reads the whole state into the store; the result is the stream, which goes on with the changes.
     pub(super) async fn stream_list(&mut self) -> Result<WatchStream<T>, SourceError> {
         match self.try_stream_list().await {

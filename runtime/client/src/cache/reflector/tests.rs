@@ -1,12 +1,14 @@
 //! The reflector against a server that follows a script, in paused time.
 
 use std::fmt;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tracing::field::{Field, Visit};
 use tracing::{Level, Metadata, Subscriber, span};
 
 use super::script::{MAX_LIST_BYTES, Request, Script};
+use super::watch::IDLE_MARGIN;
 use super::*;
 use crate::cache::event::Listener;
 use crate::cache::hub::{CacheError, CacheState, Group};

@@ -6,12 +6,15 @@ use futures_util::{FutureExt, StreamExt};
 use tokio::task::yield_now;
 use tokio::time::{Instant, timeout};
 
-use super::{IDLE_MARGIN, Reflector, SHORT_WATCH, WATCH_SECONDS, response};
+use super::session::{Session, WATCH_SECONDS, response};
 use crate::cache::object::{CacheObject, ObjectKey};
-use crate::cache::source::{
-    SourceError, SourceErrorKind, Undecodable, WatchItem, WatchRequest, WatchStream,
-};
+use crate::cache::source::{SourceError, SourceErrorKind, Undecodable, WatchItem, WatchStream};
 use crate::cache::store::Delta;
+
+/// Time after the end that a watch was asked for, or after its last item, after which it is taken for broken.
+pub(super) const IDLE_MARGIN: Duration = Duration::from_secs(30);
+/// A watch that ends sooner counts as a failure.
+const SHORT_WATCH: Duration = Duration::from_secs(1);
 
 /// Largest number of items of one batch.
 const BATCH: usize = 1000;
@@ -34,18 +37,7 @@ struct Watch<T> {
     is_initial: bool,
 }
 
-impl<T: CacheObject> Reflector<T> {
-    pub(super) fn watch_request(&mut self) -> WatchRequest {
-        WatchRequest {
-            resource_version: self.position.of_watch(),
-            timeout: Duration::from_millis(
-                self.random
-                    .u64(WATCH_SECONDS.start * 1000..WATCH_SECONDS.end * 1000),
-            ),
-            initial_events: false,
-        }
-    }
-
+impl<T: CacheObject> Session<T> {
     /// Follows the changes, over as many watches as the server needs, until the state must be read again.
     pub(super) async fn follow(&mut self, stream: Option<WatchStream<T>>) {
         let longest = Duration::from_secs(WATCH_SECONDS.end);

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-use super::{
-    CacheObject, Change, Completes, ObjectKey, Plan, ResourceVersion, Shared, SlotId, Store,
-    is_same,
-};
+use super::state::{Change, Completes, Plan, Shared, is_same};
+use crate::cache::index::SlotId;
+use crate::cache::object::{CacheObject, ObjectKey};
+use crate::cache::resource_version::ResourceVersion;
 
 /// A list in progress. The store must not be changed before it is finished; dropping it discards it.
 pub(in crate::cache) struct Relist<T> {
@@ -29,6 +29,16 @@ fn has_key(object: &impl CacheObject, namespace: &str, name: &str) -> bool {
 }
 
 impl<T: CacheObject> Relist<T> {
+    /// A list without objects yet.
+    pub(super) fn new(shared: Arc<Shared<T>>) -> Self {
+        Self {
+            shared,
+            unchanged: Vec::new(),
+            staged: Vec::new(),
+            by_key: HashTable::new(),
+        }
+    }
+
     fn set_unchanged(&mut self, slot: SlotId, unchanged: bool) {
         let (word, bit) = (slot as usize / 64, 1_u64 << (slot % 64));
         if self.unchanged.len() <= word {
@@ -102,49 +112,29 @@ impl<T: CacheObject> Relist<T> {
             staged[place].1 = None;
         }
     }
-}
-
-impl<T: CacheObject> Store<T> {
-    /// Begins a list of all objects.
-    pub(in crate::cache) fn begin_relist(&self) -> Relist<T> {
-        Relist {
-            shared: Arc::clone(&self.shared),
-            unchanged: Vec::new(),
-            staged: Vec::new(),
-            by_key: HashTable::new(),
-        }
-    }
 
     /// Makes the store what the list says, in one step, and returns the differences: deletions first.
-    pub(in crate::cache) fn finish_relist(
-        &mut self,
-        relist: Relist<T>,
-        resource_version: Option<ResourceVersion>,
-    ) -> Vec<Change<T>> {
-        let shared = &*self.shared;
+    pub(super) fn finish(self, resource_version: Option<ResourceVersion>) -> Vec<Change<T>> {
+        let shared = Arc::clone(&self.shared);
         let _changes = shared.changes.lock();
         let plan = {
             let state = shared.state.read();
             let mut plan = Plan::new(&state);
-            let mut is_staged = vec![0_u64; state.slots.len().div_ceil(64)];
-            for object in relist
-                .staged
-                .iter()
-                .filter_map(|(_, object)| object.as_ref())
-            {
+            let mut is_staged = vec![0_u64; state.slots().div_ceil(64)];
+            for object in self.staged.iter().filter_map(|(_, object)| object.as_ref()) {
                 let hash = shared.hash(object.namespace(), object.name());
                 if let Some(slot) = state.find(hash, object.namespace(), object.name()) {
                     is_staged[slot as usize / 64] |= 1 << (slot % 64);
                 }
             }
-            let end = SlotId::try_from(state.slots.len()).unwrap_or(SlotId::MAX);
+            let end = SlotId::try_from(state.slots()).unwrap_or(SlotId::MAX);
             for slot in 0..end {
                 let is_staged = is_staged[slot as usize / 64] & (1 << (slot % 64)) != 0;
-                if !relist.is_unchanged(slot) && !is_staged {
+                if !self.is_unchanged(slot) && !is_staged {
                     plan.remove(&state, slot, None);
                 }
             }
-            for (hash, object) in relist.staged {
+            for (hash, object) in self.staged {
                 if let Some(object) = object {
                     plan.put(&state, hash, object);
                 }
