@@ -1,10 +1,14 @@
-//! A watcher's position in the ring of changes.
+//! Watches of a cache: a cursor is a watcher's position in the ring of changes.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::history::{Change, Interest};
+use super::normalize::Normalize;
+use super::snapshot::Snapshot;
 use super::waiters::Waiter;
-use super::{Fill, Normalize, WatchCache};
+use super::window::OutsideWindow;
+use super::{Fill, WatchCache};
 use crate::Revision;
 
 /// Maximum bytes of history that one call of `take` holds: a watcher that does not read keeps what it took in memory.
@@ -34,8 +38,70 @@ pub struct Cursor<N: Normalize> {
     epoch: u64,
 }
 
+/// A state and a cursor over the changes after it.
+pub type StateAndChanges<N> = (Arc<Snapshot<<N as Normalize>::Object>>, Cursor<N>);
+
+impl<N: Normalize> WatchCache<N> {
+    /// The changes that match an interest after a revision, or from now on.
+    ///
+    /// # Errors
+    /// [`OutsideWindow::NotFilled`] and [`OutsideWindow::TooOld`]. For a revision in the future the cursor skips all
+    /// changes up to it.
+    pub fn watch(
+        self: &Arc<Self>,
+        interest: Interest,
+        after: Option<Revision>,
+    ) -> Result<Cursor<N>, OutsideWindow> {
+        Ok(self.watch_with_state(interest, after)?.1)
+    }
+
+    /// The current state and the changes after it, without a gap and without an overlap.
+    ///
+    /// # Errors
+    /// [`OutsideWindow::NotFilled`], and with `after` as [`WatchCache::watch`].
+    pub fn watch_with_state(
+        self: &Arc<Self>,
+        interest: Interest,
+        after: Option<Revision>,
+    ) -> Result<StateAndChanges<N>, OutsideWindow> {
+        // Registers before it reads the position: a change in between causes an unnecessary wake-up instead of a missed
+        // one.
+        let waiter = self.waiters.lock().register(&interest);
+        let history = self.history.read();
+        let snapshot = self.snapshot();
+        let present = snapshot.revision();
+        let after = after.unwrap_or(present);
+        let place = if after > present && after.0 <= self.gone.load(Ordering::Relaxed) {
+            Err(OutsideWindow::TooOld {
+                requested: after,
+                oldest: present,
+            })
+        } else {
+            history.place_after(after)
+        };
+        let place = place.map(|next| {
+            // Changes already in the ring were announced before this watcher registered.
+            if next < history.end() {
+                waiter.leave(next);
+            }
+            (next, self.epoch())
+        });
+        drop(history);
+        match place {
+            Ok((next, epoch)) => {
+                let cursor = Cursor::new(Arc::clone(self), waiter, interest, next, after, epoch);
+                Ok((snapshot, cursor))
+            }
+            Err(error) => {
+                self.waiters.lock().remove(&interest, &waiter);
+                Err(error)
+            }
+        }
+    }
+}
+
 impl<N: Normalize> Cursor<N> {
-    pub(super) fn new(
+    fn new(
         cache: Arc<WatchCache<N>>,
         waiter: Arc<Waiter>,
         interest: Interest,

@@ -14,9 +14,11 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 use super::encodings::Encodings;
 use super::history::{ALLOCATION, COUNTERS, Change};
-use super::snapshot::{INDEX_BYTES, Item, MAP_BYTES, Snapshot};
+use super::item::Item;
+use super::normalize::Normalize;
+use super::snapshot::{INDEX_BYTES, MAP_BYTES, Snapshot};
 use super::waiters::{Marked, Waiters};
-use super::{CacheProgress, Fill, Normalize, WatchCache};
+use super::{CacheProgress, Fill, WatchCache};
 use crate::{
     Entry, Event, EventKind, ListRequest, Revision, StorageError, WatchItem, WatchStart,
     WatchStream,

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::OutsideWindow;
 use super::budget::{Budget, Limits};
 use super::encodings::Encodings;
-use super::snapshot::Item;
+use super::item::Item;
+use super::window::OutsideWindow;
 use crate::Revision;
 
 /// Maximum age of a change in the window: as long as Kubernetes' own watch cache guarantees to clients that reconnect.

@@ -15,10 +15,13 @@ mod cursor;
 mod encodings;
 mod fill;
 mod history;
+mod item;
+mod normalize;
 mod past;
 mod snapshot;
 mod sync;
 mod waiters;
+mod window;
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,10 +35,13 @@ use tokio::time::Instant;
 
 pub use budget::{Budget, Limits};
 pub use counters::{Counts, WAIT_BOUNDS};
-pub use cursor::{Cursor, CursorEnd};
+pub use cursor::{Cursor, CursorEnd, StateAndChanges};
 pub use encodings::EncodingKey;
 pub use history::{Capacity, Change, Interest};
-pub use snapshot::{Item, Snapshot};
+pub use item::Item;
+pub use normalize::{INDEX_GROUP, Normalize};
+pub use snapshot::Snapshot;
+pub use window::OutsideWindow;
 
 use counters::Counters;
 use encodings::EncodedChanges;
@@ -55,76 +61,6 @@ const KEPT_FOR: Duration = Duration::from_secs(1);
 /// Timeout for asking the store for its oldest kept revision. After it the cache answers by itself, since the store may
 /// be unavailable.
 const KEPT_PATIENCE: Duration = Duration::from_secs(1);
-
-/// Number of indexes that are kept with the objects, and size of every further group, whose values are computed for
-/// changes only while a watcher waits for one.
-pub const INDEX_GROUP: u16 = 256;
-
-/// Converts stored bytes to the form in which they are served. Called once for each object when it enters the cache.
-pub trait Normalize: Send + Sync + 'static {
-    /// The form in which the cache keeps an object.
-    type Object: Send + Sync + fmt::Debug + 'static;
-
-    /// Converts stored bytes.
-    ///
-    /// # Errors
-    /// The reason why the bytes cannot be decoded. It is kept in place of the object, so that one damaged object does
-    /// not hide others, and readers of its key receive the error.
-    fn normalize(
-        &self,
-        key: &str,
-        stored: &Bytes,
-        revision: Revision,
-    ) -> Result<Self::Object, String>;
-
-    /// The size of the object as sent to a client.
-    fn wire_bytes(&self, object: &Self::Object) -> usize;
-
-    /// The heap memory of the object in bytes, without its own size, for the limits of history and for metrics.
-    fn heap_bytes(&self, object: &Self::Object) -> usize;
-
-    /// Reports the object's index values, each with the number of its index, which is below [`INDEX_GROUP`]. Each
-    /// number is reported at most once.
-    fn index(&self, object: &Self::Object, found: &mut dyn FnMut(u16, &str));
-
-    /// Computes the values of an index group that is not kept: the indexes from `group` times [`INDEX_GROUP`] on.
-    /// Returns whether that was possible; if not, all watchers of the group are woken for the change.
-    fn derive_index(
-        &self,
-        _item: &Arc<Item<Self::Object>>,
-        _group: u16,
-        _found: &mut dyn FnMut(u16, &str),
-    ) -> bool {
-        false
-    }
-}
-
-/// Why the cache cannot answer for a revision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OutsideWindow {
-    /// The cache is not filled: not yet, or not again after the store compacted changes that the cache had not seen.
-    #[error("the cache is not filled")]
-    NotFilled,
-    /// The changes since then are no longer kept.
-    #[error("revision {requested} is before the window, which begins after {oldest}")]
-    TooOld {
-        /// The requested revision.
-        requested: Revision,
-        /// The oldest revision whose state is known.
-        oldest: Revision,
-    },
-    /// The cache has not reached the revision yet.
-    #[error("revision {requested} is in the future, the cache is at {current}")]
-    Future {
-        /// The requested revision.
-        requested: Revision,
-        /// The revision of the cache.
-        current: Revision,
-    },
-}
-
-/// A state and a cursor over the changes after it.
-pub type StateAndChanges<N> = (Arc<Snapshot<<N as Normalize>::Object>>, Cursor<N>);
 
 /// The size of a cache, for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -412,63 +348,6 @@ impl<N: Normalize> WatchCache<N> {
         let mut history = self.history.write();
         history.forget_until(revision.min(self.current.load().revision()));
         self.past.forget_before(history.oldest());
-    }
-
-    /// The changes that match an interest after a revision, or from now on.
-    ///
-    /// # Errors
-    /// [`OutsideWindow::NotFilled`] and [`OutsideWindow::TooOld`]. For a revision in the future the cursor skips all
-    /// changes up to it.
-    pub fn watch(
-        self: &Arc<Self>,
-        interest: Interest,
-        after: Option<Revision>,
-    ) -> Result<Cursor<N>, OutsideWindow> {
-        Ok(self.watch_with_state(interest, after)?.1)
-    }
-
-    /// The current state and the changes after it, without a gap and without an overlap.
-    ///
-    /// # Errors
-    /// [`OutsideWindow::NotFilled`], and with `after` as [`WatchCache::watch`].
-    pub fn watch_with_state(
-        self: &Arc<Self>,
-        interest: Interest,
-        after: Option<Revision>,
-    ) -> Result<StateAndChanges<N>, OutsideWindow> {
-        // Registers before it reads the position: a change in between causes an unnecessary wake-up instead of a missed
-        // one.
-        let waiter = self.waiters.lock().register(&interest);
-        let history = self.history.read();
-        let snapshot = self.snapshot();
-        let present = snapshot.revision();
-        let after = after.unwrap_or(present);
-        let place = if after > present && after.0 <= self.gone.load(Ordering::Relaxed) {
-            Err(OutsideWindow::TooOld {
-                requested: after,
-                oldest: present,
-            })
-        } else {
-            history.place_after(after)
-        };
-        let place = place.map(|next| {
-            // Changes already in the ring were announced before this watcher registered.
-            if next < history.end() {
-                waiter.leave(next);
-            }
-            (next, self.epoch())
-        });
-        drop(history);
-        match place {
-            Ok((next, epoch)) => {
-                let cursor = Cursor::new(Arc::clone(self), waiter, interest, next, after, epoch);
-                Ok((snapshot, cursor))
-            }
-            Err(error) => {
-                self.waiters.lock().remove(&interest, &waiter);
-                Err(error)
-            }
-        }
     }
 
     /// What `make` makes of a change. It is kept with the change for the watchers that ask for the same a moment later, and

@@ -6,20 +6,10 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 
-use super::Normalize;
+use super::item::Item;
+use super::normalize::Normalize;
 use crate::keys::prefix_end;
 use crate::{Key, Revision};
-
-/// One object of the cache.
-#[derive(Debug)]
-pub struct Item<O> {
-    /// The object's key in the store.
-    pub key: Arc<str>,
-    /// The revision of its last write.
-    pub revision: Revision,
-    /// The object to serve, or why the stored bytes cannot be decoded.
-    pub object: Result<O, String>,
-}
 
 /// Memory of an entry of the map: two `Arc`s, in nodes that are two thirds full.
 pub(super) const MAP_BYTES: usize = 36;

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use tokio::sync::Notify;
 
-use super::INDEX_GROUP;
 use super::history::{Interest, folder};
+use super::normalize::INDEX_GROUP;
 use super::sync::AtomicU64;
 
 /// The value of `pending` when no change is pending.

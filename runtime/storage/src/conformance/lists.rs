@@ -1,6 +1,6 @@
 //! List and count: order, bounds, and the state at a revision.
 
-use super::*;
+use super::support::*;
 
 /// Keys are returned in byte order, regardless of the order of the writes.
 pub async fn list_is_in_the_order_of_keys(store: Arc<dyn Storage>) {

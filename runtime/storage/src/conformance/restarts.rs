@@ -1,6 +1,6 @@
 //! What a store keeps when it is closed and opened again.
 
-use super::*;
+use super::support::*;
 
 /// Watches and exact lists from these revisions are refused as compacted.
 #[cfg(test)]

@@ -12,7 +12,7 @@ use futures_util::stream;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::*;
+use super::support::*;
 use crate::cache::{
     Budget, CacheProgress, Change, Cursor, CursorEnd, Fill, Interest, Item, Normalize,
     OutsideWindow, WatchCache,

@@ -1,6 +1,6 @@
 //! Times to live, compaction and closing.
 
-use super::*;
+use super::support::*;
 
 /// Short, but long enough for two writes before it ends, on a busy machine too.
 const TTL: Duration = Duration::from_secs(2);

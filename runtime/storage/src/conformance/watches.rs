@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::*;
+use super::support::*;
 
 /// A watch from now delivers later changes and no earlier ones.
 pub async fn watch_from_now_delivers_what_follows(store: Arc<dyn Storage>) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::*;
+use super::support::*;
 
 /// A created key holds its value, at the revision of the create.
 pub async fn create_writes_where_nothing_is(store: Arc<dyn Storage>) {

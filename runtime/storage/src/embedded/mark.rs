@@ -11,7 +11,7 @@ use std::io::Write;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::open::private_file;
+use super::files::private_file;
 
 const FILE: &str = "store.newest";
 

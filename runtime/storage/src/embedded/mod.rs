@@ -3,11 +3,18 @@
 //! All writes go through one thread, which commits all queued writes in one transaction with one sync before it answers
 //! them. Reads use a few connections on blocking threads. No value stays in memory: the log in the file is the history.
 
+mod config;
+mod connection;
+mod error;
+mod failure;
+mod files;
 mod mark;
 mod open;
 mod place;
 mod reader;
+mod request;
 mod row;
+mod schema;
 mod times;
 mod tools;
 mod upkeep;
@@ -31,14 +38,15 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::feed::{Feed, History, Replay};
 use crate::op::{Expiry, Op};
-use crate::{
-    Entry, ListRequest, Page, Retention, Revision, Storage, StorageError, WatchStart, WatchStream,
-};
+use crate::{Entry, ListRequest, Page, Revision, Storage, StorageError, WatchStart, WatchStream};
+use failure::closed;
 use place::Place;
 use reader::Readers;
-use writer::{Request, Writer};
+use request::Request;
+use writer::Writer;
 
-pub use open::OpenError;
+pub use config::EmbeddedConfig;
+pub use error::OpenError;
 pub use tools::{CheckReport, MoveError, MoveReport};
 
 /// Maximum bytes in the writer's queue: beyond that, callers wait before they queue.
@@ -49,53 +57,6 @@ const PERMIT_BYTES: usize = 4 << 10;
 
 /// SQLite refuses rows near 1 GB; such a row would make its whole batch fail.
 const MAX_VALUE_BYTES: usize = 512 << 20;
-
-/// The configuration of an embedded store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EmbeddedConfig {
-    /// How much history is kept.
-    pub retention: Retention,
-    /// Maximum size of the file; at this size writes fail as on a full disk. `None`: no limit.
-    pub max_bytes: Option<u64>,
-    /// The revision after which a new store begins; `None` for the clock, as microseconds since 1970. Then revisions
-    /// that clients remember from an earlier store in this place are too old instead of in the future.
-    pub begin_after: Option<Revision>,
-    /// How often all checksums are verified in the background, the first time soon after the start.
-    pub verify_interval: Duration,
-    #[doc(hidden)]
-    pub safety: Safety,
-}
-
-/// Safety measures that only tests switch off, to check that their absence is noticed.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Safety {
-    /// Whether checksums are verified when data is read.
-    pub verifies_reads: bool,
-    /// Whether commits are synced.
-    pub syncs: bool,
-}
-
-impl Default for Safety {
-    fn default() -> Self {
-        Self {
-            verifies_reads: true,
-            syncs: true,
-        }
-    }
-}
-
-impl Default for EmbeddedConfig {
-    fn default() -> Self {
-        Self {
-            retention: Retention::default(),
-            max_bytes: None,
-            begin_after: None,
-            verify_interval: Duration::from_secs(24 * 3600),
-            safety: Safety::default(),
-        }
-    }
-}
 
 /// A store in a local directory. Only one process at a time can open it.
 ///
@@ -214,10 +175,6 @@ impl Embedded {
         self.queue.send(request(reply)).map_err(|_| closed())?;
         answer.await.map_err(|_| closed())?
     }
-}
-
-fn closed() -> StorageError {
-    StorageError::Unavailable("the store is closed".into())
 }
 
 impl fmt::Debug for Embedded {
@@ -361,7 +318,7 @@ impl Storage for Embedded {
         let file = self.place.to_path_buf();
         let sizes = tokio::task::spawn_blocking(move || {
             // SQLite's log exists while it has content.
-            let log = std::fs::metadata(file.with_file_name(open::WAL)).map_or(0, |log| log.len());
+            let log = std::fs::metadata(file.with_file_name(files::WAL)).map_or(0, |log| log.len());
             std::fs::metadata(file).map(|file| file.len() + log)
         });
         let size = sizes.await.map_err(std::io::Error::other).flatten();

@@ -1,22 +1,23 @@
 //! Opens the store file: takes the lock on its directory, checks its format and verifies its objects.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode};
 
-use super::EmbeddedConfig;
+use super::config::EmbeddedConfig;
+use super::connection::{READER_CACHE_KIB, WRITER_CACHE_KIB, connect, keep_log_on_close};
+use super::error::OpenError;
+use super::files::{WAL, private_file};
 use super::mark::Mark;
 use super::place::Place;
-use super::reader::query;
-use super::row::{Checksums, Digest, Number, describe, sqlite_error};
+use super::row::{Checksums, Digest, Number, query};
+use super::schema::SCHEMA;
 use super::times::Times;
 use super::verify::{Verified, verify, verify_pages};
 use super::wal::first_damage;
-use crate::{StorageError, beginning};
+use crate::beginning;
 
 /// "ALOM": identifies the file as an apiloom store in its header.
 const APPLICATION_ID: i32 = 0x414C_4F4D;
@@ -26,123 +27,7 @@ const FORMAT: i32 = 2;
 
 const FILE: &str = "store.db";
 const NEW_FILE: &str = "store.db.new";
-/// SQLite's write-ahead log: changes that are not yet written back to the file.
-pub(super) const WAL: &str = "store.db-wal";
 const LOCK: &str = "store.lock";
-
-/// SQLite's cache of the writing connection, in KiB. Together with the readers' caches it stays at 8 MiB.
-const WRITER_CACHE_KIB: u32 = 4 << 10;
-const READER_CACHE_KIB: u32 = 1 << 10;
-
-/// Each value is written once, in the log. `obj` says which row of the log is present; WITHOUT ROWID makes it one tree
-/// by key. Times are milliseconds since 1970. `meta` has the revision up to which history is `compacted`, and the one
-/// up to which its rows are removed (`swept`). The text of each statement is verified at every open, so it is part of
-/// the format.
-pub(super) const SCHEMA: [&str; 4] = [
-    "CREATE TABLE log (revision INTEGER PRIMARY KEY, key TEXT NOT NULL, previous INTEGER NOT NULL, \
-     digest INTEGER NOT NULL, seal INTEGER NOT NULL, value BLOB)",
-    "CREATE TABLE obj (key TEXT PRIMARY KEY, revision INTEGER NOT NULL, expires INTEGER) WITHOUT ROWID",
-    "CREATE INDEX obj_expires ON obj (expires) WHERE expires IS NOT NULL",
-    "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL, seal INTEGER NOT NULL) WITHOUT ROWID",
-];
-
-/// Why a store cannot be opened: one line for the operator.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// Another process, or another part of this one, has it open.
-    #[error("the store in {} is in use by another process; stop that one first, or choose another directory", .dir.display())]
-    Locked {
-        /// The directory.
-        dir: PathBuf,
-    },
-    /// The directory has no store. Only for calls that need one, such as [`Embedded::check`](crate::Embedded::check).
-    #[error("there is no store in {}", .dir.display())]
-    Missing {
-        /// The directory.
-        dir: PathBuf,
-    },
-    /// The file is not an apiloom store.
-    #[error("{} is not an apiloom store ({found}); move it away, or choose another directory", .path.display())]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-        /// The format that the file seems to have.
-        found: String,
-    },
-    /// The file was written by a later version.
-    #[error(
-        "{} has format {found}, and this program reads formats up to {supported}; use the newer program that wrote it, or \
-         choose another directory", .path.display()
-    )]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// The format of the file.
-        found: i32,
-        /// The newest supported format.
-        supported: i32,
-    },
-    /// The directory or the file cannot be created, read or written.
-    #[error("cannot use {}: {reason}; make it writable with room to spare, or choose another directory", .path.display())]
-    Io {
-        /// The directory or file.
-        path: PathBuf,
-        /// The error of the operating system or of SQLite.
-        reason: String,
-    },
-    /// The stored data is damaged.
-    #[error("the store {} is damaged: {what}; restore it from a backup, or choose another directory", .path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// A description of the damage.
-        what: String,
-    },
-}
-
-impl OpenError {
-    pub(super) fn io(path: &Path, error: &io::Error) -> Self {
-        Self::Io {
-            path: path.to_owned(),
-            reason: error.to_string(),
-        }
-    }
-
-    pub(super) fn thread(path: &Path, error: io::Error) -> Self {
-        Self::Io {
-            path: path.to_owned(),
-            reason: format!("no thread for it: {error}"),
-        }
-    }
-
-    pub(super) fn damaged(path: &Path, what: impl Into<String>) -> Self {
-        Self::Damaged {
-            path: path.to_owned(),
-            what: what.into(),
-        }
-    }
-
-    pub(super) fn sqlite(path: &Path, error: &rusqlite::Error) -> Self {
-        match sqlite_error(path, error) {
-            StorageError::Corrupt(_) => Self::damaged(path, describe(error)),
-            _ => Self::Io {
-                path: path.to_owned(),
-                reason: describe(error),
-            },
-        }
-    }
-
-    pub(super) fn of(path: &Path, error: StorageError) -> Self {
-        match error {
-            StorageError::Corrupt(what) => Self::damaged(path, what),
-            other => Self::Io {
-                path: path.to_owned(),
-                reason: other.to_string(),
-            },
-        }
-    }
-}
 
 /// A store that is open for writing.
 #[derive(Debug)]
@@ -240,19 +125,6 @@ fn lost_pages(log: &Path) -> String {
         ),
         Err(_) => format!(": pages are lost with {}", log.display()),
     }
-}
-
-/// Sets whether the last connection to close leaves SQLite's log in place: the log of a damaged store may be all that
-/// is left of it.
-pub(super) fn keep_log_on_close(
-    path: &Path,
-    connection: &Connection,
-    keep: bool,
-) -> Result<(), OpenError> {
-    connection
-        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep)
-        .map(drop)
-        .map_err(|error| OpenError::sqlite(path, &error))
 }
 
 fn has_free_pages(path: &Path, connection: &Connection) -> Result<bool, OpenError> {
@@ -481,14 +353,6 @@ fn upgrade_from_1(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(&format!("PRAGMA user_version = {FORMAT}; COMMIT"))
 }
 
-pub(super) fn private_file() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-}
-
 /// Syncs a directory: a new name is durable only after that.
 fn sync_dir(dir: &Path) -> Result<(), OpenError> {
     if cfg!(unix) {
@@ -569,32 +433,4 @@ fn configure_writer(connection: &Connection, config: &EmbeddedConfig) -> rusqlit
         connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
     }
     Ok(())
-}
-
-/// Opens a connection with the settings that all of them share.
-fn connect(path: &Path, cache_kib: u32) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(Duration::from_secs(5))?;
-    connection.set_prepared_statement_cache_capacity(32);
-    connection.execute_batch(&format!(
-        "PRAGMA cache_size = -{cache_kib}; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY; \
-         PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA fullfsync = ON; \
-         PRAGMA checkpoint_fullfsync = ON;"
-    ))?;
-    Ok(connection)
-}
-
-/// Opens a read-only connection.
-pub(super) fn connect_reader(path: &Path) -> rusqlite::Result<Connection> {
-    let connection = connect(path, READER_CACHE_KIB)?;
-    connection.execute_batch("PRAGMA query_only = ON;")?;
-    Ok(connection)
-}
-
-/// Opens a connection for checkpoints and verification.
-pub(super) fn connect_upkeep(path: &Path) -> rusqlite::Result<Connection> {
-    let connection = connect(path, READER_CACHE_KIB)?;
-    connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;")?;
-    Ok(connection)
 }

@@ -7,7 +7,7 @@ use std::{fs, io};
 
 use parking_lot::Mutex;
 
-use super::open::{WAL, private_file};
+use super::files::{WAL, private_file};
 
 /// A file that is created and removed to learn the disk's own error.
 const PROBE: &str = "store.probe";

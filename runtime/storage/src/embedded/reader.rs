@@ -7,10 +7,10 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, Row, Transaction, params};
 use tokio::sync::Semaphore;
 
-use super::closed;
-use super::open::connect_reader;
+use super::connection::connect_reader;
+use super::failure::{closed, name_key, sqlite_error};
 use super::place::Place;
-use super::row::{Line, Number, Record, line_columns, record_columns, sqlite_error};
+use super::row::{Line, Number, Record, line_columns, load, query, record_columns};
 use super::verify::{damaged_page, root_page};
 use crate::feed::Replay;
 use crate::keys::{prefix_end, range_start};
@@ -409,40 +409,6 @@ impl Snapshot<'_> {
     }
 }
 
-/// The only row of a query, if it has one.
-pub(super) fn query<T>(
-    connection: &Connection,
-    sql: &str,
-    params: impl rusqlite::Params,
-    read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
-) -> rusqlite::Result<Option<T>> {
-    let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement.query(params)?;
-    rows.next()?.map(read).transpose()
-}
-
-/// Loads and verifies the row of a revision.
-pub(super) fn load(
-    connection: &Connection,
-    place: &Place,
-    revision: u64,
-) -> Result<Record, StorageError> {
-    let sql = concat!(
-        "SELECT ",
-        record_columns!(),
-        " FROM log WHERE revision = ?1"
-    );
-    match query(connection, sql, [revision as i64], |row| {
-        Ok(Record::read(place, row, revision))
-    }) {
-        Ok(Some(record)) => record,
-        Ok(None) => Err(StorageError::Corrupt(format!(
-            "revision {revision} is missing from the log"
-        ))),
-        Err(error) => Err(sqlite_error(place, &error)),
-    }
-}
-
 /// Adds the page number to an error about damage that names no key.
 fn name_page(
     error: StorageError,
@@ -455,16 +421,6 @@ fn name_page(
                 damaged_page(connection).unwrap_or_else(|| root_page(connection, "log"))
             });
             StorageError::Corrupt(format!("{what}: {page}"))
-        }
-        other => other,
-    }
-}
-
-/// Adds the key to an error about damage.
-pub(super) fn name_key(error: StorageError, key: &str) -> StorageError {
-    match error {
-        StorageError::Corrupt(what) if !what.contains(&format!("{key:?}")) => {
-            StorageError::Corrupt(format!("key {key:?}: {what}"))
         }
         other => other,
     }

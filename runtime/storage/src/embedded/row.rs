@@ -3,14 +3,12 @@
 //! Each row has a checksum of itself and the digest of all objects after it. A changed row is detected whenever it is
 //! loaded; a changed, missing or added object is detected when the store is opened.
 
-use std::path::Path;
-
 use bytes::Bytes;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, ErrorCode, Row, ffi};
+use rusqlite::{Connection, Row};
 
-use super::place::{Place, lasting};
-use super::reader::query;
+use super::failure::sqlite_error;
+use super::place::Place;
 use crate::{Entry, Revision, StorageError};
 
 /// The columns that [`Line::read`] expects, in its order.
@@ -263,60 +261,36 @@ impl Number {
     }
 }
 
-/// Describes an error of SQLite, with the failed operation if the text says only that the disk failed.
-pub(super) fn describe(error: &rusqlite::Error) -> String {
-    let doing = match error.sqlite_error().map_or(0, |error| error.extended_code) {
-        ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_CORRUPTFS => "while reading",
-        ffi::SQLITE_IOERR_WRITE => "while writing",
-        ffi::SQLITE_IOERR_FSYNC => "while syncing",
-        ffi::SQLITE_IOERR_TRUNCATE => "while cutting a file",
-        ffi::SQLITE_IOERR_SHMOPEN => "while making the -shm file beside it",
-        ffi::SQLITE_IOERR_SHMSIZE => {
-            "while extending the -shm file beside it: the disk may be full"
-        }
-        _ => return error.to_string(),
-    };
-    format!("{error} {doing}")
+/// The only row of a query, if it has one.
+pub(super) fn query<T>(
+    connection: &Connection,
+    sql: &str,
+    params: impl rusqlite::Params,
+    read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Option<T>> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params)?;
+    rows.next()?.map(read).transpose()
 }
 
-/// Converts an error of SQLite for the caller.
-pub(super) fn sqlite_error(path: &Path, error: &rusqlite::Error) -> StorageError {
-    let text = format!("{}: {}", path.display(), describe(error));
-    let is_damage = match error.sqlite_error_code() {
-        Some(ErrorCode::SystemIoFailure) => {
-            // A failed read of the disk may succeed later: only a missing part of the file is damage.
-            let code = error.sqlite_error().map_or(0, |error| error.extended_code);
-            code == ffi::SQLITE_IOERR_SHORT_READ
-        }
-        Some(code) => matches!(code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase),
-        // rusqlite's own errors are about a column whose content differs from what was written.
-        None => true,
-    };
-    if is_damage {
-        StorageError::Corrupt(text)
-    } else {
-        StorageError::Unavailable(text)
+/// Loads and verifies the row of a revision.
+pub(super) fn load(
+    connection: &Connection,
+    place: &Place,
+    revision: u64,
+) -> Result<Record, StorageError> {
+    let sql = concat!(
+        "SELECT ",
+        record_columns!(),
+        " FROM log WHERE revision = ?1"
+    );
+    match query(connection, sql, [revision as i64], |row| {
+        Ok(Record::read(place, row, revision))
+    }) {
+        Ok(Some(record)) => record,
+        Ok(None) => Err(StorageError::Corrupt(format!(
+            "revision {revision} is missing from the log"
+        ))),
+        Err(error) => Err(sqlite_error(place, &error)),
     }
-}
-
-/// The error for the caller of a failed write, if retrying does not help.
-pub(super) fn refusal(place: &Place, is_bounded: bool, error: &rusqlite::Error) -> StorageError {
-    let of_disk = || place.probe().err();
-    let why = match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) if is_bounded => Some("it is full"),
-        Some(ErrorCode::DiskFull) => Some("the disk is full"),
-        Some(ErrorCode::ReadOnly) => Some("it is read-only"),
-        Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => {
-            of_disk().and_then(|error| lasting(&error))
-        }
-        _ => None,
-    };
-    match why {
-        Some(why) => cannot_be_written(why),
-        None => sqlite_error(place, error),
-    }
-}
-
-pub(super) fn cannot_be_written(why: &str) -> StorageError {
-    StorageError::Refused(format!("the store cannot be written: {why}"))
 }

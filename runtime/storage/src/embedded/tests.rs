@@ -11,8 +11,8 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::*;
-use crate::WatchItem;
 use crate::conformance::{Backend, run};
+use crate::{Retention, WatchItem};
 
 struct InDirectory(TempDir);
 

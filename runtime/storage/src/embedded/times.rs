@@ -9,8 +9,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::files::private_file;
 use super::mark::write_at_start;
-use super::open::private_file;
 use crate::Revision;
 use crate::retention::Sample;
 

@@ -12,10 +12,11 @@ use rusqlite::Connection;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::open::{self, OpenError};
+use super::error::OpenError;
+use super::failure::{name_key, sqlite_error};
+use super::open;
 use super::place::Place;
-use super::reader::{load, name_key};
-use super::row::{Checksums, Digest, sqlite_error};
+use super::row::{Checksums, Digest, load};
 use super::verify::damaged_pages;
 use super::{Embedded, upkeep};
 use crate::{StorageError, beginning};

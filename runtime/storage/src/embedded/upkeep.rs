@@ -9,12 +9,13 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rusqlite::Connection;
 
-use super::open::{OpenError, connect_upkeep};
+use super::connection::connect_upkeep;
+use super::error::OpenError;
+use super::failure::{name_key, sqlite_error};
 use super::place::Place;
-use super::reader::{load, name_key, query};
-use super::row::sqlite_error;
+use super::request::Request;
+use super::row::{load, query};
 use super::verify::verify;
-use super::writer::Request;
 use crate::StorageError;
 
 /// The first verification begins after the start, when the disk is less busy.

@@ -11,10 +11,10 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::open::{OpenError, SCHEMA};
+use super::error::OpenError;
 use super::place::Place;
-use super::reader::{load, query};
-use super::row::{Digest, Line, Number, line_columns};
+use super::row::{Digest, Line, Number, line_columns, load, query};
+use super::schema::SCHEMA;
 use crate::StorageError;
 
 /// The end of a store's history.

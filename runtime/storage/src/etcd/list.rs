@@ -2,8 +2,8 @@
 
 use etcd_client::GetOptions;
 
-use super::Etcd;
 use super::failure::Failure;
+use super::store::Etcd;
 use super::wire::{self, Range};
 use crate::{ListRequest, Page, Revision, StorageError};
 

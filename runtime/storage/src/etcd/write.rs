@@ -6,9 +6,10 @@ use etcd_client::{Compare, CompareOp, PutOptions, Txn, TxnOp};
 
 use super::failure::Failure;
 use super::members::Safety;
-use super::{Etcd, wire};
+use super::store::Etcd;
+use super::wire;
 use crate::op::Expiry;
-use crate::{Entry, Revision, Storage as _, StorageError};
+use crate::{Entry, Revision, StorageError};
 
 /// The precondition of a write.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +44,7 @@ impl Etcd {
         expiry: Expiry,
     ) -> Result<Done, StorageError> {
         let Some(compare) = expected.compare(key) else {
-            return Ok(Err(self.get(key).await?.0));
+            return Ok(Err(self.entry(key).await?.0));
         };
         let ttl = match expiry {
             Expiry::After(ttl) => ttl,
@@ -76,7 +77,7 @@ impl Etcd {
     /// Deletes a key if `expected` holds.
     pub(super) async fn delete(&self, key: &str, expected: Expected) -> Result<Done, StorageError> {
         match expected.compare(key) {
-            None => Ok(Err(self.get(key).await?.0)),
+            None => Ok(Err(self.entry(key).await?.0)),
             Some(compare) => {
                 let delete = TxnOp::delete(key, None);
                 done(self.transact(key, compare, delete).await?)

@@ -1,16 +1,28 @@
 //! One transaction of the writing thread: the writes of a batch, each with an answer of its own.
 
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, params};
 
-use super::{Writer, now_millis};
-use crate::embedded::reader::{load, name_key, query};
-use crate::embedded::row::Checksums;
+use crate::embedded::failure::name_key;
+use crate::embedded::place::Place;
+use crate::embedded::row::{Checksums, load, query};
 use crate::embedded::verify::Head;
 use crate::feed::Change;
 use crate::op::{Expiry, Op};
 use crate::{Event, Revision, StorageError};
+
+/// The store before a transaction.
+pub(super) struct Before<'w> {
+    pub(super) place: &'w Place,
+    pub(super) connection: &'w Connection,
+    pub(super) head: Head,
+    /// When the next key expires, in milliseconds since 1970.
+    pub(super) next_expiry: Option<i64>,
+    /// Whether to load previous values for watchers.
+    pub(super) is_watched: bool,
+}
 
 /// The result of a transaction.
 pub(super) struct Committed {
@@ -25,23 +37,24 @@ pub(super) struct Committed {
 
 /// Runs writes in one transaction, which is durable when this returns. After an error it must be rolled back.
 pub(super) fn run<'a>(
-    writer: &Writer,
+    before: &Before<'_>,
     writes: impl Iterator<Item = (&'a str, &'a Op)>,
 ) -> rusqlite::Result<Committed> {
     let mut transaction = Transaction {
-        writer,
-        is_watched: writer.feed.is_watched(),
+        place: before.place,
+        connection: before.connection,
+        is_watched: before.is_watched,
         now: now_millis(),
-        head: writer.head,
+        head: before.head,
         changes: Vec::new(),
         replaced: Vec::new(),
-        next_expiry: writer.next_expiry,
+        next_expiry: before.next_expiry,
     };
-    writer.execute("BEGIN IMMEDIATE")?;
+    transaction.execute("BEGIN IMMEDIATE", [])?;
     let answers = writes
         .map(|(key, op)| transaction.apply(key, op))
         .collect::<rusqlite::Result<_>>()?;
-    writer.execute("COMMIT")?;
+    transaction.execute("COMMIT", [])?;
     let Transaction {
         head,
         changes,
@@ -60,7 +73,8 @@ pub(super) fn run<'a>(
 
 /// A transaction in progress.
 struct Transaction<'a> {
-    writer: &'a Writer,
+    place: &'a Place,
+    connection: &'a Connection,
     /// Whether to load previous values for watchers.
     is_watched: bool,
     now: i64,
@@ -83,7 +97,7 @@ impl Transaction<'_> {
         let present = if is_new {
             None
         } else {
-            present(&self.writer.connection, key)?
+            present(self.connection, key)?
         };
         if !op.is_allowed(present.map(|(revision, _)| Revision(revision))) {
             return Ok(Err(self.refusal(
@@ -115,9 +129,7 @@ impl Transaction<'_> {
             (Change::Loaded(event), _) => {
                 (event.previous.as_ref()).map_or(0, |(value, _)| value.len() as u64)
             }
-            (Change::InHistory { .. }, Some(previous)) => {
-                value_bytes(&self.writer.connection, previous)?
-            }
+            (Change::InHistory { .. }, Some(previous)) => value_bytes(self.connection, previous)?,
         };
         self.replaced.push((revision, key.len() as u64 + replaced));
         self.changes.push(change);
@@ -168,12 +180,12 @@ impl Transaction<'_> {
     }
 
     fn execute(&self, sql: &str, params: impl rusqlite::Params) -> rusqlite::Result<usize> {
-        self.writer.connection.prepare_cached(sql)?.execute(params)
+        self.connection.prepare_cached(sql)?.execute(params)
     }
 
     fn refusal(&self, key: &str, op: &Op, present: Option<u64>) -> StorageError {
         let entry = present.map(|revision| {
-            load(&self.writer.connection, &self.writer.place, revision)
+            load(self.connection, self.place, revision)
                 .and_then(|record| record.into_entry(key))
                 .map_err(|error| name_key(error, key))
         });
@@ -185,8 +197,7 @@ impl Transaction<'_> {
     /// The change for the watchers. A previous value that cannot be read does not fail the write that replaces it:
     /// watchers get the error when they read history.
     fn change(&self, key: &str, op: &Op, revision: u64, previous: Option<u64>) -> Change {
-        let load =
-            |revision| load(&self.writer.connection, &self.writer.place, revision)?.into_entry(key);
+        let load = |revision| load(self.connection, self.place, revision)?.into_entry(key);
         let loaded = self.is_watched.then(|| previous.map(load).transpose());
         let Some(Ok(previous)) = loaded else {
             return Change::InHistory {
@@ -221,4 +232,12 @@ pub(super) fn present(
     query(connection, sql, [key], |row| {
         Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))
     })
+}
+
+/// Milliseconds since 1970.
+pub(super) fn now_millis() -> i64 {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
 }
