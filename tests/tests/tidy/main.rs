@@ -4,6 +4,7 @@
 mod bounds;
 mod client_lines;
 mod cycles;
+mod dependencies;
 mod failed_tests;
 mod imports;
 mod methods;
