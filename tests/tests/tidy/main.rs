@@ -9,6 +9,8 @@ mod failed_tests;
 mod imports;
 mod methods;
 mod modules;
+mod nouns;
+mod parameters;
 mod paths;
 mod traps;
 mod uses;
