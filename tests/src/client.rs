@@ -8,16 +8,16 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, StatusCode};
+use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::upgrade::Upgraded;
-use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::TokioIo;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::Value;
+
+use crate::connections::Connections;
 
 /// Timeout of a response: a test that hangs gives no information.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A client of one server, or of two over the same store.
 #[derive(Clone)]
 pub struct Client {
-    http: hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    connections: Connections,
     url: String,
     token: String,
     /// The client for GET, if another server serves these.
@@ -100,8 +100,8 @@ pub struct Answer {
 
 /// Whether a request was not sent because its connection had got GOAWAY without an error. Other HTTP/2 clients send such a
 /// request again on a new connection (RFC 9113, section 6.8).
-fn is_goaway(error: &hyper_util::client::legacy::Error) -> bool {
-    let mut cause: Option<&dyn std::error::Error> = Some(error);
+fn is_goaway(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut cause = Some(error);
     while let Some(error) = cause {
         if let Some(error) = error.downcast_ref::<h2::Error>() {
             return error.is_go_away()
@@ -170,22 +170,10 @@ impl Client {
 
     fn speaking(kubeconfig: &Path, http2: bool) -> Self {
         let Access { url, token, tls } = Access::read(kubeconfig);
-        let mut tcp = HttpConnector::new();
-        tcp.enforce_http(false);
-        // The body is sent right after the head, not after the kernel's delay of 40 ms.
-        tcp.set_nodelay(true);
-        let connector = hyper_rustls::HttpsConnectorBuilder::new()
-            .with_tls_config(tls)
-            .https_only()
-            .enable_http1();
-        let connector = if http2 {
-            connector.enable_http2().wrap_connector(tcp)
-        } else {
-            connector.wrap_connector(tcp)
-        };
+        let server: Uri = url.parse().unwrap();
+        let server = server.authority().unwrap().clone();
         Self {
-            http: hyper_util::client::legacy::Client::builder(TokioExecutor::new())
-                .build(connector),
+            connections: Connections::new(server, tls, http2),
             url,
             token,
             reader: None,
@@ -229,7 +217,10 @@ impl Client {
         body: Bytes,
     ) -> Result<http::Response<Incoming>, String> {
         let Self {
-            http, url, token, ..
+            connections,
+            url,
+            token,
+            ..
         } = self.of_method(&method);
         loop {
             let mut request = Request::builder()
@@ -242,13 +233,13 @@ impl Client {
                 request = request.header(*name, *value);
             }
             let request = request.body(Full::new(body.clone())).unwrap();
-            let answer = tokio::time::timeout(PATIENCE, http.request(request));
+            let answer = tokio::time::timeout(PATIENCE, connections.send(request));
             let answer = answer.await;
             match answer
                 .unwrap_or_else(|_| panic!("{method} {url}{path}: no answer in {PATIENCE:?}"))
             {
                 // The server has ended the connection in good order before it took this request.
-                Err(error) if is_goaway(&error) => {}
+                Err(error) if is_goaway(&*error) => {}
                 answer => return answer.map_err(|error| format!("{error:?}")),
             }
         }
@@ -438,7 +429,10 @@ impl Client {
     ) -> (Answer, Option<WebSocket>) {
         // It is the GET of another form of HTTP.
         let Self {
-            http, url, token, ..
+            connections,
+            url,
+            token,
+            ..
         } = self.of_method(&Method::GET);
         // The server must have told its settings.
         self.get("/version").await;
@@ -453,7 +447,7 @@ impl Client {
             request = request.header(*name, *value);
         }
         let request = request.body(Full::default()).unwrap();
-        let answer = tokio::time::timeout(PATIENCE, http.request(request));
+        let answer = tokio::time::timeout(PATIENCE, connections.send(request));
         let answer = answer.await;
         let mut response = answer
             .unwrap_or_else(|_| panic!("CONNECT {url}{path}: no answer in {PATIENCE:?}"))

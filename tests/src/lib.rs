@@ -9,6 +9,7 @@ mod client;
 mod client_program;
 mod cluster;
 mod command;
+mod connections;
 pub mod corpus;
 pub mod etcd;
 pub mod frames;
