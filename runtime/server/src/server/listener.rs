@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use http::Request;
-use http_body_util::BodyExt as _;
+use http_body_util::BodyExt;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -143,7 +143,7 @@ async fn serve_one(
     };
     let shared = Arc::new((filters, connection));
     let handle = move |request: Request<unread::RequestBody>| {
-        let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
+        let request = request.map(BodyExt::boxed_unsync);
         let shared = Arc::clone(&shared);
         async move {
             let (filters, connection) = &*shared;

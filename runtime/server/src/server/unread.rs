@@ -1,9 +1,12 @@
 //! Discards request bodies that were not read completely when the response is ready, within limits, so that a client
 //! that sends its whole body before it reads can read the response.
+//!
+//! A body whose stream was reset is no whole body, also if the reset says NO_ERROR: the beginning of a document that was broken off may be
+//! a document too.
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,6 +18,7 @@ use hyper::body::Incoming;
 use parking_lot::Mutex;
 
 use super::activity::InProgress;
+use crate::auth::BoxError;
 use crate::http::Body;
 use crate::http::timeout::REQUEST_TIMEOUT;
 
@@ -33,7 +37,13 @@ pub(super) struct RequestBody {
     rest: Option<Arc<Mutex<BodyRest>>>,
     /// Whether the client waits for `100 Continue`, which is sent when the body is first read.
     awaits_continue: bool,
+    version: Version,
 }
+
+/// A client reset its stream within the body, without an error (NO_ERROR). hyper ends the body there, as if it were whole.
+#[derive(Debug, thiserror::Error)]
+#[error("the client reset the stream before the end of the body")]
+struct BrokenOff;
 
 /// The rest of a body that was dropped.
 #[derive(Default)]
@@ -67,6 +77,7 @@ impl UnreadBody {
             body: Some(body),
             rest,
             awaits_continue,
+            version,
         });
         (request, unread)
     }
@@ -109,21 +120,26 @@ async fn discard(mut body: Incoming, in_progress: InProgress) {
 
 impl http_body::Body for RequestBody {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = BoxError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         self.awaits_continue = false;
         let Some(body) = &mut self.body else {
             return Poll::Ready(None);
         };
-        let frame = Pin::new(body).poll_frame(cx);
-        if let Poll::Ready(None | Some(Err(_))) = frame {
+        let frame = ready!(Pin::new(&mut *body).poll_frame(cx));
+        let is_whole = body.is_end_stream();
+        if let None | Some(Err(_)) = frame {
             self.body = None;
         }
-        frame
+        Poll::Ready(match frame {
+            // Over HTTP/1.1 hyper tells of a body that is broken off.
+            None if self.version == Version::HTTP_2 && !is_whole => Some(Err(BrokenOff.into())),
+            frame => frame.map(|frame| frame.map_err(Into::into)),
+        })
     }
 
     fn is_end_stream(&self) -> bool {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_util::future::FutureExt as _;
-use http::{Method, Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode, Version};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http1, http2};
@@ -193,11 +193,13 @@ fn response_of(
 ) -> Response<Body> {
     // A connection that was switched to another protocol takes no more requests.
     let sender = sender.filter(|_| response.status() != StatusCode::SWITCHING_PROTOCOLS);
+    let version = response.version();
     response.map(|body| {
         let mut body = LeasedBody {
             body,
             sender,
             end: Some(end),
+            version,
         };
         if body.body.is_end_stream() {
             body.finish();
@@ -228,7 +230,13 @@ struct LeasedBody {
     body: Incoming,
     sender: Option<Http1Sender>,
     end: Option<LeaseEnd>,
+    version: Version,
 }
+
+/// A server reset its stream within the body, without an error (NO_ERROR). hyper ends the body there, as if it were whole.
+#[derive(Debug, thiserror::Error)]
+#[error("the server reset the stream before the end of the body")]
+struct BrokenOff;
 
 impl LeasedBody {
     fn finish(&mut self) {
@@ -248,10 +256,17 @@ impl HttpBody for LeasedBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, TransportError>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        if frame.is_none() || self.body.is_end_stream() {
+        let is_whole = self.body.is_end_stream();
+        if frame.is_none() || is_whole {
             self.finish();
         }
-        Poll::Ready(frame.map(|frame| frame.map_err(TransportError::new)))
+        Poll::Ready(match frame {
+            // Over HTTP/1.1 hyper tells of a body that is broken off.
+            None if self.version == Version::HTTP_2 && !is_whole => {
+                Some(Err(TransportError::new(BrokenOff)))
+            }
+            frame => frame.map(|frame| frame.map_err(TransportError::new)),
+        })
     }
     fn is_end_stream(&self) -> bool {
         self.body.is_end_stream()

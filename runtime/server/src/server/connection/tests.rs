@@ -108,6 +108,53 @@ async fn a_client_that_does_not_finish_the_preface_of_http2_is_closed() {
     assert!(after < HEADER_TIMEOUT + SECOND, "{after:?}");
 }
 
+/// A frame of HTTP/2 of the first stream.
+fn frame(kind: u8, flags: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(payload.len()).unwrap();
+    let head = [0, 0, length, kind, flags, 0, 0, 0, 1];
+    [&head, payload].concat()
+}
+
+/// What a handler reads of the body of a request with these frames after its head.
+async fn body_of(frames: &[Vec<u8>]) -> Result<Bytes, String> {
+    let (mut client, ours) = tokio::io::duplex(64 * 1024);
+    let (read, mut reads) = tokio::sync::mpsc::unbounded_channel();
+    let handle = move |request: Request<RequestBody>| {
+        let read = read.clone();
+        async move {
+            let body = request.into_body().collect().await;
+            let body = body.map(http_body_util::Collected::to_bytes);
+            read.send(body.map_err(|error| error.to_string())).unwrap();
+            Response::new(crate::http::full(Bytes::new()))
+        }
+    };
+    let (_shutdown, stop) = watch::channel(());
+    tokio::spawn(super::serve(ours, Protocol::Http2, stop, handle));
+    // POST, https and /, which are fields 3, 7 and 4 of the static table.
+    let head = frame(1, 4, &[0x83, 0x87, 0x84]);
+    let sent = [
+        &[PREFACE, ONE_SETTING, &head].concat(),
+        &frames.concat()[..],
+    ]
+    .concat();
+    client.write_all(&sent).await.unwrap();
+    reads.recv().await.unwrap()
+}
+
+#[tokio::test]
+async fn a_body_is_whole_if_its_client_says_so() {
+    let (data, ends) = (frame(0, 0, b"a: 1\n"), frame(0, 1, b"b: 2\n"));
+    let reset = |code: u8| frame(3, 0, &[0, 0, 0, code]);
+    let whole = body_of(&[data.clone(), ends.clone()]).await;
+    assert_eq!(whole.unwrap(), "a: 1\nb: 2\n");
+    assert_eq!(body_of(&[ends, reset(0)]).await.unwrap(), "b: 2\n");
+    // NO_ERROR, INTERNAL_ERROR and CANCEL.
+    for code in [0, 2, 8] {
+        let broken_off = body_of(&[data.clone(), reset(code)]).await;
+        assert!(broken_off.is_err(), "{code}: {broken_off:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn headers_that_do_not_end_are_closed() {
     let begun = Instant::now();
