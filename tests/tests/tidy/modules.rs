@@ -27,6 +27,14 @@ pub(crate) struct Module {
     pub(crate) code: Vec<Item>,
 }
 
+impl Module {
+    /// Its file, as a path in the workspace.
+    pub(crate) fn path(&self) -> String {
+        let path = self.file.strip_prefix(workspace());
+        path.expect("a file of the workspace").display().to_string()
+    }
+}
+
 /// One name that a `use` brings into a module.
 #[derive(Clone, Debug)]
 pub(crate) struct Import {

@@ -1,7 +1,5 @@
 //! Nouns: a sentence of many pronouns, and a type with the name of a participle, do not say what they are about.
 
-use std::collections::BTreeMap;
-
 use super::modules::{Crate, libraries, workspace};
 use super::words::{files, is_rust};
 
@@ -23,12 +21,12 @@ const NOUNS: [&str; 8] = [
     "Token",
 ];
 
-/// The sentences of the doc comments of a file, each with the line on which its paragraph begins.
-fn sentences(text: &str) -> Vec<(usize, String)> {
+/// The sentences of the doc comments of a file.
+fn sentences(text: &str) -> Vec<String> {
     let mut found = Vec::new();
-    let mut paragraph = (0, String::new());
+    let mut paragraph = String::new();
     let mut is_code = false;
-    for (index, line) in text.lines().chain([""]).enumerate() {
+    for line in text.lines().chain([""]) {
         let line = line.trim_start();
         let doc = line
             .strip_prefix("///")
@@ -37,17 +35,14 @@ fn sentences(text: &str) -> Vec<(usize, String)> {
         is_code ^= doc.is_some_and(|doc| doc.starts_with("```"));
         match doc.filter(|doc| !doc.is_empty() && !is_code && !doc.starts_with("```")) {
             Some(doc) => {
-                if paragraph.1.is_empty() {
-                    paragraph.0 = index + 1;
-                }
-                paragraph.1 += doc;
-                paragraph.1.push(' ');
+                paragraph += doc;
+                paragraph.push(' ');
             }
             None => {
-                let (line, text) = std::mem::take(&mut paragraph);
+                let text = std::mem::take(&mut paragraph);
                 let parts = text.split_inclusive(['.', ';', ':']).map(str::trim);
                 let parts = parts.filter(|sentence| !sentence.is_empty());
-                found.extend(parts.map(|sentence| (line, sentence.to_owned())));
+                found.extend(parts.map(str::to_owned));
             }
         }
     }
@@ -69,24 +64,16 @@ fn pronouns(sentence: &str) -> usize {
 /// The known ones. A change that mends some removes their lines from the snapshot; none may be added.
 #[test]
 fn sentences_have_nouns() {
-    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut lines = Vec::new();
     for (path, text) in files(workspace()) {
         if !is_rust(&path) {
             continue;
         }
-        for (_, sentence) in sentences(&text) {
-            if pronouns(&sentence) > MOST {
-                found
-                    .entry(path.display().to_string())
-                    .or_default()
-                    .push(sentence);
-            }
-        }
+        let many = sentences(&text);
+        let many = many.into_iter().filter(|one| pronouns(one) > MOST);
+        lines.extend(many.map(|one| format!("{}: {one}\n", path.display())));
     }
-    let lines = found
-        .iter()
-        .flat_map(|(file, sentences)| sentences.iter().map(move |one| format!("{file}: {one}\n")));
-    insta::assert_snapshot!(lines.collect::<String>());
+    insta::assert_snapshot!(lines.concat());
 }
 
 /// Whether a name is a single word with the ending of a participle.
@@ -116,8 +103,7 @@ fn types_are_named_by_nouns() {
                     _ => continue,
                 };
                 if is_participle(&name.to_string()) {
-                    let file = module.file.strip_prefix(workspace()).expect("a file of it");
-                    found.push(format!("{}: {name}\n", file.display()));
+                    found.push(format!("{}: {name}\n", module.path()));
                 }
             }
         }
@@ -129,11 +115,9 @@ fn types_are_named_by_nouns() {
 #[test]
 fn pronouns_are_counted_by_sentence() {
     let text = "//! A head. What it is of those of which one that is.\n\n/// Which\n/// and which and\n/// what.\nfn f() {}\n/// ```\n/// what which what\n/// ```\n/// Whatever, somewhat, that off: one.";
-    let found: Vec<(usize, usize)> = sentences(text)
-        .iter()
-        .map(|(line, sentence)| (*line, pronouns(sentence)))
-        .collect();
-    assert_eq!(found, [(1, 0), (1, 4), (3, 3), (10, 0), (10, 0)]);
+    let sentences = sentences(text);
+    let found: Vec<usize> = sentences.iter().map(|one| pronouns(one)).collect();
+    assert_eq!(found, [0, 4, 3, 0, 0]);
     assert!(is_participle("Changed") && is_participle("Written"));
     assert!(!is_participle("ChangedObject") && !is_participle("Feed") && !is_participle("Red"));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use syn::visit::{self, Visit};
 
-use super::modules::{Crate, is_of_tests, libraries, workspace};
+use super::modules::{Crate, is_of_tests, libraries};
 
 /// Most parameters of a function, apart from the receiver.
 const MOST: usize = 5;
@@ -76,15 +76,11 @@ fn functions_have_few_parameters() {
             for item in &module.code {
                 functions.visit_item(item);
             }
-            let file = module.file.strip_prefix(workspace()).expect("a file of it");
             let lines = functions
                 .0
                 .iter()
                 .map(|(name, count)| format!("{name} has {count}"));
-            found
-                .entry(file.display().to_string())
-                .or_default()
-                .extend(lines);
+            found.entry(module.path()).or_default().extend(lines);
         }
     }
     found.retain(|_, functions| !functions.is_empty());
