@@ -1,4 +1,4 @@
-//! Why an evaluation ends without a value.
+//! The end of an evaluation by its cost or by an error.
 
 use std::borrow::Cow;
 

@@ -24,7 +24,7 @@ use super::index::Index;
 use super::lister::Lister;
 use super::metrics::InformerMetrics;
 use super::object::CacheObject;
-use super::reflector::{Reflector, Saved, ServerTraits, Settings, Transform};
+use super::reflector::{Reflector, Saved, ServerTraits, Session, Settings, Transform};
 use super::resource_version::ResourceVersion;
 use super::source::{ListWatch, SourceError};
 use super::subscription::{Handler, Subscription};
@@ -145,8 +145,8 @@ impl<T: CacheObject> InformerBuilder<T> {
             hub.set_on_error(on_error);
         }
         let source = Arc::clone(&self.source);
-        let mut reflector =
-            Reflector::new(self.source, Arc::clone(&hub), self.transform, self.settings);
+        let session = Session::new(self.source, Arc::clone(&hub), self.transform, self.settings);
+        let mut reflector = Reflector::new(session);
         if let Some(saved) = self.saved {
             reflector.begin_with(saved);
         }

@@ -14,14 +14,11 @@ mod stream;
 mod tests;
 mod watch;
 
-use std::sync::Arc;
-
-use super::hub::Hub;
 use super::object::CacheObject;
 use super::resource_version::ResourceVersion;
 use super::source::{ListWatch, SourceError, SourceErrorKind, WatchStream};
 pub(super) use decode::Transform;
-use session::Session;
+pub(super) use session::Session;
 pub use settings::ServerTraits;
 pub(super) use settings::Settings;
 
@@ -45,14 +42,9 @@ pub(super) struct Reflector<T> {
 }
 
 impl<T: CacheObject> Reflector<T> {
-    pub(super) fn new(
-        source: Arc<dyn ListWatch<T>>,
-        hub: Arc<Hub<T>>,
-        transform: Option<Transform<T>>,
-        settings: Settings,
-    ) -> Self {
+    pub(super) fn new(session: Session<T>) -> Self {
         Self {
-            session: Session::new(source, hub, transform, settings),
+            session,
             saved: None,
             has_no_streams: false,
             stream_failures: 0,

@@ -66,7 +66,7 @@ impl Position {
 }
 
 /// Requests to one server, and the store that their responses go to.
-pub(super) struct Session<T> {
+pub(in crate::cache) struct Session<T> {
     pub(super) source: Arc<dyn ListWatch<T>>,
     pub(super) hub: Arc<Hub<T>>,
     pub(super) decoder: Decoder<T>,
@@ -81,7 +81,7 @@ pub(super) struct Session<T> {
 }
 
 impl<T: CacheObject> Session<T> {
-    pub(super) fn new(
+    pub(in crate::cache) fn new(
         source: Arc<dyn ListWatch<T>>,
         hub: Arc<Hub<T>>,
         transform: Option<Transform<T>>,

@@ -1,6 +1,7 @@
 //! The reflector against a server that follows a script, in paused time.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -11,7 +12,7 @@ use super::script::{MAX_LIST_BYTES, Request, Script};
 use super::watch::IDLE_MARGIN;
 use super::*;
 use crate::cache::event::Listener;
-use crate::cache::hub::{CacheError, CacheState, Group};
+use crate::cache::hub::{CacheError, CacheState, Group, Hub};
 use crate::cache::lister::Lister;
 use crate::cache::store::{Change, Observed};
 use crate::cache::subscriber::{Lag, SubscriberMetrics};
@@ -72,7 +73,8 @@ impl Run {
             seed: 1,
         };
         let source: Arc<dyn ListWatch<Pod>> = Arc::clone(&script) as _;
-        let reflector = Reflector::new(source, Arc::clone(&hub), transform, settings);
+        let session = Session::new(source, Arc::clone(&hub), transform, settings);
+        let reflector = Reflector::new(session);
         Self {
             script,
             hub,
@@ -488,7 +490,8 @@ async fn trap_21_watches_that_began_together_end_apart() {
             ..Settings::default()
         };
         let source: Arc<dyn ListWatch<Pod>> = Arc::clone(&script) as _;
-        let task = tokio::spawn(Reflector::new(source, Hub::new("pods"), None, settings).run());
+        let session = Session::new(source, Hub::new("pods"), None, settings);
+        let task = tokio::spawn(Reflector::new(session).run());
         sleep_seconds(0.1).await;
         timeouts.push(script.requests.lock()[1].timeout);
         task.abort();

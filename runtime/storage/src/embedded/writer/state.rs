@@ -197,7 +197,7 @@ impl Writer {
     }
 
     /// Whether a size-limited file may still grow by a few pages.
-    pub(super) fn has_room(&self) -> bool {
+    fn has_room(&self) -> bool {
         let pragma = |name| {
             let number = self
                 .connection
