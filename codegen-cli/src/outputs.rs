@@ -1,5 +1,4 @@
-//! Compares the files on disk with the generated ones: which to write, which to remove, and which contain edits by
-//! hand.
+//! Compares the files on disk with the generated ones: files to write, files to remove, and files with edits by hand.
 //!
 //! `generated/manifest.json` records the last generation, so that stale files are removed and edits are noticed.
 

@@ -1,4 +1,4 @@
-//! `apiloom import` as a process: what it reads, what it writes, and what it refuses.
+//! `apiloom import` as a process: its input, its output, and its refusals.
 
 use std::fs;
 use std::io::Write as _;

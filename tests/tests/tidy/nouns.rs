@@ -61,7 +61,6 @@ fn pronouns(sentence: &str) -> usize {
     PRONOUNS.iter().map(count).sum()
 }
 
-/// The known ones. A change that mends some removes their lines from the snapshot; none may be added.
 #[test]
 fn sentences_have_nouns() {
     let mut lines = Vec::new();
@@ -73,7 +72,7 @@ fn sentences_have_nouns() {
         let many = many.into_iter().filter(|one| pronouns(one) > MOST);
         lines.extend(many.map(|one| format!("{}: {one}\n", path.display())));
     }
-    insta::assert_snapshot!(lines.concat());
+    assert!(lines.is_empty(), "{}", lines.concat());
 }
 
 /// Whether a name is a single word with the ending of a participle.
@@ -87,7 +86,7 @@ fn is_participle(name: &str) -> bool {
     is_word && has_ending && name.len() > 4 && !NOUNS.contains(&name)
 }
 
-/// As above.
+/// The known ones. A change that mends some removes their lines from the snapshot; none may be added.
 #[test]
 fn types_are_named_by_nouns() {
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Builders: what they send, what they refuse, and what is extracted.
+//! Builders: their requests, their refusals, and the fields that they extract.
 
 use std::collections::BTreeMap;
 

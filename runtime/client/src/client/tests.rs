@@ -1,4 +1,4 @@
-//! The verbs with scripted answers: what is sent, what is retried, what becomes of the answers.
+//! The verbs with scripted answers: requests, retries, and results.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

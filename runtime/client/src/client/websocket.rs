@@ -132,8 +132,7 @@ impl RawRequest {
     /// that; else it has a connection of HTTP/1.1 for itself. A message may be as long as an event of a watch.
     ///
     /// # Errors
-    /// Those of a refusal and of the transport, also that of a server which answers without opening a WebSocket, or with
-    /// another subprotocol.
+    /// A refusal, an error of the transport, an answer that opens no WebSocket, and one with another subprotocol.
     pub async fn websocket(self, protocols: &[&str]) -> Result<Socket, Error> {
         if *self.method() != Method::GET {
             let problem = "a WebSocket is opened by the method GET";

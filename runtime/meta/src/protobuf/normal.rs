@@ -1,5 +1,5 @@
-//! The JSON that the type of a message gives to a document: Go decodes one and encodes it again, which leaves out what is empty
-//! and adds what is always there.
+//! The JSON that the type of a message gives to a document: Go decodes and encodes it again, without empty fields and with the fields
+//! that are always there.
 
 use serde_json::{Map, Value};
 

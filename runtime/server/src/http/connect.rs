@@ -83,8 +83,8 @@ pub struct ConnectRequest<K> {
     /// The path after the subresource, as it was sent: empty, or with a slash at its beginning. Requests with a segment `..`,
     /// escaped or not, are refused.
     pub path: String,
-    /// The headers, without credentials, neither those of the user nor those of a front proxy (`X-Remote-*`), and without
-    /// those about the connection, such as `Transfer-Encoding`, `Upgrade` and what `Connection` names. Headers whose names have
+    /// The headers, without the credentials of the user and of a front proxy (`X-Remote-*`), and without the headers about the
+    /// connection: `Transfer-Encoding`, `Upgrade` and others, and those that `Connection` names. Headers whose names have
     /// an underscore are left out: many servers take it for a dash.
     ///
     /// The last address in `X-Forwarded-For` is that of the client, which the server adds. All other headers are as the client

@@ -1,7 +1,7 @@
-//! The list of CustomResourceDefinitions, which is always empty: all kinds are compiled in.
+//! The empty list of CustomResourceDefinitions, for a server that does not serve this kind.
 //!
 //! kubectl requests it before it reports an unknown kind; without the list it would report that the request failed.
-//! The group is not part of discovery, since it has nothing else.
+//! The group is not part of discovery then, since it has nothing else.
 
 use apiloom_meta::Object;
 use apiloom_meta::kind::Verb;

@@ -135,7 +135,7 @@ impl CreateOptions {
 /// `UpdateOptions` of the API.
 pub type UpdateOptions = CreateOptions;
 
-/// `PatchOptions` of the API; `force` is for apply only and is refused by `http`.
+/// `PatchOptions` of the API without `force`, which an apply is given by itself.
 pub type PatchOptions = CreateOptions;
 
 /// `GetOptions` of the API.

@@ -1,4 +1,4 @@
-//! Watches: which changes are delivered, from which start, and in which order.
+//! Watches: the delivered changes, their start, and their order.
 
 use std::collections::BTreeMap;
 

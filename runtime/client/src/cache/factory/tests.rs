@@ -1,4 +1,4 @@
-//! Factories over scripted transports: what informers send, what they share, and what they decode.
+//! Factories over scripted transports: the requests of informers, their sharing, and their decoding.
 
 mod fuller;
 mod shared;

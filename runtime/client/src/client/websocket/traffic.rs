@@ -1,4 +1,4 @@
-//! `Counted`: the connection of a WebSocket, which counts what arrives, and limits what waits to be sent.
+//! `Counted`: the connection of a WebSocket, with a count of the bytes received, and a limit for the bytes that wait to be sent.
 
 use std::io;
 use std::pin::Pin;

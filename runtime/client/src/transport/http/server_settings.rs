@@ -1,6 +1,6 @@
 //! The SETTINGS of a server of HTTP/2: how many streams it allows, and whether a stream can be upgraded. The HTTP library
-//! tells neither to those who send requests. What reads the frames for that also ends a connection on which a server sends
-//! frames for ever that answer nothing, which the library accepts.
+//! tells neither to the senders of requests. The reader of the frames also ends a connection on which a server sends frames for
+//! ever that answer nothing: the library accepts them.
 
 use std::io;
 use std::pin::Pin;

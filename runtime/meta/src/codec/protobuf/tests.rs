@@ -1,4 +1,4 @@
-//! What Protobuf bodies become in JSON, which are refused, and what JSON becomes in Protobuf.
+//! Protobuf bodies in JSON, refused bodies, and JSON in Protobuf.
 
 mod back;
 mod random;

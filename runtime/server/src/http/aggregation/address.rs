@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use crate::http::query::decode_bytes;
 
-/// The path and query of a request for another server. As in kube-apiserver's proxy, what was decoded is encoded again byte by
-/// byte, also what is not UTF-8, so that the other server reads what was authorized here; and the query is sorted by name.
+/// The path and query of a request for another server. As in kube-apiserver's proxy, decoded bytes are encoded again one by one, also
+/// those that are not UTF-8, so that the other server reads the path that was authorized here; and the query is sorted by name.
 pub(super) fn target(uri: &http::Uri) -> String {
     let path = uri.path();
     let mut target = String::with_capacity(path.len());

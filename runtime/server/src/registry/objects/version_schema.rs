@@ -69,8 +69,8 @@ impl VersionSchema {
         &self.checked().schema
     }
 
-    /// The errors of a new document, or of a change of an old one: those of the schema, those of the metadata of embedded
-    /// objects, which is validated even if it is unchanged, then those of the schema's rules. Rules are not evaluated for a
+    /// The errors of a new document, or of a change of an old one: first the errors of the schema, then the errors of the metadata of
+    /// embedded objects, also of unchanged ones, then the errors of the schema's rules. Rules are not evaluated for a
     /// document with errors of a kind that would only be repeated. Violations of rules that are tolerated, because their
     /// values have not changed, are added to `tolerated`.
     pub(crate) fn validate(
