@@ -3,6 +3,7 @@
 //! Counting a request allocates nothing once its series exists: series are looked up by borrowed strings. Their number
 //! is limited.
 
+mod bounded;
 mod conversions;
 mod exposition;
 mod process;
@@ -20,6 +21,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::Registry;
 
+use self::bounded::{BoundedFamily, Labels};
 #[cfg(feature = "apis-apiextensions")]
 pub(crate) use self::conversions::ConversionFailure;
 pub(crate) use self::conversions::ConversionMetrics;
@@ -36,10 +38,10 @@ pub struct Metrics {
     registry: Registry,
     requests: Requests,
     inflight: Family<InflightLabels, Gauge>,
-    watch_events: Family<Resource, Counter>,
-    deprecated: Family<DeprecatedLabels, Gauge>,
-    objects: Family<ObjectLabels, Gauge>,
-    objects_by_old_name: Family<StoredObjectLabels, Gauge>,
+    watch_events: BoundedFamily<Resource, Counter>,
+    deprecated: BoundedFamily<DeprecatedLabels, Gauge>,
+    objects: BoundedFamily<ObjectLabels, Gauge>,
+    objects_by_old_name: BoundedFamily<StoredObjectLabels, Gauge>,
     store_sizes: Family<Store, Gauge>,
     conversions: ConversionMetrics,
     /// Those of the server's own controllers, with the names of client-go.
@@ -107,6 +109,48 @@ struct Store {
     storage_cluster_id: String,
 }
 
+/// The group of all series beyond the limit.
+const OTHER: &str = "other";
+
+impl Labels for Resource {
+    fn other(&self) -> Self {
+        Self {
+            group: OTHER.to_owned(),
+            version: String::new(),
+            resource: String::new(),
+        }
+    }
+}
+
+impl Labels for DeprecatedLabels {
+    fn other(&self) -> Self {
+        Self {
+            group: OTHER.to_owned(),
+            version: String::new(),
+            resource: String::new(),
+            subresource: String::new(),
+            removed_release: String::new(),
+        }
+    }
+}
+
+impl ObjectLabels {
+    fn of(resource: &GroupResource) -> Self {
+        Self {
+            group: resource.group.clone(),
+            resource: resource.resource.clone(),
+        }
+    }
+}
+
+impl StoredObjectLabels {
+    fn of(resource: &GroupResource) -> Self {
+        Self {
+            resource: resource.to_string(),
+        }
+    }
+}
+
 /// A request in progress: decrements its gauge when it is dropped.
 #[derive(Debug)]
 #[must_use = "the request counts as ended when this is dropped"]
@@ -132,8 +176,13 @@ impl WatchEvents {
 impl Metrics {
     /// Metrics with all counters at zero.
     pub fn new(info: &ServerInfo) -> Self {
+        Self::with_series(info, bounded::max_series())
+    }
+
+    /// The same, with a limit for the series of each family.
+    fn with_series(info: &ServerInfo, max_series: usize) -> Self {
         let mut registry = Registry::default();
-        let requests = Requests::register(&mut registry);
+        let requests = Requests::register(&mut registry, max_series);
         let inflight = Family::<InflightLabels, Gauge>::default();
         registry.register(
             "apiserver_current_inflight_requests",
@@ -177,7 +226,7 @@ impl Metrics {
             "Bytes that a store took when it was last asked, by store",
             store_sizes.clone(),
         );
-        let conversions = ConversionMetrics::register(&mut registry);
+        let conversions = ConversionMetrics::register(&mut registry, max_series);
         registry.register_collector(Box::new(process::Process));
         for kind in [RequestKind::ReadOnly, RequestKind::Mutating] {
             drop(inflight.get_or_create(&kind.labels()));
@@ -186,10 +235,10 @@ impl Metrics {
             registry,
             requests,
             inflight,
-            watch_events,
-            deprecated,
-            objects,
-            objects_by_old_name,
+            watch_events: BoundedFamily::new(watch_events, max_series),
+            deprecated: BoundedFamily::new(deprecated, max_series),
+            objects: BoundedFamily::new(objects, max_series),
+            objects_by_old_name: BoundedFamily::new(objects_by_old_name, max_series),
             store_sizes,
             conversions,
             of_controllers: apiloom_client::metrics::Registry::new(),
@@ -204,18 +253,23 @@ impl Metrics {
         metrics
     }
 
-    /// Sets the number of stored objects of a resource; `None` if counting failed.
+    /// Sets the number of stored objects of a resource; `None` if counting failed. A resource beyond the limit for series has none.
     pub fn set_objects(&self, resource: &GroupResource, count: Option<u64>) {
         let count = count.map_or(-1, |count| i64::try_from(count).unwrap_or(i64::MAX));
-        let labels = ObjectLabels {
-            group: resource.group.clone(),
-            resource: resource.resource.clone(),
-        };
-        self.objects.get_or_create(&labels).set(count);
-        let labels = StoredObjectLabels {
-            resource: resource.to_string(),
-        };
-        self.objects_by_old_name.get_or_create(&labels).set(count);
+        if let Some(objects) = self.objects.known(&ObjectLabels::of(resource)) {
+            objects.set(count);
+        }
+        let labels = StoredObjectLabels::of(resource);
+        if let Some(objects) = self.objects_by_old_name.known(&labels) {
+            objects.set(count);
+        }
+    }
+
+    /// Forgets the number of stored objects of a resource that is served no more.
+    pub fn forget_objects(&self, resource: &GroupResource) {
+        self.objects.remove(&ObjectLabels::of(resource));
+        let labels = StoredObjectLabels::of(resource);
+        self.objects_by_old_name.remove(&labels);
     }
 
     /// Sets the size of a store in bytes.
@@ -269,7 +323,7 @@ impl Metrics {
             version: version.to_owned(),
             resource: resource.to_owned(),
         };
-        WatchEvents(self.watch_events.get_or_create_owned(&labels))
+        WatchEvents(self.watch_events.metric(&labels))
     }
 
     /// Records a request for a deprecated version; `removed_release` is `MAJOR.MINOR` or empty.
@@ -281,7 +335,7 @@ impl Metrics {
             subresource: labels.subresource.to_string(),
             removed_release: removed_release.to_owned(),
         };
-        self.deprecated.get_or_create(&labels).set(1);
+        self.deprecated.metric(&labels).set(1);
     }
 
     /// Responds to `/metrics`; `None` for other paths.

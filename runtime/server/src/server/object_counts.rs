@@ -1,6 +1,7 @@
 //! Counts stored objects and measures stores periodically, so that a scrape of `/metrics` needs no request to the
 //! store.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,9 +18,18 @@ pub(super) async fn keep(registry: Arc<Registry>, metrics: Arc<Metrics>) {
     let mut ticks = interval(EVERY);
     // After a slow count the next one starts a full interval later.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut counted = BTreeSet::new();
     loop {
         ticks.tick().await;
-        for (resource, count) in registry.count_objects().await {
+        let counts = registry.count_objects().await;
+        let present = counts
+            .iter()
+            .map(|(resource, _)| resource.clone())
+            .collect();
+        for gone in std::mem::replace(&mut counted, present).difference(&counted) {
+            metrics.forget_objects(gone);
+        }
+        for (resource, count) in counts {
             if let Err(error) = &count {
                 tracing::warn!(%resource, %error, "unable to count the objects of a resource");
             }
@@ -36,14 +46,15 @@ pub(super) async fn keep(registry: Arc<Registry>, metrics: Arc<Metrics>) {
 
 #[cfg(test)]
 mod tests {
-    use apiloom_meta::Object;
+    use apiloom_meta::{GroupResource, Object};
     use apiloom_storage::{Memory, Storage};
     use http::Request;
     use http_body_util::BodyExt as _;
+    use serde_json::json;
 
     use super::*;
     use crate::http::ServerInfo;
-    use crate::registry::{CreateOptions, RequestContext};
+    use crate::registry::{CatalogChange, CreateOptions, RequestContext};
 
     async fn create_namespace(registry: &Registry, name: &str) {
         let mut object = Object::default();
@@ -62,18 +73,16 @@ mod tests {
             .unwrap();
     }
 
+    async fn text(metrics: &Metrics) -> String {
+        let (request, ()) = Request::get("/metrics").body(()).unwrap().into_parts();
+        let response = metrics.respond_to(&request).unwrap();
+        let text = response.into_body().collect().await.unwrap().to_bytes();
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
     /// Waits, without a further count, until the metrics contain this line.
     async fn wait_for(metrics: &Metrics, line: &str) {
-        loop {
-            let (request, ()) = Request::get("/metrics").body(()).unwrap().into_parts();
-            let response = metrics.respond_to(&request).unwrap();
-            let text = response.into_body().collect().await.unwrap().to_bytes();
-            if String::from_utf8_lossy(&text)
-                .lines()
-                .any(|known| known == line)
-            {
-                return;
-            }
+        while !text(metrics).await.lines().any(|known| known == line) {
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
     }
@@ -103,6 +112,27 @@ mod tests {
 
         store.close().await;
         wait_for(&metrics, &line(-1)).await;
+        task.abort();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_resource_that_is_gone_has_no_count() {
+        let registry = Arc::new(Registry::builder(Memory::new()).build().unwrap());
+        let metrics = Arc::new(Metrics::new(&ServerInfo::default()));
+        let definition = json!({"spec": {
+            "group": "ex.io", "scope": "Cluster", "names": {"plural": "foos", "kind": "Foo"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}],
+        }});
+        let change = CatalogChange::new().document(&definition).unwrap();
+        registry.change(change).await.unwrap();
+        let task = tokio::spawn(keep(Arc::clone(&registry), Arc::clone(&metrics)));
+        let line = "apiserver_storage_objects{resource=\"foos.ex.io\"}";
+        wait_for(&metrics, &format!("{line} 0")).await;
+        let change = CatalogChange::new().remove(GroupResource::new("ex.io", "foos"));
+        registry.change(change).await.unwrap();
+        while text(&metrics).await.contains(line) {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
         task.abort();
     }
 }

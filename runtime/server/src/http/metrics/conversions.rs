@@ -12,6 +12,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+use super::bounded::{BoundedFamily, Labels};
+
 /// The buckets of the calls, in seconds, as in kube-apiserver.
 const OF_CALLS: [f64; 15] = [
     0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 45.0, 60.0,
@@ -55,12 +57,23 @@ struct ConversionLabels {
     succeeded: &'static str,
 }
 
+impl Labels for ConversionLabels {
+    fn other(&self) -> Self {
+        Self {
+            crd_name: "other".to_owned(),
+            from_version: String::new(),
+            to_version: String::new(),
+            succeeded: self.succeeded,
+        }
+    }
+}
+
 /// Counts conversions by webhooks. Clones count together.
 #[derive(Clone, Debug)]
 pub(crate) struct ConversionMetrics {
     calls: Family<CallLabels, Counter>,
     durations: Family<CallLabels, Histogram>,
-    of_definitions: Family<ConversionLabels, Histogram>,
+    of_definitions: BoundedFamily<ConversionLabels, Histogram>,
 }
 
 fn of_calls() -> Histogram {
@@ -72,11 +85,13 @@ fn of_definition() -> Histogram {
 }
 
 impl ConversionMetrics {
-    pub(super) fn register(registry: &mut Registry) -> Self {
+    pub(super) fn register(registry: &mut Registry, max_series: usize) -> Self {
+        let of_definitions: fn() -> Histogram = of_definition;
+        let of_definitions = Family::new_with_constructor(of_definitions);
         let metrics = Self {
             calls: Family::default(),
             durations: Family::new_with_constructor(of_calls),
-            of_definitions: Family::new_with_constructor(of_definition),
+            of_definitions: BoundedFamily::new(of_definitions.clone(), max_series),
         };
         registry.register(
             "apiserver_conversion_webhook_request",
@@ -91,7 +106,7 @@ impl ConversionMetrics {
         registry.register(
             "apiserver_crd_conversion_webhook_duration_seconds",
             "How long conversions by webhooks took, by definition and versions",
-            metrics.of_definitions.clone(),
+            of_definitions,
         );
         metrics
     }
@@ -125,7 +140,7 @@ impl ConversionMetrics {
             to_version: to.to_owned(),
             succeeded: if is_success { "true" } else { "false" },
         };
-        let durations = self.of_definitions.get_or_create(&labels);
+        let durations = self.of_definitions.metric(&labels);
         durations.observe(elapsed.as_secs_f64());
     }
 }

@@ -13,14 +13,13 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets, linear_buckets};
 use prometheus_client::registry::Registry;
 
+use super::bounded::{BoundedFamily, Labels};
+
 /// Histogram bounds in seconds, those of kube-apiserver.
 const LATENCY: [f64; 23] = [
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0,
     10.0, 15.0, 20.0, 30.0, 45.0, 60.0,
 ];
-
-/// Limit for the number of series, more than a few hundred kinds need; further combinations are counted as `other`.
-const MAX_SERIES: usize = 10_000;
 
 /// The labels of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -120,6 +119,14 @@ struct SizeLabels {
 const COMPONENT: &str = "apiserver";
 
 impl RequestLabels {
+    /// The labels of all requests beyond the limit for series.
+    fn of_others() -> Self {
+        Self {
+            verb: "other",
+            ..Self::default()
+        }
+    }
+
     fn body(&self) -> SizeLabels {
         SizeLabels {
             group: self.group.to_string(),
@@ -177,6 +184,36 @@ impl RequestLabels {
     }
 }
 
+impl Labels for LongRunningLabels {
+    fn other(&self) -> Self {
+        RequestLabels::of_others().long()
+    }
+}
+
+impl Labels for DurationLabels {
+    fn other(&self) -> Self {
+        RequestLabels::of_others().timed()
+    }
+}
+
+impl Labels for CounterLabels {
+    fn other(&self) -> Self {
+        RequestLabels::of_others().counted(self.code)
+    }
+}
+
+impl Labels for TerminationLabels {
+    fn other(&self) -> Self {
+        RequestLabels::of_others().terminated(self.code)
+    }
+}
+
+impl Labels for SizeLabels {
+    fn other(&self) -> Self {
+        RequestLabels::of_others().body()
+    }
+}
+
 fn dry_run_label(dry_run: bool) -> &'static str {
     if dry_run { "All" } else { "" }
 }
@@ -208,12 +245,12 @@ impl RequestSeries {
 pub(super) struct Requests {
     known: RwLock<HashMap<(RequestLabels, u16), Arc<RequestSeries>>>,
     max_series: usize,
-    total: Family<CounterLabels, Counter>,
-    duration: Family<DurationLabels, Histogram>,
-    response_sizes: Family<LongRunningLabels, Histogram>,
-    terminations: Family<TerminationLabels, Counter>,
-    long_running: Family<LongRunningLabels, Gauge>,
-    body_sizes: Family<SizeLabels, Histogram>,
+    total: BoundedFamily<CounterLabels, Counter>,
+    duration: BoundedFamily<DurationLabels, Histogram>,
+    response_sizes: BoundedFamily<LongRunningLabels, Histogram>,
+    terminations: BoundedFamily<TerminationLabels, Counter>,
+    long_running: BoundedFamily<LongRunningLabels, Gauge>,
+    body_sizes: BoundedFamily<SizeLabels, Histogram>,
 }
 
 impl std::fmt::Debug for Requests {
@@ -225,7 +262,7 @@ impl std::fmt::Debug for Requests {
 }
 
 impl Requests {
-    pub(super) fn register(registry: &mut Registry) -> Self {
+    pub(super) fn register(registry: &mut Registry, max_series: usize) -> Self {
         let total = Family::default();
         registry.register(
             "apiserver_request",
@@ -267,19 +304,14 @@ impl Requests {
         );
         Self {
             known: RwLock::default(),
-            max_series: MAX_SERIES,
-            total,
-            duration,
-            response_sizes,
-            terminations,
-            long_running,
-            body_sizes,
+            max_series,
+            total: BoundedFamily::new(total, max_series),
+            duration: BoundedFamily::new(duration, max_series),
+            response_sizes: BoundedFamily::new(response_sizes, max_series),
+            terminations: BoundedFamily::new(terminations, max_series),
+            long_running: BoundedFamily::new(long_running, max_series),
+            body_sizes: BoundedFamily::new(body_sizes, max_series),
         }
-    }
-
-    #[cfg(test)]
-    pub(super) fn limit_series(&mut self, max_series: usize) {
-        self.max_series = max_series;
     }
 
     pub(super) fn finished(&self, labels: RequestLabels, outcome: &RequestOutcome) {
@@ -305,10 +337,7 @@ impl Requests {
     fn make(&self, (mut labels, code): (RequestLabels, u16)) -> Arc<RequestSeries> {
         let mut known = self.known.write();
         if known.len() >= self.max_series {
-            labels = RequestLabels {
-                verb: "other",
-                ..RequestLabels::default()
-            };
+            labels = RequestLabels::of_others();
         }
         let is_read = matches!(labels.verb, "GET" | "LIST");
         let is_write = matches!(
@@ -319,28 +348,25 @@ impl Requests {
         let labels = entry.key().0.clone();
         let make = || {
             Arc::new(RequestSeries {
-                count: self.total.get_or_create_owned(&labels.counted(code)),
-                duration: self.duration.get_or_create_owned(&labels.timed()),
-                request_size: is_write.then(|| self.body_sizes.get_or_create_owned(&labels.body())),
-                response_size: is_read
-                    .then(|| self.response_sizes.get_or_create_owned(&labels.long())),
+                count: self.total.metric(&labels.counted(code)),
+                duration: self.duration.metric(&labels.timed()),
+                request_size: is_write.then(|| self.body_sizes.metric(&labels.body())),
+                response_size: is_read.then(|| self.response_sizes.metric(&labels.long())),
             })
         };
         Arc::clone(entry.or_insert_with(make))
     }
 
     pub(super) fn refused(&self, labels: &RequestLabels, code: u16) {
-        self.total.get_or_create_owned(&labels.counted(code)).inc();
+        self.total.metric(&labels.counted(code)).inc();
         self.terminated(labels, code);
     }
 
     pub(super) fn terminated(&self, labels: &RequestLabels, code: u16) {
-        self.terminations
-            .get_or_create_owned(&labels.terminated(code))
-            .inc();
+        self.terminations.metric(&labels.terminated(code)).inc();
     }
 
     pub(super) fn long_running(&self, labels: &RequestLabels) -> Gauge {
-        self.long_running.get_or_create_owned(&labels.long())
+        self.long_running.metric(&labels.long())
     }
 }

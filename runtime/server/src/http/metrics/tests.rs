@@ -226,23 +226,41 @@ fn scrapers_get_the_format_they_ask_for() {
 
 #[test]
 fn labels_of_clients_do_not_grow_without_end() {
-    let mut metrics = metrics();
-    metrics.requests.limit_series(10);
+    let metrics = Metrics::with_series(&ServerInfo::default(), 10);
     for number in 0..110 {
-        let name = number.to_string();
-        metrics.request(
-            RequestLabels {
-                verb: "create",
-                resource: (&name).into(),
-                ..labels()
-            },
-            &outcome(404),
-        );
+        let name = format!("name{number}");
+        let labels = RequestLabels {
+            verb: "create",
+            resource: (&name).into(),
+            ..labels()
+        };
+        metrics.request(labels.clone(), &outcome(404));
+        metrics.refused(&labels, 429);
+        metrics.terminated(&labels, 504);
+        drop(metrics.begin_long_running(&labels));
+        metrics.watch_events("g", "v1", &name).sent();
+        metrics.requested_deprecated(&labels, "1.0");
+        let conversions = metrics.conversions();
+        conversions.converted(&name, ["v1", "v2"], true, Duration::ZERO);
+        metrics.set_objects(&GroupResource::new("g", &name), Some(1));
     }
     let text = text(&metrics);
-    assert!(!text.contains("resource=\"50\""));
+    assert!(
+        text.contains("name9\"") && !text.contains("name50"),
+        "{text}"
+    );
+    // Series that are removed make room.
+    metrics.forget_objects(&GroupResource::new("g", "name0"));
+    metrics.set_objects(&GroupResource::new("g", "name50"), Some(3));
+    check(
+        &metrics,
+        &[
+            "apiserver_resource_objects{group=\"g\",resource=\"name50\"} 3",
+            "apiserver_storage_objects{resource=\"name50.g\"} 3",
+        ],
+    );
     assert!(text.lines().any(
-        |line| line.starts_with("apiserver_request_total{verb=\"other\"") && line.ends_with(" 100")
+        |line| line.starts_with("apiserver_request_total{verb=\"other\"") && line.ends_with(" 105")
     ));
 }
 
