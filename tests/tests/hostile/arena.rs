@@ -8,6 +8,7 @@
 //! other processes use too. [`Load`] measures that share, and the limit for the other user grows accordingly.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -358,6 +359,22 @@ impl Calls {
             error,
         }
     }
+}
+
+/// The p99 and the worst of each kind of call.
+pub(crate) fn by_kind(samples: &[Sample]) -> BTreeMap<&'static str, [Duration; 2]> {
+    let mut times: BTreeMap<_, Vec<Duration>> = BTreeMap::new();
+    for sample in samples {
+        times.entry(sample.call).or_default().push(sample.took);
+    }
+    let of = |mut times: Vec<Duration>| {
+        times.sort_unstable();
+        [times.len() * 99 / 100, times.len() - 1].map(|at| times[at])
+    };
+    times
+        .into_iter()
+        .map(|(call, times)| (call, of(times)))
+        .collect()
 }
 
 /// Calls that are slow by nature, such as a TLS handshake in a debug build: they must succeed and not stall.

@@ -83,7 +83,9 @@ fn a_server_with_little_memory_withstands_a_tenant() {
         "the other user is served: {:?}",
         user.samples(since).last()
     );
-    let calls = Calls::of(&user.samples(since));
+    let samples = user.samples(since);
+    let calls = Calls::of(&samples);
+    println!("p99 and worst by kind: {:?}", arena::by_kind(&samples));
     drop(user);
     let pid = server.pid();
     let peak = process::peak(pid);
