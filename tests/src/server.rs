@@ -19,10 +19,14 @@ pub fn repository() -> PathBuf {
 /// never runs an outdated server. All packages and one test are built together, since fewer packages or no development
 /// dependencies would select other features and build everything a second time.
 ///
-/// With `APILOOM_TEST_NO_BUILD` in the environment, as in `tests/all` after its build, the binary is taken as it is.
+/// With `APILOOM_TEST_NO_BUILD` in the environment, as in `tests/all` after its build, the binary is taken as it is; with
+/// `APILOOM_TEST_BINARIES`, it is one of that folder.
 pub fn build(binary: &str) -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let profile = BUILT.get_or_init(|| {
+        if let Some(folder) = std::env::var_os("APILOOM_TEST_BINARIES") {
+            return folder.into();
+        }
         // target/debug/deps/TEST-HASH -> target/debug
         let profile = std::env::current_exe()
             .unwrap()
