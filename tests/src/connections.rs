@@ -76,7 +76,8 @@ impl Connections {
         loop {
             let (connection, is_new) = match self.0.open_one() {
                 Some(connection) => (connection, false),
-                None => self.0.connect().await?,
+                // Boxed: a handshake is much larger than what all requests need.
+                None => Box::pin(self.0.connect()).await?,
             };
             match self.send_on(connection, request).await {
                 Ok(response) => return Ok(response),
