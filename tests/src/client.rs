@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -21,6 +21,9 @@ use crate::connections::Connections;
 
 /// Timeout of a response: a test that hangs gives no information.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Pause before a refused list is asked for again.
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// A client of one server, or of two over the same store.
 #[derive(Clone)]
@@ -274,6 +277,19 @@ impl Client {
     /// GET.
     pub async fn get(&self, path: &str) -> Answer {
         self.call("GET", path, &[], "").await
+    }
+    /// A list, asked for again while the server refuses it with 429 because its cache is still being filled: a server is
+    /// ready before that.
+    pub async fn list(&self, path: &str) -> Value {
+        let started = Instant::now();
+        loop {
+            let answer = self.get(path).await;
+            match answer.code {
+                200 => return answer.json(),
+                429 if started.elapsed() < PATIENCE => tokio::time::sleep(AGAIN).await,
+                code => panic!("{path}: {code}: {}", answer.text()),
+            }
+        }
     }
     /// POST of a JSON document.
     pub async fn post(&self, path: &str, body: &Value) -> Answer {

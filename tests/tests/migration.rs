@@ -159,7 +159,7 @@ async fn an_interrupted_migration_continues(backend: Backend) {
     drop(store);
 
     cluster.start_again();
-    let before = cluster.client().get(ALL_FLUNDERS).await.json();
+    let before = cluster.client().list(ALL_FLUNDERS).await;
     let shown = migrated(cluster.server().kubeconfig(), &["--dry-run"]);
     let of_flunders = format!(
         "{OBJECTS} of {OBJECTS} objects to rewrite as v1alpha1; they were stored as v1beta1 ({OBJECTS})"
@@ -258,7 +258,7 @@ async fn a_migration_changes_the_storage_media_type(backend: Backend) {
         let flunder = json!({"metadata": {"name": name(number)}, "spec": {"reference": "x"}});
         assert_eq!(cluster.client().post(FLUNDERS, &flunder).await.code, 201);
     }
-    let before = cluster.client().get(ALL_FLUNDERS).await.json();
+    let before = cluster.client().list(ALL_FLUNDERS).await;
     for (media_type, is_protobuf) in [(&protobuf_type, true), (&json_type, false)] {
         cluster.restart_with(media_type);
         let kubeconfig = cluster.server().kubeconfig().to_owned();
@@ -346,7 +346,7 @@ async fn a_server_that_stops_ends_a_migration() {
     store.close().await;
     drop(store);
     cluster.start_again();
-    let list = cluster.client().get(ALL_FLUNDERS).await.json();
+    let list = cluster.client().list(ALL_FLUNDERS).await;
     let revision = list["metadata"]["resourceVersion"].as_str().unwrap();
     let path = format!("{ALL_FLUNDERS}?watch=1&resourceVersion={revision}");
     let mut events = cluster.client().watch(&path).await;

@@ -195,7 +195,7 @@ async fn a_flipped_bit_fails_lists_and_watches() {
         cluster.start_again();
         let client = cluster.client();
         until(&client, "/readyz", |code| code == 200).await;
-        let list = client.get(FLUNDERS).await.json();
+        let list = client.list(FLUNDERS).await;
         assert_eq!(names(&list), ["a", "b", "c"]);
         let mut watches = open(&client, watches_after(before)).await;
         check_alive(&client, &mut watches, "well").await;
