@@ -64,7 +64,7 @@ mod testing;
 mod tests;
 pub(crate) mod texts;
 pub mod timeout;
-mod turns;
+pub(crate) mod turns;
 mod warning;
 
 pub(crate) use api::Api;

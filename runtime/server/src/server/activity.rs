@@ -1,4 +1,5 @@
-//! Counters of a connection's requests and reads, by which [`super::connection`] decides when to close it.
+//! Counters of a connection's requests and reads, by which [`super::connection`] decides when to close it. Also limits how
+//! much one poll reads, so that a busy connection does not starve others.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -8,6 +9,12 @@ use std::task::{Context, Poll};
 
 use futures_util::task::AtomicWaker;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::http::turns::end_turn;
+
+/// Maximum number of bytes read in one poll: one TLS record, which holds up to 1,800 frames of HTTP/2. tokio by itself
+/// interrupts a task after 128 reads of any size, and a TLS stream goes on after that with what it has.
+const TURN_BYTES: usize = 16 * 1024;
 
 /// Counters and flags that the requests of a connection share with it.
 #[derive(Default)]
@@ -58,9 +65,12 @@ impl Drop for InProgress {
     }
 }
 
-/// A stream that counts its reads.
+/// A stream that counts its reads, and ends a turn of the task that reads after [`TURN_BYTES`]. It is the outermost one: a
+/// TLS stream returns the bytes that it has when the stream below it is pending.
 pub(super) struct CountingStream<S> {
     stream: S,
+    /// Bytes read since a read was pending last.
+    read: usize,
     activity: Arc<Activity>,
     /// Bytes up to the end of the first frame of HTTP/2; `None` when they have arrived.
     preface: Option<Preface>,
@@ -70,6 +80,7 @@ impl<S> CountingStream<S> {
     pub(super) fn new(stream: S, activity: Arc<Activity>) -> Self {
         Self {
             stream,
+            read: 0,
             activity,
             preface: Some(Preface::default()),
         }
@@ -120,13 +131,21 @@ impl<S: AsyncRead + Unpin> AsyncRead for CountingStream<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.read >= TURN_BYTES {
+            self.read = 0;
+            end_turn(cx);
+            return Poll::Pending;
+        }
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        if let Some(bytes) = buffer.filled().get(before..)
-            && !bytes.is_empty()
-        {
+        let bytes = buffer.filled().get(before..).unwrap_or_default();
+        if !bytes.is_empty() {
             self.record(bytes);
         }
+        self.read = match read {
+            Poll::Ready(_) => self.read + bytes.len(),
+            Poll::Pending => 0,
+        };
         read
     }
 }
@@ -158,5 +177,70 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for CountingStream<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    /// The bytes read by each poll of a task that reads all it can.
+    async fn turns(ours: impl AsyncRead + AsyncWrite + Unpin, piece: usize) -> Vec<usize> {
+        let mut stream = CountingStream::new(ours, Arc::default());
+        let mut piece = vec![0; piece];
+        let mut turns = Vec::new();
+        std::future::poll_fn(|cx| {
+            turns.push(0);
+            loop {
+                let mut buffer = ReadBuf::new(&mut piece);
+                std::task::ready!(Pin::new(&mut stream).poll_read(cx, &mut buffer)).unwrap();
+                let read = buffer.filled().len();
+                *turns.last_mut().unwrap() += read;
+                if read == 0 {
+                    return Poll::Ready(());
+                }
+            }
+        })
+        .await;
+        turns
+    }
+
+    // A client that sends frames without end must not occupy a thread.
+    #[tokio::test]
+    async fn a_client_that_sends_much_lets_others_have_their_turn() {
+        use tokio::io::{empty, join, sink};
+        let sent = vec![0; 3 * 1024 * 1024];
+        for piece in [1024, 16 * 1024, 40 * 1024] {
+            let read = turns(join(sent.as_slice(), sink()), piece).await;
+            assert_eq!(read.iter().sum::<usize>(), sent.len());
+            let most = read.iter().max().copied().unwrap_or_default();
+            assert!(most < TURN_BYTES + piece, "{piece}: {read:?}");
+            assert!(
+                read.len() <= sent.len() / TURN_BYTES + 1,
+                "{piece}: {read:?}"
+            );
+        }
+        assert_eq!(turns(join(&sent[..1024], sink()), 256).await, [1024]);
+        assert_eq!(turns(join(empty(), sink()), 256).await, [0]);
+    }
+
+    // A short request is read in one poll, however much the connection has read before.
+    #[tokio::test]
+    async fn a_read_that_waits_begins_a_new_turn() {
+        let (ours, mut theirs) = tokio::io::duplex(TURN_BYTES);
+        let mut stream = CountingStream::new(ours, Arc::default());
+        for _ in 0..5 {
+            theirs.write_all(&[0; TURN_BYTES - 1]).await.unwrap();
+            let mut piece = [0; TURN_BYTES];
+            let read = stream
+                .read(&mut piece)
+                .now_or_never()
+                .expect("no turn ends");
+            assert_eq!(read.unwrap(), TURN_BYTES - 1);
+            assert!(stream.read(&mut piece).now_or_never().is_none());
+        }
     }
 }

@@ -1,6 +1,5 @@
 //! Closes connections whose peer accepts no bytes for too long, so that a client that never reads cannot keep a
-//! response or a watch in memory for ever, and not for long while memory is short. Also limits how much one poll reads,
-//! so that a busy connection does not starve others.
+//! response or a watch in memory for ever, and not for long while memory is short.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -84,16 +83,10 @@ impl Waiting {
     }
 }
 
-/// Maximum number of bytes read in one poll: four TLS records, each of which holds up to a thousand frames of HTTP/2.
-/// tokio by itself interrupts a task after 128 reads of any size.
-const TURN_BYTES: usize = 64 * 1024;
-
 /// A stream whose writes fail when the peer has accepted nothing for `patience`.
 pub(super) struct Stall<S> {
     stream: S,
     patience: Patience,
-    /// Bytes read since a read was pending last.
-    read: usize,
     /// Counts while a write is pending; created by the first such write.
     waiting: Option<Waiting>,
     is_waiting: bool,
@@ -104,7 +97,6 @@ impl<S> Stall<S> {
         Self {
             stream,
             patience,
-            read: 0,
             waiting: None,
             is_waiting: false,
         }
@@ -142,18 +134,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stall<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.read >= TURN_BYTES {
-            self.read = 0;
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        let before = buffer.filled().len();
-        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        self.read = match read {
-            Poll::Ready(_) => self.read + (buffer.filled().len() - before),
-            Poll::Pending => 0,
-        };
-        read
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
     }
 }
 
@@ -193,7 +174,6 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stall<S> {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::FutureExt as _;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     use super::*;
@@ -254,62 +234,5 @@ mod tests {
             tokio::join!(stalled.write_all(&[1; 10]), theirs.read_exact(&mut taken));
         written.unwrap();
         read.unwrap();
-    }
-
-    /// The bytes read by each poll of a task that reads all it can.
-    async fn turns(ours: impl AsyncRead + AsyncWrite + Unpin, piece: usize) -> Vec<usize> {
-        let mut stream = Stall::new(ours, patience());
-        let mut piece = vec![0; piece];
-        let mut turns = Vec::new();
-        std::future::poll_fn(|cx| {
-            turns.push(0);
-            loop {
-                let mut buffer = ReadBuf::new(&mut piece);
-                std::task::ready!(Pin::new(&mut stream).poll_read(cx, &mut buffer)).unwrap();
-                let read = buffer.filled().len();
-                *turns.last_mut().unwrap() += read;
-                if read == 0 {
-                    return Poll::Ready(());
-                }
-            }
-        })
-        .await;
-        turns
-    }
-
-    // A client that sends frames without end must not occupy a thread.
-    #[tokio::test]
-    async fn a_client_that_sends_much_lets_others_have_their_turn() {
-        use tokio::io::{empty, join, sink};
-        let sent = vec![0; 3 * 1024 * 1024];
-        for piece in [1024, 16 * 1024, 40 * 1024] {
-            let read = turns(join(sent.as_slice(), sink()), piece).await;
-            assert_eq!(read.iter().sum::<usize>(), sent.len());
-            let most = read.iter().max().copied().unwrap_or_default();
-            assert!(most < TURN_BYTES + piece, "{piece}: {read:?}");
-            assert!(
-                read.len() <= sent.len() / TURN_BYTES + 1,
-                "{piece}: {read:?}"
-            );
-        }
-        assert_eq!(turns(join(&sent[..1024], sink()), 256).await, [1024]);
-        assert_eq!(turns(join(empty(), sink()), 256).await, [0]);
-    }
-
-    // A short request is read in one poll, however much the connection has read before.
-    #[tokio::test]
-    async fn a_read_that_waits_begins_a_new_turn() {
-        let (ours, mut theirs) = tokio::io::duplex(TURN_BYTES);
-        let mut stream = Stall::new(ours, patience());
-        for _ in 0..5 {
-            theirs.write_all(&[0; TURN_BYTES - 1]).await.unwrap();
-            let mut piece = [0; TURN_BYTES];
-            let read = stream
-                .read(&mut piece)
-                .now_or_never()
-                .expect("no turn ends");
-            assert_eq!(read.unwrap(), TURN_BYTES - 1);
-            assert!(stream.read(&mut piece).now_or_never().is_none());
-        }
     }
 }

@@ -20,6 +20,7 @@ use hyper::rt::Executor;
 use tokio::sync::oneshot;
 
 use super::stall::{Patience, Waiting};
+use crate::http::turns::end_turn;
 use crate::http::{Body, CutOff};
 
 /// Maximum size of a frame, which limits the memory for a client that reads slowly.
@@ -174,7 +175,7 @@ impl http_body::Body for PacedBody {
         if self.given >= TURN_BYTES {
             self.given = 0;
             LAST_RESULT.set(Some(BodyResult::Frame));
-            cx.waker().wake_by_ref();
+            end_turn(cx);
             return Poll::Pending;
         }
         let polled = self.next_piece(cx);
