@@ -8,7 +8,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Steps between two looks at the clock; all of them take well under a millisecond.
 const INTERVAL: u32 = 1024;
@@ -102,9 +102,11 @@ fn nanoseconds(at: Instant) -> u64 {
 }
 
 impl Interrupt {
-    /// Interrupts the work at this moment at the latest.
-    pub fn set_at(&self, deadline: Instant) {
-        let deadline = nanoseconds(deadline);
+    /// Interrupts the work after this time at the latest, by the clock of the machine: work takes real time, also where timers
+    /// have another clock.
+    pub fn set_after(&self, time: Duration) {
+        let deadline = Instant::now().checked_add(time);
+        let deadline = deadline.map_or(u64::MAX, nanoseconds);
         self.0.deadline.fetch_min(deadline, Ordering::Relaxed);
     }
 

@@ -17,6 +17,9 @@ use tokio::time::{Instant, timeout};
 /// Longer than any test takes.
 const LIMIT: Duration = Duration::from_secs(20);
 
+/// Pause before a condition is looked at again.
+const AGAIN: Duration = Duration::from_millis(20);
+
 fn config_map(name: &str, value: &str) -> ConfigMap {
     ConfigMap {
         metadata: ObjectMeta {
@@ -47,7 +50,7 @@ fn texts(control: &Control) -> Vec<String> {
 async fn until(what: &str, is_true: impl AsyncFn() -> bool) {
     let waited = timeout(LIMIT, async {
         while !is_true().await {
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            tokio::time::sleep(AGAIN).await;
         }
     });
     assert!(waited.await.is_ok(), "{what}");

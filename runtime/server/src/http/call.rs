@@ -94,7 +94,7 @@ impl<'r> Call<'r> {
 /// Interrupts the work of the request that is being polled at a deadline.
 pub(super) fn interrupt_at(deadline: Instant) {
     if let Some(interrupt) = interrupt::current() {
-        interrupt.set_at(deadline.into_std());
+        interrupt.set_after(deadline.saturating_duration_since(Instant::now()));
     }
 }
 
@@ -145,5 +145,23 @@ impl ResourceCall<'_> {
         let size = body::expanded_bytes(&self.request.headers, &bytes);
         resource.reserve(self.ctx, size).await;
         Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use apiloom_meta::interrupt::Interrupt;
+
+    use super::*;
+
+    // A test with a paused clock may take longer than the timeout of a request by the clock of the machine, or shorter.
+    #[tokio::test(start_paused = true)]
+    async fn a_deadline_is_as_far_away_as_by_the_clock_of_the_runtime() {
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        let interrupt = Interrupt::default();
+        interrupt.scope(|| interrupt_at(Instant::now() + Duration::from_secs(3600)));
+        assert!(!interrupt.is_set());
+        interrupt.scope(|| interrupt_at(Instant::now()));
+        assert!(interrupt.is_set());
     }
 }

@@ -49,7 +49,7 @@ impl DeadlineBody {
             cut_off(&timed);
         });
         let interrupt = Interrupt::default();
-        interrupt.set_at(deadline.into_std());
+        interrupt.set_after(deadline.saturating_duration_since(Instant::now()));
         Self {
             progress,
             interrupt,
