@@ -10,7 +10,8 @@
 //!
 //! The pages 2 to 5 are in the documentation with the features `client`, `server` and `testing`. What one writes beside the types of a server:
 //! [`conversion`] between versions, and with the feature `server` rules of a kind (`strategy`), `admission`, users and
-//! permissions (`auth`), and Kubernetes' own kinds (`built_in`).
+//! permissions (`auth`), and Kubernetes' own kinds (`built_in`). And around it: the package of a server ([`packages`]) and a server in use
+//! ([`operation`]).
 
 #[doc = include_str!("docs/kinds.md")]
 pub mod kinds {}
@@ -66,3 +67,9 @@ pub mod auth {}
 #[cfg(feature = "server")]
 #[doc = include_str!("docs/built_in.md")]
 pub mod built_in {}
+
+#[doc = include_str!("docs/packages.md")]
+pub mod packages {}
+
+#[doc = include_str!("docs/operation.md")]
+pub mod operation {}

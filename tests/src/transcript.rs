@@ -149,7 +149,7 @@ fn show(transcript: &mut String, masks: &Masks, output: &Output) {
 }
 
 /// Splits at blanks outside quotes, as a shell does.
-fn words(text: &str) -> Vec<String> {
+pub fn words(text: &str) -> Vec<String> {
     let (mut words, mut word, mut quote, mut open) = (Vec::new(), String::new(), None, false);
     for c in text.chars() {
         match quote {

@@ -12,7 +12,9 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use apiloom_tests::{build, repository, stdout};
+use apiloom_tests::transcript::words;
+use apiloom_tests::{Kubectl, Server, build, repository, stdout};
+use regex::Regex;
 use serde_json::Value;
 
 /// The first code block of this language in the README.
@@ -21,10 +23,38 @@ fn block(readme: &str, language: &str) -> String {
     rest.split_once("```").unwrap().0.to_owned()
 }
 
+fn readme() -> String {
+    fs::read_to_string(repository().join("README.md")).unwrap()
+}
+
+/// Runs the commands of a block with a console, and returns the block as it is then; all ages are a second.
+fn replayed(block: &str, kubectl: &Kubectl) -> String {
+    let age = Regex::new(r"\b[0-9]+s\b").unwrap();
+    let mut replayed = String::new();
+    let mut lines = block.lines().peekable();
+    while let Some(line) = lines.next() {
+        let Some(arguments) = line.strip_prefix("$ kubectl ") else {
+            continue;
+        };
+        let (mut shown, mut input) = (format!("{line}\n"), String::new());
+        while let Some(line) = lines.next_if(|line| line.starts_with("> ")) {
+            shown += &format!("{line}\n");
+            input += &format!("{}\n", &line[2..]);
+        }
+        let arguments = words(arguments);
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        let output = kubectl.run(&arguments, &input);
+        replayed += &shown;
+        replayed += &age.replace_all(&output.stdout, "1s");
+        replayed += &output.stderr;
+    }
+    replayed
+}
+
 /// Writes the README's package under another name.
 fn write_package(root: &Path, name: &str) {
-    let readme = fs::read_to_string(repository().join("README.md")).unwrap();
-    let (_, own) = readme.split_once("## Write your own").unwrap();
+    let readme = readme();
+    let (_, own) = readme.split_once("## A kind of your own").unwrap();
     let runtime = repository().join("runtime");
     let manifest = block(own, "toml")
         .replace("zoo", name)
@@ -114,6 +144,14 @@ fn every_crate_is_compiled_once() {
         compiled <= 9 + 2,
         "{compiled} crates were compiled for a package outside"
     );
+    let binary = root
+        .path()
+        .join("way-in-one/target/apiloom-builds/debug/way-in-one-server");
+    let server = Server::start_binary(&binary, &[]);
+    let kubectl = Kubectl::new("1.36", server.kubeconfig());
+    let console = block(&readme(), "console");
+    assert_eq!(replayed(&console, &kubectl), console);
+
     // One with clients shares the server too.
     write_package(root.path(), "way-in-two");
     let manifest = root.path().join("way-in-two/Cargo.toml");
@@ -125,6 +163,54 @@ fn every_crate_is_compiled_once() {
     assert!(
         compiled <= 1 + 2,
         "{compiled} crates were compiled for the facade with clients, a library and a server"
+    );
+}
+
+#[test]
+fn the_commands_that_the_readme_shows_succeed() {
+    let server = Server::start(&[]);
+    let kubectl = Kubectl::new("1.36", server.kubeconfig());
+    let readme = readme();
+    let of_kubectl = |line: &str| Some(line.strip_prefix("kubectl ")?.to_owned());
+    let commands: Vec<_> = readme.lines().filter_map(of_kubectl).collect();
+    assert!(commands.len() > 3, "{commands:?}");
+    for command in commands {
+        // kubectl runs in a folder of the tests.
+        let command = command.replace("examples/", "../../examples/");
+        let words = words(&command);
+        let words: Vec<_> = words.iter().map(String::as_str).collect();
+        let output = kubectl.run(&words, "");
+        assert_eq!(output.code, 0, "{command}: {output:?}");
+        assert_ne!(output.stdout, "", "{command}");
+    }
+    for path in [
+        "examples/wardle",
+        "codegen-cli",
+        "tests/all",
+        "examples/hello",
+        "examples/backend",
+    ] {
+        assert!(
+            readme.contains(path) && repository().join(path).exists(),
+            "{path}"
+        );
+    }
+    let flags = stdout(Command::new(build("apiloom")).args(["serve", "--help"]));
+    for flag in ["--crds", "--kubeconfig"] {
+        assert!(
+            readme.contains(flag) && flags.contains(flag),
+            "{flag}: {flags}"
+        );
+    }
+}
+
+#[test]
+fn the_readme_is_short() {
+    const MAX: usize = 150;
+    let lines = readme().lines().count();
+    assert!(
+        lines <= MAX,
+        "README.md has {lines} lines, more than {MAX}: what is long is a page of the guide"
     );
 }
 
