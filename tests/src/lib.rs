@@ -1,4 +1,15 @@
 //! Helpers of end-to-end tests: a server as a process, an HTTP client that exposes everything, real kubectl.
+//!
+//! `tests/tests/oracle` puts 6,000 requests to Kubernetes' own server of CustomResourceDefinitions and to this one, and compares the
+//! answers; `tests/tools` builds that server where Debian has its packages, and its answers are kept for other machines. What differs is
+//! in one table. Beside it a program of Kubernetes' own clients of definitions is built (`tests/oracle/definitions`).
+//! `tests/certificates` has certificates of servers as users make them, each with what Go says of it: our clients accept the same. Both
+//! servers call one conversion webhook, in the process of the test, which does what the objects say. The checks of the contract
+//! (`tests/tests/contract`) run over TLS against a server over the embedded store and against one over etcd. With `APILOOM_TEST_REPLICAS`
+//! in the environment, as in `tests/all`, those over etcd have two servers: clients write to the first, which has the flags in the
+//! variable, and read and watch at the second. What has one server then too is listed in `replicas.rs` there. The programs of kube-rs,
+//! Python and JavaScript go on with the second server when the first is stopped or killed. Without the watch cache the checks over etcd
+//! have one server.
 
 #![allow(
     clippy::unwrap_used,

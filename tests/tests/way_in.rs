@@ -204,16 +204,6 @@ fn the_commands_that_the_readme_shows_succeed() {
     }
 }
 
-#[test]
-fn the_readme_is_short() {
-    const MAX: usize = 150;
-    let lines = readme().lines().count();
-    assert!(
-        lines <= MAX,
-        "README.md has {lines} lines, more than {MAX}: what is long is a page of the guide"
-    );
-}
-
 /// The crates that a package is built from, without its default features and without tools of its build.
 fn crates_of(package: &str) -> Vec<String> {
     let mut tree = cargo();

@@ -1,9 +1,13 @@
 //! `apiloom import`: writes a package of annotated types for kinds that were defined elsewhere.
 //!
-//! CustomResourceDefinitions are read by `definition.rs`, documents of OpenAPI by `openapi.rs`, which resolves their references
-//! (`components.rs`) and gives Kubernetes' own kinds the semantics of their Go types (`native.rs`). A schema becomes shapes (`shapes.rs`), which get names (`naming.rs`) and become a module (`module.rs`). `check.rs` reads
-//! that module as the macros will and makes the schema of its types, which `compare.rs` compares with the one that was
-//! imported: each difference is a warning, so nothing is lost in silence.
+//! CustomResourceDefinitions are read by `definition.rs`, documents of OpenAPI v3 (kinds by their paths) by `openapi.rs`, which resolves
+//! their references (`components.rs`) and gives Kubernetes' own kinds the zero values and semantics of their Go types (`native.rs`). A
+//! schema becomes shapes (`shapes.rs`), its keywords keys (`rules.rs`); they get names (`naming.rs`), types of several kinds are shared
+//! (`sharing.rs`), versions convert (`conversion.rs`), and all become a module (`module.rs`). `check.rs` reads that module as the macros
+//! will and makes the schema of its types, which `compare.rs` compares with the one that was imported: each difference is a warning, so
+//! nothing is lost in silence. A keyword without a key is kept as JSON in `#[api(schema = "..")]` (`meta/schema/junctors.rs`).
+//!
+//! `tests/tests/import.rs` compiles a package; `tests/corpus/import.txt` lists what is lost of the corpus.
 
 mod check;
 mod compare;

@@ -3,6 +3,36 @@
 //!
 //! `registry` uses no HTTP status codes or headers; `http` uses no sockets or TLS; only `options` reads the
 //! environment. Library code never exits the process and never panics on input.
+//!
+//! # Three traces
+//!
+//! A create: `server/listener.rs` -> `server/connection.rs` -> `server/filters.rs` (`http/request_info.rs`: the path;
+//! `auth/authenticate.rs`: the user; `http/call.rs`: query, verb, deadline; limits; `auth/authorize.rs`: allowed or not) ->
+//! `http/api.rs` (the deadlines), `http/route.rs` (the endpoint, and whether it takes the verb) -> `registry/large.rs` (polls
+//! a large document off the threads of other requests; `server/attended.rs` gives its request a task of its own) -> `http/create.rs`
+//! (formats, body, options) ->
+//! `registry/writes/decode.rs` (prune, default, strict fields) -> `registry/writes/create.rs` (admission, generated names, uid
+//! and times, strategy, validation in `registry/writes/validate.rs`) -> `registry/objects/prepared_object.rs` (bytes) ->
+//! `registry/writes/store.rs` -> `storage` (a revision) -> `http/encode.rs` (201). A test counts the functions on this way.
+//! Beside it, the watch cache takes the change in `storage/src/cache/fill.rs`.
+//!
+//! All work on a document ends with its deadline and its client. A request is polled within the scope of an interrupt
+//! (`meta/src/interrupt.rs`), which is set at the deadline or when the request is dropped. What loops over values asks it for each of
+//! them, which costs a count and now and then a look at the clock, and returns early with an error or a part of its result; so it is asked
+//! once more between the steps (`RequestContext::pause`), before anything is stored (`writes/store.rs`), and before the answer. What others
+//! share is made apart from it: schemas, stored objects, conversions. A search for a pattern that may take long is made in steps
+//! (`meta/src/regexp/stepped.rs`).
+//!
+//! A list: the same as far as `http/api.rs` -> `http/list.rs` -> `registry/reads/list.rs` (page and state; selectors in
+//! `registry/reads/selection.rs`) -> `registry/reads/cached.rs` (waits for the state of the cache, selects) or the store ->
+//! `registry/objects/items.rs` (the objects, one after the other while the client reads; `registry/objects/readers.rs` limits
+//! slow ones) -> `http/encode.rs` (JSON, YAML, Table, in chunks).
+//!
+//! A watch: `http/watch.rs` -> `registry/reads/watch.rs` (initial events, then changes) -> `registry/reads/cached.rs` (selects
+//! and converts each change) <- a cursor of `storage/src/cache/cursor.rs`, woken by the index of what it selects ->
+//! `http/event_key.rs` (an event is encoded once for all watchers of the same form and format: its bytes are kept with the
+//! change, by `storage/src/cache/encodings.rs`; those of the objects that a watch begins with are kept for half a second, by
+//! `registry/endpoint/first_encodings.rs`) -> `server/streams.rs`.
 
 pub mod auth;
 pub mod http;

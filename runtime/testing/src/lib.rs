@@ -6,6 +6,17 @@
 //!
 //! Not covered, unless a test turns it on: the garbage collector and the deletion of namespaces. Controllers of other
 //! programs, such as those of kube-controller-manager, do not run at all.
+//!
+//! # Inside
+//!
+//! A `TestServer` is `Server::start` over `Memory`, so a test meets the filters, rules and watch caches of production.
+//!
+//! - `transport.rs` is the way of all requests of clients: it records them, and answers those with a fault. Faults that a client could
+//!   not tell from those of a network or of a busy server are there. `store.rs` is the layer over the store that holds its watches back,
+//!   so that the watch caches themselves are stale.
+//! - Time has two clocks. `ManualClock` dates writes and expires keys (`Builder::clock`, `Memory::with_manual_time`); deadlines and waits
+//!   are tokio's, which a test can pause. There are no threads.
+//! - Generated `fake.rs` is two calls: the server runs until the last of its clients and its control is dropped.
 
 mod action;
 mod builder;

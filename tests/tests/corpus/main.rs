@@ -1,6 +1,13 @@
 //! CustomResourceDefinitions of other projects, which `tests/corpus/fetch` obtains or `tests/corpus/written` has. The table
 //! `tests/corpus/definitions.txt` lists them: the file, the beginning of its SHA-256, and what it makes use of. With UPDATE=1
 //! the test writes it.
+//!
+//! To add a definition: its package in `tests/corpus/packages.txt` (of a wheel or an archive of sources also the hash in
+//! `requirements.txt`; of a package that has only what a cluster publishes of it, `published` makes a definition), or, where no package
+//! has it, written by hand in `tests/corpus/written`, with objects beside it; then `UPDATE=1 cargo test -p apiloom-tests --test corpus`,
+//! which writes the tables `definitions.txt`, `refused.txt` (what kube-apiserver refuses, with the causes) and `outcomes.txt` (digests of
+//! what the oracle answers; what differs is listed in `differences.txt`); `tests/corpus/fetch` obtains them. A folder of other
+//! definitions is compared with the oracle by `APILOOM_CORPUS=FOLDER`.
 
 #![allow(
     clippy::unwrap_used,

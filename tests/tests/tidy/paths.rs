@@ -1,4 +1,4 @@
-//! The paths of source files that documents and comments name.
+//! The paths of source files that documents and comments name, and the length of the first documents.
 
 use super::modules::workspace;
 use super::words::{comment, files, is_rust};
@@ -56,4 +56,21 @@ fn paths_in_documents_exist() {
     }
     assert!(checked > 100, "{checked} paths are found");
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn the_first_documents_are_short() {
+    const MAX_README_LINES: usize = 150;
+    const MAX_ARCHITECTURE_BYTES: usize = 12 * 1024;
+    let read = |name| std::fs::read_to_string(workspace().join(name)).unwrap();
+    let lines = read("README.md").lines().count();
+    assert!(
+        lines <= MAX_README_LINES,
+        "README.md has {lines} lines, more than {MAX_README_LINES}: what is long is a page of the guide"
+    );
+    let bytes = read("ARCHITECTURE.md").len();
+    assert!(
+        bytes <= MAX_ARCHITECTURE_BYTES,
+        "ARCHITECTURE.md has {bytes} bytes, more than {MAX_ARCHITECTURE_BYTES}: how a part works stands at the head of its folder"
+    );
 }

@@ -31,6 +31,15 @@
 //! | null | `.note(None)`; only setters of fields with `nullable` take it |
 //! | to give up a field | leave it out of the next apply ([`Part::unset`]): the server removes it unless another manager has it |
 //! | a field that the type does not have | [`Part::set`] |
+//!
+//! # Inside
+//!
+//! - A builder (`apply` in `runtime/client`) is a map of the JSON that its setters were given, so nothing else is sent, and what
+//!   was extracted is sent again as it was. `configurations!` declares builders; all that they do is in `apply/fields.rs`.
+//! - The generator finds the builders of a version by following the types of fields from its kinds (`codegen-cli/src/configurations.rs`)
+//!   and writes how each field is given. Types of other crates, and those with a JSON form of their own, are given whole.
+//! - Which items are the same, and what a manager's `fieldsV1` means for a document, is decided by the schema of the type:
+//!   `managed_fields/items.rs` and `extract.rs` in `meta`. An extraction that would lose a field is an error.
 
 mod configuration;
 mod declare;

@@ -2,6 +2,19 @@
 //!
 //! The schema of a kind is the only source for unknown and duplicate fields, pruning, nulls, defaults, validation and
 //! list topology, for compiled kinds and for those from documents.
+//!
+//! # Invariants
+//!
+//! - One schema engine validates documents. No other code decides which values a field may have; serde has no defaults.
+//! - Schemas of custom resources (`Schema::of_custom_resource`, `meta/schema/custom`) are trees of the same engine, whose nodes are
+//!   marked: the decoder keeps values of wrong types for validation, only `x-kubernetes-preserve-unknown-fields` keeps unknown
+//!   fields, all fields are sorted, and validation is that of kube-openapi, with its texts. OpenAPI is published from the document,
+//!   whose descriptions the tree does not have; equal parts of a schema are one tree (`custom/digest.rs`).
+//! - kube-apiserver accepts every generated CRD: `schema/structural.rs` checks each before it is written, by the same rules as
+//!   definitions that are sent to a server (`refusals`). Rules without an
+//!   OpenAPI keyword are CEL (`schema/cel.rs`); rules that CEL cannot express are comments at the head of the file.
+//!   Evaluated as in kube-apiserver, they give the same result as the server for random documents and changes
+//!   (`tests/tests/crd_rules`).
 
 #[cfg(feature = "schema")]
 mod attach;

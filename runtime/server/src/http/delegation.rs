@@ -1,5 +1,15 @@
 //! A chain of servers behind one chain of filters: what the first does not serve is answered by the next. A version of a group
 //! belongs to the first server that has it; so do its documents.
+//!
+//! # Inside
+//!
+//! - `http/delegation.rs` decides by the version of the path, once, after the look for an APIService: a version of a group belongs to the first
+//!   server that has it, with its documents. The order of all is thus: APIService, this server, the next ones, 404. `Api::current` has a snapshot of the whole
+//!   chain, so a request sees one catalog of each server. Discovery, OpenAPI, the list at `/` and the APIServices of the first are those of all.
+//! - The next server is started and stopped by the first (`server/running.rs`): it stops when the first has answered its requests, closes its
+//!   own store, and runs its own controllers by its own loopback. Its health checks join those of the first; two of the same name are one.
+//! - Handlers of a program (`http/paths.rs`): one of an exact path comes before the documents of the server, one of a prefix after them
+//!   and before the 404. Hooks (`server/hooks.rs`) run once the server serves.
 
 use super::served::{Group, served};
 use crate::registry::Catalog;

@@ -3,6 +3,36 @@
 //! `Config` (plain data) -> `Server::builder(config)` -> `build()` (reports all problems, binds nothing) -> `bind()`,
 //! or `start()` for requests of the same process only -> `serve(shutdown)`. Only [`main`] sets an exit code; nothing
 //! here exits the process.
+//!
+//! # Invariants
+//!
+//! - An error has a reason; `http/error.rs` is the only table from reasons to codes. Outside of `http`, status codes are those of two other
+//!   protocols: the plain 429 that kube-apiserver sends before it looks at a request (`server/in_flight.rs`), and answers of other servers.
+//! - A request is served as an `Authenticated`, which only `auth/authenticate.rs` makes; there is no identity to fall back to.
+//! - A client certificate is no identity by itself: TLS checks that the client has its key, and no more. Only authenticators of
+//!   a program read it.
+//! - A request's verb, query and `Accept` are read once; the verb that is authorized is the one that is run and counted. The
+//!   extensions of a request hold only what hyper puts there (`OnUpgrade`).
+//! - Every response ends: a list at its request's deadline, an HTTP/2 stream or a connection without progress after a minute,
+//!   even if its client never reads again; a WebSocket when its client answers no pings (`http/socket.rs`).
+//!   A connection that a handler switches to another protocol is the handler's to end (`http/switched.rs`), and ends with the server.
+//! - The server opens no tunnels: a CONNECT is either a WebSocket over HTTP/2, which the filters convert to the GET with an upgrade
+//!   that it is over HTTP/1.1 (`http/extended_connect.rs`), or refused.
+//! - Large documents are processed outside the threads that serve other requests (`registry/large.rs`): a write reserves
+//!   capacity as soon as the size of its body or of the present object is known, and yields between its steps.
+//! - Queries of more than 4 KiB are decoded, parsed and compiled there too, with the same capacity, before authorization as
+//!   well as after it. One poll of a connection reads about 16 KiB (`server/activity.rs`) and produces about 256 KiB of a
+//!   response (`server/streams.rs`).
+//! - Chunks of Tables, YAML and indented JSON are rendered, and responses compressed, for at most as many clients at a time
+//!   as there are cores minus one (`http/turns.rs`): other tasks can use that one, and do not wait for a chunk per client.
+//! - Library code never ends the process and never panics on input. Only `server::main` sets exit codes.
+//! - Filters are one async function that reads from top to bottom, not a stack of tower layers: the same order, one future
+//!   instead of a box per layer and request. So a program cannot rebuild the chain, as with the `BuildHandlerChain` of k8s.io/apiserver:
+//!   its order keeps requests safe, and each step gives the next one typed values. What programs change there has its own place:
+//!   authenticators, authorizers, admission, handlers of paths, limits in the configuration. Layers can be put before all filters,
+//!   around `Loopback`, which is a tower service: one there can rewrite the query or other parts of a request.
+//! - The parser of paths (`http/request_info.rs`) cannot be replaced: router, authorization, limits and metrics rely on the same result. Namespaces are of
+//!   cluster scope in it as in kube-apiserver, and the namespace of a request for one is its name.
 
 mod activity;
 mod additions;

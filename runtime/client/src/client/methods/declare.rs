@@ -1,4 +1,15 @@
 //! `methods!`: declares the methods that kinds add to their clients. `apiloom generate` writes its calls.
+//!
+//! # Generated clients
+//!
+//! - The files of a package's clients are calls of macros of the runtime, with names and types alone: `clientset!` has a line for each
+//!   kind, `methods!` one for each method that kinds declare, `indexes!` one for each kind of an index, `configurations!` one for each
+//!   field. What they do, and their docs, are in the runtime.
+//! - A client has the verbs that the server serves: one declaration is for both. So `updateStatus`, `apply` and `applyStatus`, which the Go
+//!   generator can leave out apart, are not verbs: the server cannot serve patches without applies, nor updates of a status without
+//!   those of the object. `no_client_verbs` takes all verbs from a client whose server has them.
+//! - A test of `tidy` counts the lines for each kind in each version, with those that all kinds of its package share: at most 60, and
+//!   one for each field.
 
 /// Declares a trait for each kind whose client has methods besides those of the verbs, in a module for each group and version.
 ///

@@ -3,6 +3,61 @@
 //! Every server over a store does so by itself: it publishes what it watches, and writes conditions with the resourceVersion
 //! that it read, so that one of several servers succeeds. Names are given to one definition after the other, and are taken back if
 //! they cannot be written. The rules, conditions and messages are those of kube-apiserver.
+//!
+//! # Kinds from documents
+//!
+//! A kind is a list of `ResourceDef`, wherever they come from; those of a document have `custom`, which the few places read where custom
+//! resources differ on the wire (`http/route.rs`, `http/api.rs`, `http/form_writer.rs`, `http/discovery`, `writes/decode.rs`).
+//!
+//! - `meta/src/kind/custom` makes the definitions from a CustomResourceDefinition document. `CatalogChange::document` gives them to a
+//!   program, without the built-in kind.
+//! - CustomResourceDefinition is a built-in kind (`runtime/apis`, feature `apiextensions`); its strategy is
+//!   `registry/rules/built_in/custom_resource_definition.rs`. A delete adds its finalizer by `Strategy::prepare_for_delete`. Hooks that
+//!   change a definition see it without its schemas (`strategy.rs` there), and a schema that was found without errors is remembered by its
+//!   digest (`accepted.rs`), for the next write and for the controller that publishes the kind.
+//! - `server/controllers/definitions` follows the stored definitions in every server, elected or not: `names.rs` accepts names,
+//!   `publish.rs` changes the catalog, `status.rs` has the conditions and the patch that writes them, `cleanup.rs` deletes the
+//!   objects of a definition that is being deleted. A kind is published when its names are accepted and established when its own
+//!   server serves it. A server that is alone publishes it before the names are stored, so that one write says both; with other
+//!   servers over the store the names are stored first, and the kind is established five seconds later, when the others serve it
+//!   too: so no create is delayed after that, as kube-apiserver delays those of the first two seconds. Kinds that are stored are
+//!   published before the server is ready. `CustomKind::state` names the state of the document, so that a change of a status alone
+//!   ends no watch.
+//! - A stored definition is read without its schemas (`StoredDefinition`): these are parts of the bytes that the watch cache of
+//!   definitions has, and are made into trees when an object of the kind is written or read (`SchemaSource::Stored`). They are checked when
+//!   a definition is new, not when a server starts again.
+//! - Two servers may accept the same name for two definitions at the same time. Every server then decides alike (`known.rs`): the
+//!   established one keeps it, else the older one, and the other gives it up before it can be established.
+//! - `Kind::is_terminating` is shared by all kinds that are made of one definition. A create reads it before and after it stores its
+//!   object, and deletes the object again if the definition went meanwhile (`writes/create.rs`); with other servers over the store, which
+//!   may not know of the deletion yet, the cleanup looks at the objects for five seconds.
+//! - The schema in a definition has a type of its own (`JsonSchemaProps`), so that the decoder drops and reports unknown keywords
+//!   (`meta/schema/structural/unknown.rs`).
+//! - Requests for custom resources go by the verb that was authorized, not by routes of methods (`route_custom` in `http/route.rs`), and
+//!   pass no check of a router for `Accept` and types of patches. `tests/tests/parity` sends the same requests to kinds that are compiled and to
+//!   the definitions that are generated for them, and names each difference of the answers.
+//! - Kinds of documents are ordered by group and resource, behind Rust types (`registry/catalog/change.rs`): the order in which definitions
+//!   came, which no other server and no later start knows, is not shown.
+//! - A definition of the resource of a Rust type is established, but the Rust type is served.
+//! - Conversion webhooks: `server/webhooks` has the client of one (`client.rs`: address, TLS, turns, times, limits) and the converter
+//!   that sends and reads reviews (`conversion.rs`); what comes back is checked for all converters alike by
+//!   `registry/objects/converter_call.rs`. Each change of a definition makes a new converter, so its configuration applies to
+//!   the next request. A webhook has its own limits, and kinds with a converter their own capacity for large documents, so that
+//!   one that does not answer holds up no other kind.
+//! - `server/services.rs` finds the addresses of services: a resolver of the program, the file of `--service-resolver`, or DNS.
+//! - `apiloom serve` is a server of built-in kinds with two flags more (`options.rs`). `runtime/apis/definition_files.rs` reads the
+//!   definitions of files, for `apiloom import` too. `server/installation` checks them against an empty registry before a store is
+//!   opened, applies them to the running server with the manager `definition-installer`, and waits until the controller has
+//!   established their kinds and the catalog has their present state; then the line of the ready server is printed, and `/readyz` passes.
+//!
+//! Answers that differ from kube-apiserver's on purpose, beside those that `tests/tests/parity/differences.rs` lists:
+//!
+//! - A dry run of a create with a resourceVersion is refused as the create is (500). kube-apiserver refuses it in the store, which its
+//!   dry run does not reach (201).
+//! - A patch that removes apiVersion or kind leaves a document that cannot be decoded (422); kube-apiserver fails when it converts that (500).
+//! - An operation of a JSON patch that is none (unknown `op`, a path without a slash) is named while the patch is read (400); kube-apiserver
+//!   finds it when it applies the patch, and says only that the request is wrong (422).
+//! - PartialObjectMetadata of a custom resource has sorted metadata, as its object has: it is sent as it is, without being read.
 
 mod cleanup;
 mod known;
