@@ -1,6 +1,6 @@
 //! The paths of source files that documents and comments name, and the length of the first documents.
 
-use super::modules::workspace;
+use super::modules::{libraries, workspace};
 use super::words::{comment, files, is_rust};
 
 /// Paths that stand for those of a package.
@@ -73,4 +73,24 @@ fn the_first_documents_are_short() {
         bytes <= MAX_ARCHITECTURE_BYTES,
         "ARCHITECTURE.md has {bytes} bytes, more than {MAX_ARCHITECTURE_BYTES}: how a part works stands at the head of its folder"
     );
+}
+
+#[test]
+fn each_published_crate_has_a_readme() {
+    let mut folders: Vec<_> = libraries()
+        .into_iter()
+        .map(|library| library.source.parent().unwrap().to_owned())
+        .collect();
+    folders.push(workspace().join("serve"));
+    for folder in folders {
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let name = manifest
+            .lines()
+            .find_map(|line| line.strip_prefix("name = "));
+        let readme = std::fs::read_to_string(folder.join("README.md"));
+        let title =
+            readme.unwrap_or_else(|error| panic!("{}/README.md: {error}", folder.display()));
+        let wanted = format!("# {}\n", name.unwrap().trim_matches('"'));
+        assert!(title.starts_with(&wanted), "{}: {wanted}", folder.display());
+    }
 }
