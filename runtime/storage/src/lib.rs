@@ -1,7 +1,6 @@
 //! Bytes with revisions: the [`Storage`] trait, its backends and their conformance suite.
 //!
-//! This crate knows nothing about objects. The invariant: every write gets one revision from one counter, and an
-//! acknowledged write is seen by every later read and watch, also after a restart.
+//! This crate knows nothing about objects.
 //!
 //! The feature `etcd` adds the etcd backend, for several servers over one store. The feature `testing` adds
 //! `conformance`, the suite that tests any backend. [`Layer`] makes wrappers around a store.
