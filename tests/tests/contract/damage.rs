@@ -3,7 +3,9 @@
 //! and then sends nothing.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+#[cfg(feature = "etcd")]
+use std::time::Instant;
 
 use apiloom_tests::is_cached;
 
