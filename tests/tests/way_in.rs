@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use apiloom_tests::transcript::words;
-use apiloom_tests::{Kubectl, Server, build, repository, stdout};
+use apiloom_tests::{Kubectl, Output, Server, build, repository, stdout};
 use regex::Regex;
 use serde_json::Value;
 
@@ -25,6 +25,13 @@ fn block(readme: &str, language: &str) -> String {
 
 fn readme() -> String {
     fs::read_to_string(repository().join("README.md")).unwrap()
+}
+
+/// Runs kubectl with the words of a line.
+fn run_line(kubectl: &Kubectl, line: &str, input: &str) -> Output {
+    let words = words(line);
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    kubectl.run(&words, input)
 }
 
 /// Runs the commands of a block with a console, and returns the block as it is then; all ages are a second.
@@ -41,9 +48,7 @@ fn replayed(block: &str, kubectl: &Kubectl) -> String {
             shown += &format!("{line}\n");
             input += &format!("{}\n", &line[2..]);
         }
-        let arguments = words(arguments);
-        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-        let output = kubectl.run(&arguments, &input);
+        let output = run_line(kubectl, arguments, &input);
         replayed += &shown;
         replayed += &age.replace_all(&output.stdout, "1s");
         replayed += &output.stderr;
@@ -177,9 +182,7 @@ fn the_commands_that_the_readme_shows_succeed() {
     for command in commands {
         // kubectl runs in a folder of the tests.
         let command = command.replace("examples/", "../../examples/");
-        let words = words(&command);
-        let words: Vec<_> = words.iter().map(String::as_str).collect();
-        let output = kubectl.run(&words, "");
+        let output = run_line(&kubectl, &command, "");
         assert_eq!(output.code, 0, "{command}: {output:?}");
         assert_ne!(output.stdout, "", "{command}");
     }
