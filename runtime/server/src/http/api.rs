@@ -16,7 +16,7 @@ use super::aggregation::{
     Aggregation, Forwarded, GROUP as SERVICES, Service, Table, asks_for_upgrade, merge, version_of,
 };
 use super::body::{self, RequestBody};
-use super::call::{Arrival, Call, ResourceCall, interrupt_at};
+use super::call::{Arrival, Call, ResourceCall};
 use super::compress::compress;
 use super::cut_off::until;
 use super::definitions;
@@ -36,7 +36,7 @@ use super::request_info::MIGRATION_PATH;
 use super::response::full;
 use super::route::{connects, is_out_of_scope, route, stream_of};
 use super::shutdown_signal::ShutdownSignal;
-use super::timeout::{MUTATING_TIMEOUT, out_of_time};
+use super::timeout::{MUTATING_TIMEOUT, interrupt_at, out_of_time};
 use super::version::Version;
 use super::{
     Body, Endpoints, RequestInfo, ServerInfo, connect, create, delete, extended_connect, get, list,

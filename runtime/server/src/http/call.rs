@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_meta::{ApiError, codec, interrupt};
+use apiloom_meta::{ApiError, codec};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Response};
@@ -23,7 +23,7 @@ use super::metrics::Metrics;
 use super::negotiate::negotiate_error;
 use super::query::Query;
 use super::shutdown_signal::ShutdownSignal;
-use super::timeout::request_timeout;
+use super::timeout::{interrupt_at, request_timeout};
 use super::{Body, RequestInfo};
 use crate::auth::{Authenticated, Connection};
 use crate::registry::{Catalog, Endpoint, RequestContext};
@@ -91,13 +91,6 @@ impl<'r> Call<'r> {
     }
 }
 
-/// Interrupts the work of the request that is being polled at a deadline.
-pub(super) fn interrupt_at(deadline: Instant) {
-    if let Some(interrupt) = interrupt::current() {
-        interrupt.set_after(deadline.saturating_duration_since(Instant::now()));
-    }
-}
-
 /// A request for a served resource, with a path and a method that it supports.
 pub(super) struct ResourceCall<'a> {
     pub(super) catalog: &'a Catalog,
@@ -145,23 +138,5 @@ impl ResourceCall<'_> {
         let size = body::expanded_bytes(&self.request.headers, &bytes);
         resource.reserve(self.ctx, size).await;
         Ok(bytes)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use apiloom_meta::interrupt::Interrupt;
-
-    use super::*;
-
-    // A test with a paused clock may take longer than the timeout of a request by the clock of the machine, or shorter.
-    #[tokio::test(start_paused = true)]
-    async fn a_deadline_is_as_far_away_as_by_the_clock_of_the_runtime() {
-        tokio::time::advance(Duration::from_secs(3600)).await;
-        let interrupt = Interrupt::default();
-        interrupt.scope(|| interrupt_at(Instant::now() + Duration::from_secs(3600)));
-        assert!(!interrupt.is_set());
-        interrupt.scope(|| interrupt_at(Instant::now()));
-        assert!(interrupt.is_set());
     }
 }

@@ -15,6 +15,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::response::{Body, CutOff};
+use super::timeout::set_deadline;
 
 /// Aborts the response at the deadline. A complete response in memory is not aborted, since it needs no more work.
 pub(super) fn until(deadline: Instant, response: Response<Body>) -> Response<Body> {
@@ -49,7 +50,7 @@ impl DeadlineBody {
             cut_off(&timed);
         });
         let interrupt = Interrupt::default();
-        interrupt.set_after(deadline.saturating_duration_since(Instant::now()));
+        set_deadline(&interrupt, deadline);
         Self {
             progress,
             interrupt,

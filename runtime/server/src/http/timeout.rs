@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use apiloom_meta::ApiError;
 use apiloom_meta::field::{echoed, go_quote};
+use apiloom_meta::interrupt::{self, Interrupt};
 use http::{Response, StatusCode};
+use tokio::time::Instant;
 
 use super::query::Query;
 use super::response::plain;
@@ -54,6 +56,18 @@ pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
         return Some(Duration::from_nanos(1));
     }
     duration.try_into().ok()
+}
+
+/// Interrupts the work of the request that is being polled at a deadline.
+pub(super) fn interrupt_at(deadline: Instant) {
+    if let Some(interrupt) = interrupt::current() {
+        set_deadline(&interrupt, deadline);
+    }
+}
+
+/// Interrupts work at a moment of the runtime's clock, which is another one than that of the machine where it is paused.
+pub(super) fn set_deadline(interrupt: &Interrupt, deadline: Instant) {
+    interrupt.set_after(deadline.saturating_duration_since(Instant::now()));
 }
 
 /// The 504 response after the timeout of a request without a response. It has no `kind`, as in kube-apiserver.
@@ -117,5 +131,16 @@ mod tests {
                 )
             );
         }
+    }
+
+    // A test with a paused clock may take longer than the timeout of a request by the clock of the machine, or shorter.
+    #[tokio::test(start_paused = true)]
+    async fn a_deadline_is_as_far_away_as_by_the_clock_of_the_runtime() {
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        let interrupt = Interrupt::default();
+        interrupt.scope(|| interrupt_at(Instant::now() + Duration::from_secs(3600)));
+        assert!(!interrupt.is_set());
+        interrupt.scope(|| interrupt_at(Instant::now()));
+        assert!(interrupt.is_set());
     }
 }
