@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use apiloom_model::{Code, Group, Kind, SourceSpan, Spanned};
 
 use self::assembly::{Assembly, Hubs, gone, is_on, is_removed, rust_type};
-use crate::collect::{Declarations, Declared, location};
+use crate::collect::{Declaration, Declarations, location};
 use crate::model;
 use crate::package::Package;
 use crate::problem::{Location, Problem};
@@ -66,7 +66,7 @@ impl<'a> Checker<'a> {
         location(self.krate, module, span)
     }
 
-    fn kind_at(&self, kind: &Declared<Kind>) -> Location {
+    fn kind_at(&self, kind: &Declaration<Kind>) -> Location {
         self.krate.locate(kind.module, kind.value.root.name.span)
     }
 
@@ -124,7 +124,7 @@ impl<'a> Checker<'a> {
     }
 
     fn groups(&mut self) {
-        let mut seen: BTreeMap<&str, &Declared<Group>> = BTreeMap::new();
+        let mut seen: BTreeMap<&str, &Declaration<Group>> = BTreeMap::new();
         for group in &self.found.groups {
             let name = &group.value.name;
             if let Some(first) = seen.insert(&name.value, group) {
@@ -227,7 +227,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn undeclared_group(&mut self, kind: &Declared<Kind>) {
+    fn undeclared_group(&mut self, kind: &Declaration<Kind>) {
         // The core group's name is empty, but so is the name of a group that could not be read.
         let unknown = self.found.groups.is_empty() || kind.value.group.value.is_empty();
         if self.found.unread_group || self.found.incomplete && unknown {
@@ -250,7 +250,7 @@ impl<'a> Checker<'a> {
             .push(suggest(problem, &group.value, &names, &advice));
     }
 
-    fn lifecycle(&mut self, kind: &Declared<Kind>, group: &Declared<Group>) {
+    fn lifecycle(&mut self, kind: &Declaration<Kind>, group: &Declaration<Group>) {
         let Some(lifecycle) = &kind.value.lifecycle else {
             return;
         };
@@ -334,7 +334,7 @@ impl<'a> Checker<'a> {
     fn same_kind<'b>(
         &self,
         kind: &'b Kind,
-    ) -> impl Iterator<Item = &'a Declared<Kind>> + use<'a, 'b> {
+    ) -> impl Iterator<Item = &'a Declaration<Kind>> + use<'a, 'b> {
         self.found.kinds.iter().filter(|other| {
             other.value.group.value == kind.group.value && other.value.kind.value == kind.kind.value
         })
@@ -363,7 +363,7 @@ impl<'a> Checker<'a> {
         hubs
     }
 
-    fn storage(&mut self, versions: &[&Declared<Kind>]) {
+    fn storage(&mut self, versions: &[&Declaration<Kind>]) {
         let stored: Vec<_> = versions.iter().filter(|kind| kind.value.storage).collect();
         let name = &versions[0].value.kind.value;
         match stored.as_slice() {
@@ -395,7 +395,11 @@ impl<'a> Checker<'a> {
 
     /// Reports a storage version that is off by default while others are on: an alpha version, say, should not hold the
     /// objects of a beta version.
-    fn stored_version_is_on(&mut self, stored: &Declared<Kind>, versions: &[&Declared<Kind>]) {
+    fn stored_version_is_on(
+        &mut self,
+        stored: &Declaration<Kind>,
+        versions: &[&Declaration<Kind>],
+    ) {
         let on = versions.iter().find(|other| is_on(&other.value));
         let Some(on) = on.filter(|_| stored.value.disabled_by_default) else {
             return;
@@ -412,8 +416,8 @@ impl<'a> Checker<'a> {
     }
 
     /// The hub's version, if every other version names it.
-    fn hub(&mut self, versions: &[&Declared<Kind>]) -> Option<String> {
-        let (spokes, rest): (Vec<&Declared<Kind>>, Vec<&Declared<Kind>>) = versions
+    fn hub(&mut self, versions: &[&Declaration<Kind>]) -> Option<String> {
+        let (spokes, rest): (Vec<&Declaration<Kind>>, Vec<&Declaration<Kind>>) = versions
             .iter()
             .partition(|kind| kind.value.spoke_of.is_some());
         let hub = rest
@@ -460,7 +464,7 @@ impl<'a> Checker<'a> {
         Some(hub.value.version.value.clone())
     }
 
-    fn spoke(&mut self, spoke: &Declared<Kind>, code: &Code, hub: &Declared<Kind>) {
+    fn spoke(&mut self, spoke: &Declaration<Kind>, code: &Code, hub: &Declaration<Kind>) {
         let place = self.at(spoke.module, code.span());
         let text = code.text();
         let target = syn::parse2::<syn::Path>(quote::ToTokens::to_token_stream(code))
@@ -469,7 +473,7 @@ impl<'a> Checker<'a> {
         let right = format!("write `spoke_of = {}`", self.path_of(hub));
         let problem = match target {
             Ok(Lookup::Found(Definition::Item(module, name))) => {
-                let is_at = |kind: &Declared<Kind>| {
+                let is_at = |kind: &Declaration<Kind>| {
                     kind.module == module && kind.value.root.name.text == name
                 };
                 // If there are errors, the kind may be a hub whose attributes could not be read.
@@ -497,7 +501,7 @@ impl<'a> Checker<'a> {
         );
     }
 
-    fn path_of(&self, kind: &Declared<Kind>) -> String {
+    fn path_of(&self, kind: &Declaration<Kind>) -> String {
         rust_type(self.krate, kind)
     }
 }

@@ -22,9 +22,9 @@ use crate::source::{self, Crate, Definition, Lookup, Module, ModuleId, Namespace
 #[derive(Debug, Default)]
 pub(crate) struct Declarations {
     /// Kinds, in source order.
-    pub(crate) kinds: Vec<Declared<apiloom_model::Kind>>,
+    pub(crate) kinds: Vec<Declaration<apiloom_model::Kind>>,
     /// Groups, in source order.
-    pub(crate) groups: Vec<Declared<apiloom_model::Group>>,
+    pub(crate) groups: Vec<Declaration<apiloom_model::Group>>,
     /// API types and the roots of kinds, by module and name.
     pub(crate) types: HashMap<(ModuleId, String), ApiItem>,
     /// Whether the crate root has `pub fn configure`.
@@ -41,7 +41,7 @@ pub(crate) struct Declarations {
 
 /// A declaration with the module that contains it.
 #[derive(Debug)]
-pub(crate) struct Declared<T> {
+pub(crate) struct Declaration<T> {
     /// The declaration.
     pub(crate) value: T,
     /// The module that contains it.
@@ -170,7 +170,7 @@ impl Collector<'_> {
         match kind {
             Some(value) => {
                 self.api_type(id, ApiType::Struct(value.root.clone()), item.clone());
-                self.found.kinds.push(Declared {
+                self.found.kinds.push(Declaration {
                     value,
                     module: id,
                     conditions,
@@ -333,7 +333,7 @@ impl Collector<'_> {
     fn group(&mut self, id: ModuleId, span: Span, tokens: TokenStream, conditions: Vec<String>) {
         let mut diagnostics = Diagnostics::default();
         match apiloom_model::parse_group(tokens, &mut diagnostics) {
-            Some(value) => self.found.groups.push(Declared {
+            Some(value) => self.found.groups.push(Declaration {
                 value,
                 module: id,
                 conditions,

@@ -102,7 +102,7 @@ fn version(name: &str, document: &Value, documents: &Map<String, Value>) -> Opti
                 description: markdown::paragraphs(text(schema, "/description"))
                     .into_iter()
                     .collect(),
-                facts: facts(&Served::new(api_version, kind, document), documents),
+                facts: facts(&ServedKind::new(api_version, kind, document), documents),
                 fields,
             }
         })
@@ -114,7 +114,7 @@ fn version(name: &str, document: &Value, documents: &Map<String, Value>) -> Opti
 }
 
 /// How a kind is served.
-struct Served {
+struct ServedKind {
     api_version: String,
     kind: String,
     is_namespaced: bool,
@@ -124,7 +124,7 @@ struct Served {
     subresources: BTreeSet<String>,
 }
 
-impl Served {
+impl ServedKind {
     /// What the paths of a document say of a kind.
     fn new(api_version: &str, kind: &str, document: &Value) -> Self {
         let mut served = Self {
@@ -188,7 +188,7 @@ impl Served {
 }
 
 /// What a reader needs to know of a kind besides its fields, a line each.
-fn facts(served: &Served, documents: &Map<String, Value>) -> Vec<String> {
+fn facts(served: &ServedKind, documents: &Map<String, Value>) -> Vec<String> {
     if served.resource.is_empty() {
         return Vec::new();
     }

@@ -6,7 +6,7 @@ use apiloom_model::kind::{Release, Verb};
 use apiloom_model::names::identifier;
 use apiloom_model::{Group, Kind, Scope};
 
-use crate::collect::{Declarations, Declared};
+use crate::collect::{Declaration, Declarations};
 use crate::model;
 use crate::source::{Crate, GROUP, ModuleId, Namespace};
 
@@ -41,7 +41,7 @@ impl Assembly<'_> {
         }
     }
 
-    fn group(&self, declared: &Declared<Group>) -> model::Group {
+    fn group(&self, declared: &Declaration<Group>) -> model::Group {
         let group = &declared.value;
         let versions: Vec<String> = group
             .versions
@@ -74,13 +74,13 @@ impl Assembly<'_> {
 
     /// Whether the kind has only this version, which is then its storage version.
     fn is_alone(&self, kind: &Kind) -> bool {
-        let same = |other: &&Declared<Kind>| {
+        let same = |other: &&Declaration<Kind>| {
             other.value.group.value == kind.group.value && other.value.kind.value == kind.kind.value
         };
         self.found.kinds.iter().filter(same).count() == 1
     }
 
-    fn kind(&self, declared: &Declared<Kind>, release: Option<Release>) -> model::Kind {
+    fn kind(&self, declared: &Declaration<Kind>, release: Option<Release>) -> model::Kind {
         let kind = &declared.value;
         let kinds = self.found.kinds.iter().zip(self.clients);
         let mut client = kinds
@@ -158,7 +158,7 @@ pub(super) fn gone(kind: &Kind, release: Option<Release>) -> bool {
 }
 
 /// `crate::v1alpha1::Flunder`.
-pub(super) fn rust_type(krate: &Crate, kind: &Declared<Kind>) -> String {
+pub(super) fn rust_type(krate: &Crate, kind: &Declaration<Kind>) -> String {
     let name = &kind.value.root.name.text;
     rust_path(krate, kind.module, name, Namespace::Type)
 }

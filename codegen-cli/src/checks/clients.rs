@@ -8,7 +8,7 @@ use syn::{Fields, GenericArgument, Item, PathArguments, Type};
 
 use super::Checker;
 use super::assembly::{rust_path, rust_type};
-use crate::collect::Declared;
+use crate::collect::Declaration;
 use crate::model;
 use crate::problem::Problem;
 use crate::source::{self, Definition, Lookup, ModuleId, Namespace};
@@ -56,7 +56,7 @@ impl<'a> Checker<'a> {
         kinds.map(|kind| self.client_parts(kind)).collect()
     }
 
-    fn client_parts(&mut self, kind: &'a Declared<Kind>) -> model::ClientParts {
+    fn client_parts(&mut self, kind: &'a Declaration<Kind>) -> model::ClientParts {
         if !kind.value.has_client {
             return model::ClientParts::default();
         }
@@ -95,7 +95,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn method(&mut self, kind: &Declared<Kind>, method: &Method) -> Option<model::Method> {
+    fn method(&mut self, kind: &Declaration<Kind>, method: &Method) -> Option<model::Method> {
         let own = rust_type(self.krate, kind);
         let handler = kind
             .value
@@ -210,7 +210,7 @@ impl<'a> Checker<'a> {
         is_crate && !is_imported
     }
 
-    fn index(&mut self, kind: &'a Declared<Kind>, index: &Index) -> Option<model::Index> {
+    fn index(&mut self, kind: &'a Declaration<Kind>, index: &Index) -> Option<model::Index> {
         let span = index
             .path
             .last()
@@ -232,7 +232,7 @@ impl<'a> Checker<'a> {
     /// The type of an index's keys, and the expression of the value that has them.
     fn key_of(
         &self,
-        kind: &'a Declared<Kind>,
+        kind: &'a Declaration<Kind>,
         index: &Index,
     ) -> Result<(String, String), Box<Problem>> {
         let (mut module, mut owner) = (kind.module, kind.value.root.name.text.clone());

@@ -6,7 +6,7 @@ use apiloom_meta::kind::names::KindNames;
 use apiloom_model::{Kind, Spanned};
 
 use super::{Checker, group_text};
-use crate::collect::Declared;
+use crate::collect::Declaration;
 use crate::problem::Problem;
 
 fn names(kind: &Kind) -> KindNames<'_> {
@@ -69,7 +69,7 @@ impl Checker<'_> {
     }
 
     /// Refuses what the kind that every server has leaves no room for. A package without a server may be of the server.
-    fn own_kinds(&mut self, kind: &Declared<Kind>) {
+    fn own_kinds(&mut self, kind: &Declaration<Kind>) {
         if !self.has_server {
             return;
         }
@@ -79,7 +79,7 @@ impl Checker<'_> {
         }
     }
 
-    fn own_kind(&mut self, kind: &Declared<Kind>, own: &KindNames<'_>) {
+    fn own_kind(&mut self, kind: &Declaration<Kind>, own: &KindNames<'_>) {
         let shared = names(&kind.value).shared(own);
         if shared.contains(&own.kind) || shared.contains(&own.plural) {
             let group = group_text(&kind.value.group.value);
@@ -105,7 +105,7 @@ impl Checker<'_> {
         }
     }
 
-    fn twice(&mut self, first: &Declared<Kind>, kind: &Declared<Kind>) {
+    fn twice(&mut self, first: &Declaration<Kind>, kind: &Declaration<Kind>) {
         if first.value.version.value == kind.value.version.value {
             let (name, version) = (&kind.value.kind.value, kind.value.api_version());
             self.push_pair(
@@ -116,7 +116,7 @@ impl Checker<'_> {
         }
     }
 
-    fn versions_of_a_kind(&mut self, first: &Declared<Kind>, kind: &Declared<Kind>) {
+    fn versions_of_a_kind(&mut self, first: &Declaration<Kind>, kind: &Declaration<Kind>) {
         let (a, b) = (&first.value, &kind.value);
         if a.version.value == b.version.value {
             return;
@@ -149,18 +149,23 @@ impl Checker<'_> {
         }
     }
 
-    fn push_pair(&mut self, message: String, first: &Declared<Kind>, kind: &Declared<Kind>) {
+    fn push_pair(&mut self, message: String, first: &Declaration<Kind>, kind: &Declaration<Kind>) {
         self.problems.push(self.pair(message, first, kind));
     }
 
-    fn pair(&self, message: String, first: &Declared<Kind>, kind: &Declared<Kind>) -> Problem {
+    fn pair(
+        &self,
+        message: String,
+        first: &Declaration<Kind>,
+        kind: &Declaration<Kind>,
+    ) -> Problem {
         Problem::error(message)
             .at(self.kind_at(kind))
             .related(self.kind_at(first), "the other declaration")
     }
 
     /// Reports names that an earlier kind of the group has.
-    fn shared(&mut self, earlier: &[&Declared<Kind>], kind: &Declared<Kind>) {
+    fn shared(&mut self, earlier: &[&Declaration<Kind>], kind: &Declaration<Kind>) {
         let mut told = Vec::new();
         for first in earlier {
             for name in names(&kind.value).shared(&names(&first.value)) {

@@ -6,7 +6,7 @@ use apiloom_model::{Kind, Name};
 use syn::{Fields, Item};
 
 use super::Checker;
-use crate::collect::Declared;
+use crate::collect::Declaration;
 use crate::problem::Problem;
 use crate::source::{self, ModuleId};
 
@@ -26,7 +26,7 @@ impl<'a> Checker<'a> {
     /// The first name of a path that no field has, if that can be told.
     fn missing<'n>(
         &self,
-        kind: &'a Declared<Kind>,
+        kind: &'a Declaration<Kind>,
         path: &'n [Name],
     ) -> Option<(&'n Name, Problem)> {
         let (mut module, mut owner) = (kind.module, kind.value.root.name.text.clone());

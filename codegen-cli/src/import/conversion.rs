@@ -5,11 +5,11 @@
 use std::cell::RefCell;
 
 use super::module::{HUB, Relations, literal, rust_type};
-use super::naming::{Named, NamedType};
+use super::naming::{NamedType, NamedTypes};
 use super::shapes::{Body, Field, Type};
 
 /// The relations of a version to the hub, whose module has this path; and what is lost in a conversion, a line each.
-pub(super) fn relate(own: &Named, hub: &Named, module: &str) -> (Relations, Vec<String>) {
+pub(super) fn relate(own: &NamedTypes, hub: &NamedTypes, module: &str) -> (Relations, Vec<String>) {
     let path = HUB;
     let root = &hub.types[0].name;
     let mut relations = Relations {
@@ -36,7 +36,7 @@ pub(super) fn relate(own: &Named, hub: &Named, module: &str) -> (Relations, Vec<
     pair.shared.clone_from(&relations.shared);
     let mut lost = Vec::new();
     for (at, ty) in own.types.iter().enumerate() {
-        let Some(Derived {
+        let Some(ConversionKeys {
             hub_only,
             fields,
             lines,
@@ -69,8 +69,8 @@ pub(super) fn relate(own: &Named, hub: &Named, module: &str) -> (Relations, Vec<
 
 /// Two versions of a kind.
 struct Pair<'a> {
-    own: &'a Named,
-    hub: &'a Named,
+    own: &'a NamedTypes,
+    hub: &'a NamedTypes,
     path: &'a str,
     shared: Vec<String>,
     /// Types whose conversion is being derived.
@@ -79,7 +79,7 @@ struct Pair<'a> {
 
 /// The keys of the conversion of a struct.
 #[derive(Default)]
-struct Derived {
+struct ConversionKeys {
     /// `field = value`.
     hub_only: Vec<String>,
     /// Keys of fields.
@@ -106,7 +106,7 @@ impl<'a> Pair<'a> {
     }
 
     /// The keys of a struct that is not the hub's; `None` for a type without a conversion, such as one that contains itself.
-    fn derive(&self, ty: &NamedType) -> Option<Derived> {
+    fn derive(&self, ty: &NamedType) -> Option<ConversionKeys> {
         if self.open.borrow().contains(&ty.name) {
             return None;
         }
@@ -116,7 +116,7 @@ impl<'a> Pair<'a> {
         derived
     }
 
-    fn derive_once(&self, ty: &NamedType) -> Option<Derived> {
+    fn derive_once(&self, ty: &NamedType) -> Option<ConversionKeys> {
         if self.shared.contains(&ty.name) {
             return None;
         }
@@ -125,7 +125,7 @@ impl<'a> Pair<'a> {
         else {
             return None;
         };
-        let mut derived = Derived::default();
+        let mut derived = ConversionKeys::default();
         for field in fields {
             let peer = peers.iter().find(|peer| peer.name == field.name);
             let at = format!("{}.{}", ty.name, field.json);
@@ -233,7 +233,7 @@ fn unwrap(empty: &str) -> String {
 }
 
 /// The value of a field that is not converted.
-fn zero(field: &Field, named: &Named, path: &str) -> Option<String> {
+fn zero(field: &Field, named: &NamedTypes, path: &str) -> Option<String> {
     if field.is_option {
         return Some("None".to_owned());
     }
@@ -252,7 +252,7 @@ fn zero(field: &Field, named: &Named, path: &str) -> Option<String> {
 }
 
 /// An empty value of a type, whose path is given.
-fn zero_of(ty: &Type, named: &Named, path: &str) -> Option<String> {
+fn zero_of(ty: &Type, named: &NamedTypes, path: &str) -> Option<String> {
     let plain = match ty {
         Type::List(_) => "Vec::new()",
         Type::Map(_) => "BTreeMap::new()",
@@ -286,8 +286,8 @@ fn zero_of(ty: &Type, named: &Named, path: &str) -> Option<String> {
 }
 
 /// The code of a type and of all that it names, without documentation: types with the same are one.
-pub(super) fn code(named: &Named, ty: &NamedType) -> String {
-    fn write(named: &Named, ty: &NamedType, seen: &mut Vec<String>, out: &mut String) {
+pub(super) fn code(named: &NamedTypes, ty: &NamedType) -> String {
+    fn write(named: &NamedTypes, ty: &NamedType, seen: &mut Vec<String>, out: &mut String) {
         out.push_str(&format!("{} {:?} ", ty.name, ty.shape.keys));
         if seen.contains(&ty.name) {
             return;

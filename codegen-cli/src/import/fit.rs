@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::definition::{Column, Version};
 use super::module;
 use super::names;
-use super::naming::Named;
+use super::naming::NamedTypes;
 use super::shapes::{Body, Type};
 
 /// Adds the status that a subresource needs. An object without fields takes nothing, as does a field without a schema.
@@ -29,7 +29,7 @@ pub(super) fn add_status(version: &mut Version) {
 }
 
 /// Leaves out what cannot be said. Returns a line for each part.
-pub(super) fn leave_out_unfit(version: &mut Version, named: &Named) -> Vec<String> {
+pub(super) fn leave_out_unfit(version: &mut Version, named: &NamedTypes) -> Vec<String> {
     let mut lost = Vec::new();
     let schema = Schema::from_json(&version.schema, &Hooks::default());
     let schema = schema.or_else(|_| {
@@ -99,7 +99,7 @@ pub(super) fn leave_out_unfit(version: &mut Version, named: &Named) -> Vec<Strin
 }
 
 /// The type at a plain JSONPath.
-fn at<'a>(named: &'a Named, json_path: &str) -> Option<&'a Type> {
+fn at<'a>(named: &'a NamedTypes, json_path: &str) -> Option<&'a Type> {
     let mut at: Option<&Type> = None;
     for name in json_path.strip_prefix('.')?.split('.') {
         let place = match at {

@@ -38,7 +38,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use self::definition::Definition;
-use self::prepared::Prepared;
+use self::prepared::PreparedKind;
 use crate::render::Renderer;
 
 pub(crate) use package::{Import, run};
@@ -90,7 +90,7 @@ fn code_of(definition: &Definition) -> Result<ImportedKind, String> {
     let renderer = Renderer::new(String::new()).map_err(|error| error.to_string())?;
     let module = versions::module_of_kind(&definition.kind);
     let path = |version: &str| format!("crate::{version}::{module}");
-    let prepared = Prepared::new(definition);
+    let prepared = PreparedKind::new(definition);
     let imported = versions::write(&prepared, &path, &BTreeMap::new(), &renderer)?;
     let modules = imported.modules.into_iter();
     Ok(ImportedKind {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::definition::{Column, Definition, Version};
-use super::naming::{Named, NamedType};
+use super::naming::{NamedType, NamedTypes};
 use super::rules::{Literal, quoted};
 use super::shapes::{Body, Field, Type};
 use crate::markdown;
@@ -66,7 +66,7 @@ impl ModuleView {
     pub(crate) fn new(
         definition: &Definition,
         version: &Version,
-        named: &Named,
+        named: &NamedTypes,
         relations: &Relations,
     ) -> Self {
         let own: Vec<&NamedType> = named
@@ -123,7 +123,11 @@ impl ModuleView {
     }
 
     /// The view of the module with these types, which several kinds have.
-    pub(super) fn of_shared(group: &str, version: &str, types: &[(&Named, &NamedType)]) -> Self {
+    pub(super) fn of_shared(
+        group: &str,
+        version: &str,
+        types: &[(&NamedTypes, &NamedType)],
+    ) -> Self {
         let own: Vec<&NamedType> = types.iter().map(|(_, ty)| *ty).collect();
         let relations = Relations::default();
         let shown = types
@@ -187,7 +191,7 @@ impl ModuleView {
 }
 
 /// The names of the types that a type's fields and defaults have.
-fn named_by<'a>(ty: &'a NamedType, named: &'a Named) -> impl Iterator<Item = &'a str> {
+fn named_by<'a>(ty: &'a NamedType, named: &'a NamedTypes) -> impl Iterator<Item = &'a str> {
     let fields: &[Field] = match &ty.shape.body {
         Body::Struct(fields) => fields,
         Body::Enum(_) => &[],
@@ -209,7 +213,7 @@ fn innermost(ty: &Type) -> Option<&'static str> {
 fn of_type(
     mut attributes: Vec<String>,
     ty: &NamedType,
-    named: &Named,
+    named: &NamedTypes,
     relations: &Relations,
 ) -> TypeView {
     let is_root = !attributes.is_empty();
@@ -262,7 +266,7 @@ fn of_type(
     }
 }
 
-fn of_field(ty: &NamedType, field: &Field, named: &Named, relations: &Relations) -> PartView {
+fn of_field(ty: &NamedType, field: &Field, named: &NamedTypes, relations: &Relations) -> PartView {
     let mut keys = field.keys.clone();
     if let Some(default) = &field.default {
         keys.insert(0, format!("default = {}", literal(default, named)));
@@ -297,7 +301,7 @@ fn of_variant(name: &str, json: &str) -> PartView {
     }
 }
 
-pub(crate) fn rust_type(ty: &Type, named: &Named) -> String {
+pub(crate) fn rust_type(ty: &Type, named: &NamedTypes) -> String {
     match ty {
         Type::Plain(name) => (*name).to_owned(),
         Type::Named(id) => named.types[*id].name.clone(),
@@ -308,7 +312,7 @@ pub(crate) fn rust_type(ty: &Type, named: &Named) -> String {
     }
 }
 
-pub(super) fn literal(value: &Literal, named: &Named) -> String {
+pub(super) fn literal(value: &Literal, named: &NamedTypes) -> String {
     match value {
         Literal::Code(code) => code.clone(),
         Literal::Variant(id, variant) => format!("{}::{variant}", named.types[*id].name),

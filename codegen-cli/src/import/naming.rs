@@ -6,9 +6,9 @@ use super::names;
 use super::rules::Literal;
 use super::shapes::{Body, Field, Shape, Shapes, Type};
 
-/// The types of a module, with names; equal ones are one.
+/// The types of a module, with their names; equal ones are one.
 #[derive(Debug)]
-pub(crate) struct Named {
+pub(crate) struct NamedTypes {
     /// In the order in which they are written: the root first, then as fields name them.
     pub(crate) types: Vec<NamedType>,
 }
@@ -28,7 +28,7 @@ impl NamedType {
 }
 
 /// Names the types of a version of a kind; the root has the name of the kind, or the one that can be had.
-pub(crate) fn name(shapes: Shapes) -> Named {
+pub(crate) fn name(shapes: Shapes) -> NamedTypes {
     let all = shapes.all;
     let root = all.len() - 1;
     let names = names_of(&all);
@@ -67,7 +67,7 @@ pub(crate) fn name(shapes: Shapes) -> Named {
     for ty in &mut types {
         ty.shape = with_ids(&ty.shape, &places);
     }
-    Named { types }
+    NamedTypes { types }
 }
 
 /// The shapes that the fields of a shape have.

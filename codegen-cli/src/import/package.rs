@@ -10,9 +10,9 @@ use super::definition::Definition;
 use super::input::{Cluster, Input};
 use super::names;
 use super::place::Place;
-use super::prepared::Prepared;
+use super::prepared::PreparedKind;
 use super::sharing;
-use super::versions::{self, Imported, module_of_kind, priority};
+use super::versions::{self, KindModules, module_of_kind, priority};
 use crate::console::{Console, Failure};
 use crate::render::Renderer;
 
@@ -184,7 +184,7 @@ fn shown(text: &str) -> String {
 
 /// The files of a package, with what is lost in them.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct PackageFiles {
     pub(crate) files: Vec<(String, String)>,
     pub(crate) lost: Vec<String>,
     /// What a reader of the package needs to know besides.
@@ -202,7 +202,7 @@ pub(crate) fn write(
     definitions: &[Definition],
     mut failures: Vec<String>,
     place: &Place,
-) -> Result<Written, String> {
+) -> Result<PackageFiles, String> {
     if definitions.is_empty() && failures.is_empty() {
         return Err("there is neither a CustomResourceDefinition nor a document of OpenAPI v3 in what was read".to_owned());
     }
@@ -226,7 +226,7 @@ pub(crate) fn write(
         let mut failed = Vec::new();
         let written = attempt(&left, place, &mut failed)?;
         if failed.is_empty() {
-            return Ok(Written {
+            return Ok(PackageFiles {
                 failures,
                 ..written
             });
@@ -242,7 +242,7 @@ fn attempt(
     definitions: &[&Definition],
     place: &Place,
     failed: &mut Vec<(String, String)>,
-) -> Result<Written, String> {
+) -> Result<PackageFiles, String> {
     let renderer = Renderer::new(String::new()).map_err(|error| error.to_string())?;
     let mut groups: BTreeMap<&str, Vec<&Definition>> = BTreeMap::new();
     for definition in definitions {
@@ -252,9 +252,9 @@ fn attempt(
             .push(definition);
     }
     let has_one_group = groups.len() == 1;
-    let mut written = Written {
+    let mut written = PackageFiles {
         kinds: definitions.len(),
-        ..Written::default()
+        ..PackageFiles::default()
     };
     let (mut views, mut modules, mut has_json) = (Vec::new(), Vec::new(), false);
     for (group, definitions) in groups {
@@ -299,7 +299,7 @@ struct OfGroup<'a> {
     /// The Rust path of its module.
     path: String,
     renderer: &'a Renderer,
-    written: &'a mut Written,
+    written: &'a mut PackageFiles,
     has_json: bool,
 }
 
@@ -315,9 +315,9 @@ impl OfGroup<'_> {
             .map(|definition| module_of_kind(&definition.kind))
             .collect();
         let shared_module = names::free("shared".to_owned(), &kinds);
-        let prepared: Vec<Prepared> = definitions
+        let prepared: Vec<PreparedKind> = definitions
             .iter()
-            .map(|definition| Prepared::new(definition))
+            .map(|definition| PreparedKind::new(definition))
             .collect();
         let path = self.path.clone();
         let of_shared = |version: &str| format!("{path}::{version}::{shared_module}");
@@ -354,7 +354,7 @@ impl OfGroup<'_> {
     }
 
     /// Adds the modules of a kind. Returns their versions.
-    fn add(&mut self, definition: &Definition, kind: &str, imported: Imported) -> Vec<String> {
+    fn add(&mut self, definition: &Definition, kind: &str, imported: KindModules) -> Vec<String> {
         let name = definition.name();
         let of_kind = |line: String| format!("{name}: {line}");
         self.written

@@ -2,28 +2,28 @@
 
 use super::definition::Definition;
 use super::fit;
-use super::naming::{self, Named};
+use super::naming::{self, NamedTypes};
 use super::shapes::Shapes;
 
 /// A kind whose types have names.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedKind {
     pub(super) definition: Definition,
     /// The types of each version.
-    pub(super) named: Vec<Named>,
+    pub(super) named: Vec<NamedTypes>,
     /// The place of the stored version.
     pub(super) hub: usize,
     /// What was left out so far: a line each.
     pub(super) lost: Vec<String>,
 }
 
-impl Prepared {
+impl PreparedKind {
     /// Finds the types of a kind, and leaves out what they cannot say.
     pub(crate) fn new(definition: &Definition) -> Self {
         let mut definition = definition.clone();
         let mut lost = definition.left_out.clone();
         definition.versions.iter_mut().for_each(fit::add_status);
-        let named: Vec<Named> = definition
+        let named: Vec<NamedTypes> = definition
             .versions
             .iter()
             .map(|version| naming::name(Shapes::read(&definition.kind, &version.schema)))

@@ -80,9 +80,9 @@ pub(crate) struct Field {
     pub(crate) keys: Vec<String>,
 }
 
-/// A value: its type, and the rules for its place.
+/// The type of a value, with the rules for its place.
 #[derive(Debug)]
-struct Valued {
+struct ConstrainedType {
     ty: Type,
     rules: Rules,
 }
@@ -170,7 +170,7 @@ impl Shapes {
         }
     }
 
-    fn value(&mut self, schema: &Value, path: &[String]) -> Valued {
+    fn value(&mut self, schema: &Value, path: &[String]) -> ConstrainedType {
         if let Some(name) = schema[AGAIN].as_str() {
             let mut rules = Rules::of(schema);
             for keyword in [
@@ -182,7 +182,7 @@ impl Shapes {
                 rules.take(keyword);
             }
             rules.keys.push("preserve_unknown".to_owned());
-            return Valued {
+            return ConstrainedType {
                 ty: Type::Again(name.to_owned()),
                 rules,
             };
@@ -228,7 +228,7 @@ impl Shapes {
                 rules.take("type");
                 self.finish(ty, rules, schema)
             }
-            None => Valued {
+            None => ConstrainedType {
                 ty: Type::Plain("Value"),
                 rules: Rules::whole(schema),
             },
@@ -236,14 +236,14 @@ impl Shapes {
     }
 
     /// Reads the default, which fits the type or stays JSON.
-    fn finish(&mut self, ty: Type, mut rules: Rules, schema: &Value) -> Valued {
+    fn finish(&mut self, ty: Type, mut rules: Rules, schema: &Value) -> ConstrainedType {
         if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
             rules.default = self.literal(&ty, default);
             if rules.default.is_some() {
                 rules.take("default");
             }
         }
-        Valued { ty, rules }
+        ConstrainedType { ty, rules }
     }
 
     fn literal(&self, ty: &Type, value: &Value) -> Option<Literal> {
@@ -382,7 +382,7 @@ impl Shapes {
     }
 
     /// An item of a list or a value of a map. Null is none of either in Rust, and no key gives it a default.
-    fn element(&mut self, schema: &Value, path: &[String]) -> Valued {
+    fn element(&mut self, schema: &Value, path: &[String]) -> ConstrainedType {
         let before = self.all.len();
         self.depth += 1;
         let element = self.value(schema, path);
@@ -396,7 +396,7 @@ impl Shapes {
             return element;
         }
         self.all.truncate(before);
-        Valued {
+        ConstrainedType {
             ty: Type::Plain("Value"),
             rules: Rules::whole(schema),
         }
@@ -503,10 +503,10 @@ impl Shapes {
         json: &str,
         name: String,
         schema: &Value,
-        value: Valued,
+        value: ConstrainedType,
         is_required: bool,
     ) -> Field {
-        let Valued { ty, mut rules } = value;
+        let ConstrainedType { ty, mut rules } = value;
         let has_default = rules.default.is_some();
         // A default in JSON: rustc does not know that the value is always there.
         let has_plain_default = rules.has("default");

@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 
 use super::conversion::code;
 use super::module::ModuleView;
-use super::naming::{Named, NamedType};
-use super::prepared::Prepared;
+use super::naming::{NamedType, NamedTypes};
+use super::prepared::PreparedKind;
 use crate::render::Renderer;
 
 /// The types that kinds of a version share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedTypes {
     /// The Rust path of their module.
     pub(super) path: String,
     pub(super) text: String,
@@ -22,9 +22,9 @@ pub(crate) struct Shared {
     codes: BTreeMap<String, String>,
 }
 
-impl Shared {
+impl SharedTypes {
     /// The names of the types that the kind with these types uses.
-    pub(super) fn names(&self, named: &Named) -> Vec<String> {
+    pub(super) fn names(&self, named: &NamedTypes) -> Vec<String> {
         let is_used = |ty: &&NamedType| {
             let shared = self.codes.get(&ty.name);
             shared.is_some_and(|shared| *shared == code(named, ty))
@@ -40,11 +40,11 @@ impl Shared {
 /// If the code cannot be written.
 pub(crate) fn find(
     group: &str,
-    kinds: &[Prepared],
+    kinds: &[PreparedKind],
     path: &dyn Fn(&str) -> String,
     renderer: &Renderer,
-) -> Result<BTreeMap<String, Shared>, String> {
-    let mut stored: BTreeMap<&str, Vec<&Named>> = BTreeMap::new();
+) -> Result<BTreeMap<String, SharedTypes>, String> {
+    let mut stored: BTreeMap<&str, Vec<&NamedTypes>> = BTreeMap::new();
     for kind in kinds {
         stored
             .entry(kind.hub_name())
@@ -64,7 +64,7 @@ pub(crate) fn find(
         let codes = types
             .iter()
             .map(|(named, ty)| (ty.name.clone(), code(named, ty)));
-        let shared = Shared {
+        let shared = SharedTypes {
             path: path(version),
             uses_json: view.uses_json(),
             text,
@@ -76,10 +76,10 @@ pub(crate) fn find(
 }
 
 /// A type, among those of one of the kinds that have it.
-type Place<'a> = (&'a Named, &'a NamedType);
+type Place<'a> = (&'a NamedTypes, &'a NamedType);
 
 /// The types that at least two of the kinds have, each with those of one of its kinds.
-fn shared_by<'a>(kinds: &[&'a Named]) -> Vec<Place<'a>> {
+fn shared_by<'a>(kinds: &[&'a NamedTypes]) -> Vec<Place<'a>> {
     let is_kind = |name: &str| kinds.iter().any(|kind| kind.types[0].name == name);
     let mut places: BTreeMap<(String, String), Vec<Place<'a>>> = BTreeMap::new();
     for named in kinds {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::check;
 use super::compare::{canonical_root, differences, without_patches};
 use super::module::{ModuleView, Relations};
-use super::prepared::{Prepared, of_version};
-use super::sharing::Shared;
+use super::prepared::{PreparedKind, of_version};
+use super::sharing::SharedTypes;
 use super::{conversion, names};
 use crate::render::Renderer;
 
@@ -17,9 +17,9 @@ pub(crate) struct Module {
     pub(crate) text: String,
 }
 
-/// What an import made of a kind.
+/// The modules that an import made of a kind, with what they do not say.
 #[derive(Debug)]
-pub(crate) struct Imported {
+pub(crate) struct KindModules {
     pub(crate) modules: Vec<Module>,
     /// What the written types do not say, or say otherwise: a line each.
     pub(crate) lost: Vec<String>,
@@ -30,12 +30,12 @@ pub(crate) struct Imported {
 
 /// Writes the modules of a kind; `module` is the Rust path of its module in a version, and `shared` has the types of versions.
 pub(crate) fn write(
-    prepared: &Prepared,
+    prepared: &PreparedKind,
     module: &dyn Fn(&str) -> String,
-    shared: &BTreeMap<String, Shared>,
+    shared: &BTreeMap<String, SharedTypes>,
     renderer: &Renderer,
-) -> Result<Imported, String> {
-    let Prepared {
+) -> Result<KindModules, String> {
+    let PreparedKind {
         definition,
         named,
         hub,
@@ -93,7 +93,7 @@ pub(crate) fn write(
         );
         lost.extend(of_version(&version.name, lines));
     }
-    Ok(Imported {
+    Ok(KindModules {
         modules,
         lost,
         notes: unserved(prepared).into_iter().collect(),
@@ -102,7 +102,7 @@ pub(crate) fn write(
 }
 
 /// The served versions that the generated definition does not serve.
-fn unserved(prepared: &Prepared) -> Option<String> {
+fn unserved(prepared: &PreparedKind) -> Option<String> {
     let hub = prepared.hub_name();
     let versions = prepared.definition.versions.iter();
     let others = versions.filter(|version| version.is_served && version.name != hub);

@@ -168,7 +168,7 @@ struct Loader<'a> {
 }
 
 /// The context of a `mod` item.
-struct Nested {
+struct ModuleContext {
     parent: ModuleId,
     path: Vec<String>,
     visible: bool,
@@ -282,7 +282,7 @@ impl Loader<'_> {
         let around = self.krate.module(parent);
         let mut path = around.path.clone();
         path.push(name.clone());
-        let nested = Nested {
+        let nested = ModuleContext {
             parent,
             path,
             visible: reachable(&item.vis, &around.path),
@@ -312,7 +312,7 @@ impl Loader<'_> {
 
     fn file_module(
         &mut self,
-        nested: Nested,
+        nested: ModuleContext,
         name: &str,
         attrs: &[syn::Attribute],
         span: Span,
@@ -366,7 +366,13 @@ impl Loader<'_> {
         );
     }
 
-    fn read_module(&mut self, nested: Nested, path: &Path, place: &Place, declared: Location) {
+    fn read_module(
+        &mut self,
+        nested: ModuleContext,
+        path: &Path,
+        place: &Place,
+        declared: Location,
+    ) {
         match fs::read_to_string(path) {
             Ok(text) => {
                 if let Some((file, parsed)) = self.parse(path, text) {
@@ -384,7 +390,7 @@ impl Loader<'_> {
         }
     }
 
-    fn add(&mut self, nested: Nested, file: usize) -> ModuleId {
+    fn add(&mut self, nested: ModuleContext, file: usize) -> ModuleId {
         let id = ModuleId(self.krate.modules.len());
         if let Some(name) = nested.path.last() {
             self.krate.modules[nested.parent.0]

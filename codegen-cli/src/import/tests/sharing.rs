@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::super::definition::Definition;
-use super::super::prepared::Prepared;
-use super::super::sharing::{self, Shared};
+use super::super::prepared::PreparedKind;
+use super::super::sharing::{self, SharedTypes};
 use super::super::versions;
 use super::definition;
 use crate::render::Renderer;
@@ -20,7 +20,7 @@ fn kind(name: &str, properties: Value) -> Definition {
 /// Checks the names of the types that are shared, and that every kind is written with them as it is without.
 #[track_caller]
 fn check(kinds: &[Definition], expected: &[&str]) {
-    let prepared: Vec<Prepared> = kinds.iter().map(Prepared::new).collect();
+    let prepared: Vec<PreparedKind> = kinds.iter().map(PreparedKind::new).collect();
     let renderer = Renderer::new(String::new()).unwrap_or_else(|error| panic!("{error}"));
     let path = |version: &str| format!("crate::{version}::shared");
     let found = sharing::find("example.com", &prepared, &path, &renderer);
@@ -42,7 +42,7 @@ fn check(kinds: &[Definition], expected: &[&str]) {
         let code = &written.modules[0].text;
         let uses = found
             .values()
-            .flat_map(|shared: &Shared| shared.names(&kind.named[kind.hub]));
+            .flat_map(|shared: &SharedTypes| shared.names(&kind.named[kind.hub]));
         let uses: Vec<String> = uses.collect();
         assert_eq!(
             code.contains("pub use crate::v1::shared::*;"),
