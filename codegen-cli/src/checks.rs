@@ -7,7 +7,7 @@ mod paths;
 
 use std::collections::BTreeMap;
 
-use apiloom_model::{Code, Group, Kind, SourceSpan, Spanned};
+use apiloom_model::{Code, Group, Kind, SourceSpan, SpannedValue};
 
 use self::assembly::{Assembly, Hubs, gone, is_on, is_removed, rust_type};
 use crate::collect::{Declaration, Declarations, location};
@@ -516,7 +516,12 @@ fn group_text(name: &str) -> String {
 }
 
 /// Adds "did you mean" to a problem, or else the advice.
-fn suggest(problem: Problem, written: &str, known: &[Spanned<String>], advice: &str) -> Problem {
+fn suggest(
+    problem: Problem,
+    written: &str,
+    known: &[SpannedValue<String>],
+    advice: &str,
+) -> Problem {
     let names = known.iter().map(|name| name.value.as_str());
     match apiloom_model::diagnostics::nearest(written, names) {
         Some(near) => problem.help(format!("did you mean `{near}`?")),

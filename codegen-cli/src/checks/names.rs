@@ -3,14 +3,14 @@
 use apiloom_apis::core::v1::Namespace;
 use apiloom_meta::Resource as _;
 use apiloom_meta::kind::names::KindNames;
-use apiloom_model::{Kind, Spanned};
+use apiloom_model::{Kind, SpannedValue};
 
 use super::{Checker, group_text};
 use crate::collect::Declaration;
 use crate::problem::Problem;
 
 fn names(kind: &Kind) -> KindNames<'_> {
-    fn texts(names: &[Spanned<String>]) -> Vec<&str> {
+    fn texts(names: &[SpannedValue<String>]) -> Vec<&str> {
         names.iter().map(|name| name.value.as_str()).collect()
     }
     KindNames {
@@ -24,7 +24,7 @@ fn names(kind: &Kind) -> KindNames<'_> {
 }
 
 /// The token that declares a name or from which it is derived.
-fn said<'a>(kind: &'a Kind, name: &str) -> &'a Spanned<String> {
+fn said<'a>(kind: &'a Kind, name: &str) -> &'a SpannedValue<String> {
     let mut all = [&kind.kind, &kind.list_kind, &kind.plural, &kind.singular]
         .into_iter()
         .chain(&kind.short_names);

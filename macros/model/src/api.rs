@@ -14,7 +14,7 @@ pub(crate) use rules::read_cel;
 pub use rules::{CelRule, ListTopology, MapTopology, PatchRule, Rules, Transition};
 pub use types::{Leaf, holds_bytes, leaf};
 
-use crate::{Code, Name, SourceSpan, Spanned};
+use crate::{Code, Name, SourceSpan, SpannedValue};
 
 /// A struct or an enum with `#[api]`.
 #[derive(Clone, Debug)]
@@ -110,7 +110,7 @@ pub struct Field {
     /// A function of the parent that computes the default.
     pub default_with: Option<Code>,
     /// The values of the union's tag that select this field.
-    pub members: Vec<Spanned<String>>,
+    pub members: Vec<SpannedValue<String>>,
     /// How it converts, if not by its type.
     pub convert: FieldConversion,
     /// Where it is declared that `Debug` hides the value.

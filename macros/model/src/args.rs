@@ -12,7 +12,7 @@ use crate::diagnostics::DiagnosticId as Id;
 use crate::keys::{self, Target};
 use crate::names::is_identifier;
 use crate::values::{Bounds, FieldRef, SelectableField};
-use crate::{Code, Diagnostics, Name, SourceSpan, Spanned, is_attribute};
+use crate::{Code, Diagnostics, Name, SourceSpan, SpannedValue, is_attribute};
 
 /// One argument, with its key resolved.
 pub(crate) struct Arg {
@@ -342,12 +342,12 @@ fn peel(expr: &Expr) -> &Expr {
     }
 }
 
-fn string_of(expr: &Expr) -> Option<Spanned<String>> {
+fn string_of(expr: &Expr) -> Option<SpannedValue<String>> {
     match peel(expr) {
         Expr::Lit(ExprLit {
             lit: Lit::Str(text),
             ..
-        }) => Some(Spanned::new(text.value(), text.span())),
+        }) => Some(SpannedValue::new(text.value(), text.span())),
         _ => None,
     }
 }
@@ -370,8 +370,8 @@ fn is_false(expr: &Expr) -> bool {
 }
 
 /// A word, written bare or as a string: `get` or `"get"`.
-fn word_of(expr: &Expr) -> Option<Spanned<String>> {
-    string_of(expr).or_else(|| ident_of(expr).map(|name| Spanned::new(name.text, name.span)))
+fn word_of(expr: &Expr) -> Option<SpannedValue<String>> {
+    string_of(expr).or_else(|| ident_of(expr).map(|name| SpannedValue::new(name.text, name.span)))
 }
 
 fn chain_of(expr: &Expr) -> Option<Vec<Name>> {
@@ -480,7 +480,7 @@ impl Arg {
     }
 
     /// `key = "text"`.
-    pub(crate) fn string(&self, d: &mut Diagnostics) -> Option<Spanned<String>> {
+    pub(crate) fn string(&self, d: &mut Diagnostics) -> Option<SpannedValue<String>> {
         let text = string_of(self.expr(d, "@ = \"..\"")?);
         if text.is_none() {
             self.bad_value(d, "a string");
@@ -497,7 +497,7 @@ impl Arg {
     }
 
     /// `key = "x"`, `key = ["x", "y"]` or `key("x", "y")`.
-    pub(crate) fn strings(&self, d: &mut Diagnostics) -> Vec<Spanned<String>> {
+    pub(crate) fn strings(&self, d: &mut Diagnostics) -> Vec<SpannedValue<String>> {
         let exprs = self.exprs(d, "@ = \"..\"` or `@ = [\"..\", \"..\"]");
         exprs
             .iter()
@@ -506,7 +506,7 @@ impl Arg {
     }
 
     /// `key = word` (or a string).
-    pub(crate) fn word(&self, d: &mut Diagnostics) -> Option<Spanned<String>> {
+    pub(crate) fn word(&self, d: &mut Diagnostics) -> Option<SpannedValue<String>> {
         let word = word_of(self.expr(d, "@ = name")?);
         if word.is_none() {
             self.bad_value(d, "a name");
@@ -515,7 +515,7 @@ impl Arg {
     }
 
     /// `key = [word, word]` or `key(word, word)`.
-    pub(crate) fn words(&self, d: &mut Diagnostics) -> Vec<Spanned<String>> {
+    pub(crate) fn words(&self, d: &mut Diagnostics) -> Vec<SpannedValue<String>> {
         let exprs = self.exprs(d, "@ = [..]");
         exprs
             .iter()
@@ -565,7 +565,7 @@ impl Arg {
     }
 
     /// `key = 1` or `key = [1, 2]`.
-    pub(crate) fn integers(&self, d: &mut Diagnostics) -> Vec<Spanned<i64>> {
+    pub(crate) fn integers(&self, d: &mut Diagnostics) -> Vec<SpannedValue<i64>> {
         let integer_of = |expr: &Expr| match peel(expr) {
             Expr::Lit(ExprLit {
                 lit: Lit::Int(number),
@@ -576,7 +576,7 @@ impl Arg {
         let exprs = self.exprs(d, "@ = 1");
         let read = |expr: &Expr, d: &mut Diagnostics| {
             let number = self.or_bad(integer_of(expr), expr, "a whole number", d)?;
-            Some(Spanned::new(number, SourceSpan::of(expr)))
+            Some(SpannedValue::new(number, SourceSpan::of(expr)))
         };
         exprs.iter().filter_map(|expr| read(expr, d)).collect()
     }
@@ -724,7 +724,7 @@ impl Arg {
     }
 
     /// The word of `key = word` or `key = word(a, b)`, and the names in parentheses.
-    pub(crate) fn call(&self, d: &mut Diagnostics) -> Option<(Spanned<String>, Vec<Name>)> {
+    pub(crate) fn call(&self, d: &mut Diagnostics) -> Option<(SpannedValue<String>, Vec<Name>)> {
         let expr = peel(self.expr(d, "@ = name")?);
         if let Expr::Call(call) = expr {
             let Some(word) = ident_of(&call.func) else {
@@ -736,7 +736,7 @@ impl Arg {
                 .iter()
                 .filter_map(|e| self.or_bad(ident_of(e), e, "field names", d))
                 .collect();
-            return Some((Spanned::new(word.text, word.span), names));
+            return Some((SpannedValue::new(word.text, word.span), names));
         }
         self.word(d).map(|word| (word, Vec::new()))
     }
@@ -794,7 +794,7 @@ fn field_ref_of(expr: &Expr, d: &mut Diagnostics) -> Option<FieldRef> {
 }
 
 /// A path of JSON names.
-pub(crate) fn json_ref(text: Spanned<String>, d: &mut Diagnostics) -> Option<FieldRef> {
+pub(crate) fn json_ref(text: SpannedValue<String>, d: &mut Diagnostics) -> Option<FieldRef> {
     let path = text.value.strip_prefix('.').unwrap_or(&text.value);
     let plain =
         |name: &str| !name.is_empty() && !name.contains(['[', ']', '*', '?', '@', '$', ' ']);
@@ -811,6 +811,6 @@ pub(crate) fn json_ref(text: Spanned<String>, d: &mut Diagnostics) -> Option<Fie
 }
 
 /// The string in an expression; used for lists with values of several types.
-pub(crate) fn string_or_path(expr: &Expr) -> Option<Spanned<String>> {
-    string_of(expr).or_else(|| ident_of(expr).map(|name| Spanned::new(name.text, name.span)))
+pub(crate) fn string_or_path(expr: &Expr) -> Option<SpannedValue<String>> {
+    string_of(expr).or_else(|| ident_of(expr).map(|name| SpannedValue::new(name.text, name.span)))
 }

@@ -3,7 +3,7 @@
 use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 
 use crate::diagnostics::DiagnosticId as Id;
-use crate::{Diagnostics, SourceSpan, Spanned};
+use crate::{Diagnostics, SourceSpan, SpannedValue};
 
 /// Whether the attribute is `#[NAME]` or `#[apiloom::NAME]`.
 pub fn is_attribute(attribute: &Attribute, name: &str) -> bool {
@@ -74,7 +74,7 @@ pub(crate) fn derives(attrs: &[Attribute]) -> Vec<String> {
 struct ForeignKey {
     attribute: &'static str,
     name: String,
-    text: Option<Spanned<String>>,
+    text: Option<SpannedValue<String>>,
     span: SourceSpan,
 }
 
@@ -102,7 +102,7 @@ fn foreign_keys(attrs: &[Attribute]) -> Vec<ForeignKey> {
                     ..
                 }) = meta.value()?.parse::<Expr>()?
                 {
-                    text = Some(Spanned::new(value.value(), value.span()));
+                    text = Some(SpannedValue::new(value.value(), value.span()));
                 }
             } else if meta.input.peek(syn::token::Paren) {
                 let inner;

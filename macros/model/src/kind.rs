@@ -17,7 +17,7 @@ pub use parse::{parse_derived_kind, parse_kind};
 pub use query::{Comparison, Literal, Query, QueryStep};
 
 use crate::api::ApiStruct;
-use crate::{Code, Name, SourceSpan, Spanned};
+use crate::{Code, Name, SourceSpan, SpannedValue};
 
 /// A kind of one version.
 #[derive(Clone, Debug)]
@@ -25,21 +25,21 @@ pub struct Kind {
     /// The root struct: its Rust name, its doc comment, its fields (`metadata` among them).
     pub root: ApiStruct,
     /// API group; empty for core.
-    pub group: Spanned<String>,
+    pub group: SpannedValue<String>,
     /// Version: `v1alpha1`.
-    pub version: Spanned<String>,
+    pub version: SpannedValue<String>,
     /// CamelCase kind; the struct's name unless declared.
-    pub kind: Spanned<String>,
+    pub kind: SpannedValue<String>,
     /// Lower-case plural, the resource in the path.
-    pub plural: Spanned<String>,
+    pub plural: SpannedValue<String>,
     /// Lower-case singular.
-    pub singular: Spanned<String>,
+    pub singular: SpannedValue<String>,
     /// Kind of its lists.
-    pub list_kind: Spanned<String>,
+    pub list_kind: SpannedValue<String>,
     /// Short names for kubectl.
-    pub short_names: Vec<Spanned<String>>,
+    pub short_names: Vec<SpannedValue<String>>,
     /// Categories such as `all`.
-    pub categories: Vec<Spanned<String>>,
+    pub categories: Vec<SpannedValue<String>>,
     /// Namespaced or cluster.
     pub scope: Scope,
     /// Whether the kind is only the body of subresources of other kinds.
@@ -63,7 +63,7 @@ pub struct Kind {
     /// Whether objects are kept in a store; without one the kind serves `create` alone.
     pub has_store: bool,
     /// The path of the objects' keys in the store, if it is not `GROUP/PLURAL`.
-    pub store_path: Option<Spanned<String>>,
+    pub store_path: Option<SpannedValue<String>>,
     /// Whether objects are stored in this version.
     pub storage: bool,
     /// Whether the version is served.
@@ -93,7 +93,7 @@ pub struct Kind {
     /// The static description of the Protobuf form, as written: `protobuf::FLUNDER`.
     pub protobuf: Option<Code>,
     /// The package of the kind's messages in `.proto` files; `None` for that of the group and version.
-    pub proto_package: Option<Spanned<String>>,
+    pub proto_package: Option<SpannedValue<String>>,
     /// The `#[resource]` attribute.
     pub span: SourceSpan,
 }
@@ -127,7 +127,7 @@ pub enum Scope {
 #[derive(Clone, Debug)]
 pub struct Subresource {
     /// The name, the last part of the path.
-    pub name: Spanned<String>,
+    pub name: SpannedValue<String>,
     /// Its verbs, sorted; it serves those that the kind serves too.
     pub verbs: Vec<Verb>,
     /// The field that it writes; `None` for nothing.
@@ -166,11 +166,11 @@ pub enum Writes {
 #[derive(Clone, Debug)]
 pub struct Method {
     /// The name of the function.
-    pub name: Spanned<String>,
+    pub name: SpannedValue<String>,
     /// The request that it sends.
-    pub verb: Spanned<MethodVerb>,
+    pub verb: SpannedValue<MethodVerb>,
     /// The subresource that it is sent to; `None` for the objects themselves.
-    pub subresource: Option<Spanned<String>>,
+    pub subresource: Option<SpannedValue<String>>,
     /// The kind of its body; `None` for that of the subresource, or of the objects.
     pub input: Option<Code>,
     /// The type of the response; `None` for that of the subresource, or of the objects.
@@ -193,7 +193,7 @@ pub enum MethodVerb {
 #[derive(Clone, Debug)]
 pub struct Index {
     /// The name, in lower case.
-    pub name: Spanned<String>,
+    pub name: SpannedValue<String>,
     /// The field.
     pub path: Vec<Name>,
 }
@@ -239,7 +239,7 @@ pub enum Dependents {
 #[derive(Clone, Debug)]
 pub struct Column {
     /// The header.
-    pub name: Spanned<String>,
+    pub name: SpannedValue<String>,
     /// Where its cells come from.
     pub source: ColumnSource,
     /// The declared type; `None` lets rustc infer it from the field.
@@ -311,11 +311,11 @@ impl Release {
 #[derive(Clone, Debug, Default)]
 pub struct Lifecycle {
     /// First release that has it.
-    pub introduced: Option<Spanned<Release>>,
+    pub introduced: Option<SpannedValue<Release>>,
     /// First release that warns.
-    pub deprecated: Option<Spanned<Release>>,
+    pub deprecated: Option<SpannedValue<Release>>,
     /// First release without it.
-    pub removed: Option<Spanned<Release>>,
+    pub removed: Option<SpannedValue<Release>>,
     /// Group, version and kind to use instead.
     pub replacement: Option<(String, String, String)>,
 }

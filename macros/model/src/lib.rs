@@ -41,4 +41,4 @@ pub use item::is_attribute;
 pub use kind::{
     Column, ColumnSource, FieldRef, Kind, Lifecycle, Scope, Verb, parse_derived_kind, parse_kind,
 };
-pub use source::{Code, Name, SourceSpan, Spanned};
+pub use source::{Code, Name, SourceSpan, SpannedValue};

@@ -47,14 +47,14 @@ impl From<Span> for SourceSpan {
 
 /// A value with its span. Comparisons use the value only.
 #[derive(Clone, Copy, Debug)]
-pub struct Spanned<T> {
+pub struct SpannedValue<T> {
     /// The value.
     pub value: T,
     /// The span of the value.
     pub span: SourceSpan,
 }
 
-impl<T> Spanned<T> {
+impl<T> SpannedValue<T> {
     /// Creates a value with its span.
     pub fn new(value: T, span: impl Into<SourceSpan>) -> Self {
         Self {
@@ -64,20 +64,20 @@ impl<T> Spanned<T> {
     }
 }
 
-impl<T> Deref for Spanned<T> {
+impl<T> Deref for SpannedValue<T> {
     type Target = T;
     fn deref(&self) -> &T {
         &self.value
     }
 }
 
-impl<T: PartialEq> PartialEq for Spanned<T> {
+impl<T: PartialEq> PartialEq for SpannedValue<T> {
     fn eq(&self, other: &Self) -> bool {
         self.value == other.value
     }
 }
 
-impl PartialEq<&str> for Spanned<String> {
+impl PartialEq<&str> for SpannedValue<String> {
     fn eq(&self, other: &&str) -> bool {
         self.value == *other
     }

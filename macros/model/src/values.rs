@@ -1,6 +1,6 @@
 //! Values of arguments that are more than a literal.
 
-use crate::{Code, Name, SourceSpan, Spanned};
+use crate::{Code, Name, SourceSpan, SpannedValue};
 
 /// Minimum and maximum, both inclusive.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +17,7 @@ pub enum FieldRef {
     /// `spec.reference_type`: a chain of Rust field names that rustc checks.
     Typed(Vec<Name>),
     /// `".spec.referenceType"`: JSON names that the schema checks when the server is built.
-    Json(Spanned<String>),
+    Json(SpannedValue<String>),
 }
 
 /// The number of a field in Protobuf.
@@ -35,11 +35,11 @@ pub struct ProtoNumber {
 #[derive(Clone, Debug, Default)]
 pub struct ProtoMessage {
     /// The name; `None` for that of the type.
-    pub name: Option<Spanned<String>>,
+    pub name: Option<SpannedValue<String>>,
     /// Numbers of earlier fields, which no field may have.
-    pub reserved: Vec<Spanned<u32>>,
+    pub reserved: Vec<SpannedValue<u32>>,
     /// Names of earlier fields in JSON, which no field may have.
-    pub reserved_names: Vec<Spanned<String>>,
+    pub reserved_names: Vec<SpannedValue<String>>,
     /// The span of the declaration.
     pub span: Option<SourceSpan>,
 }
@@ -48,7 +48,7 @@ pub struct ProtoMessage {
 #[derive(Clone, Debug)]
 pub struct SelectableField {
     /// Its name in field selectors; `None` for that of its only path.
-    pub name: Option<Spanned<String>>,
+    pub name: Option<SpannedValue<String>>,
     /// Where its value is: the first of these that is not empty.
     pub paths: Vec<FieldRef>,
 }

@@ -2,11 +2,11 @@
 
 use crate::diagnostics::DiagnosticId as Id;
 use crate::verb::Verb;
-use crate::{Diagnostics, Spanned};
+use crate::{Diagnostics, SpannedValue};
 
 /// The value of a word; an unknown one is reported with a similar spelling or the whole list.
 pub(crate) fn look_up<T: Copy>(
-    word: &Spanned<String>,
+    word: &SpannedValue<String>,
     what: &str,
     known: &[(&str, T)],
     d: &mut Diagnostics,
@@ -27,7 +27,7 @@ pub(crate) fn look_up<T: Copy>(
 
 /// The verb of a word, one of those that are known here.
 pub(crate) fn look_up_verb(
-    word: &Spanned<String>,
+    word: &SpannedValue<String>,
     what: &str,
     known: &[Verb],
     d: &mut Diagnostics,

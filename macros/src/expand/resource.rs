@@ -5,7 +5,7 @@ use apiloom_model::kind::{
     NameFormat, ObjectDeletion, Query, QueryStep, Release, Scale, Scope, SelectableField,
     Subresource, Writes,
 };
-use apiloom_model::{Name, Spanned};
+use apiloom_model::{Name, SpannedValue};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 
@@ -342,7 +342,7 @@ fn selectable_field(kind: &Kind, field: &SelectableField) -> TokenStream {
     }
 }
 
-fn json_path(text: &Spanned<String>) -> TokenStream {
+fn json_path(text: &SpannedValue<String>) -> TokenStream {
     let text = &text.value;
     quote!(::apiloom::codegen::json_path(#text))
 }
@@ -481,7 +481,7 @@ fn lifecycle(kind: &Kind) -> TokenStream {
     let Some(lifecycle) = &kind.lifecycle else {
         return quote!(::core::option::Option::None);
     };
-    let release = |release: &Option<Spanned<Release>>| match release {
+    let release = |release: &Option<SpannedValue<Release>>| match release {
         Some(release) => {
             let (major, minor) = (release.major, release.minor);
             quote!(::core::option::Option::Some(::apiloom::codegen::Release { major: #major, minor: #minor }))

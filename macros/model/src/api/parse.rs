@@ -18,7 +18,7 @@ use crate::crate_path;
 use crate::diagnostics::DiagnosticId as Id;
 use crate::item::{self, Form, Place};
 use crate::keys::Target;
-use crate::{Code, Diagnostics, Name, SourceSpan, Spanned, names};
+use crate::{Code, Diagnostics, Name, SourceSpan, SpannedValue, names};
 
 /// Reads a struct or an enum with `#[api(..)]` attributes (also spelled `#[apiloom::api(..)]`).
 ///
@@ -310,7 +310,7 @@ fn read_field_key(field: &mut Field, arg: &Arg, d: &mut Diagnostics) {
     }
 }
 
-fn read_members(arg: &Arg, d: &mut Diagnostics) -> Vec<Spanned<String>> {
+fn read_members(arg: &Arg, d: &mut Diagnostics) -> Vec<SpannedValue<String>> {
     let before = d.errors().len();
     let members = arg.strings(d);
     if members.is_empty() && d.errors().len() == before {
@@ -509,7 +509,8 @@ fn check_union(union: &Union, fields: &[Field], has_error: bool, d: &mut Diagnos
     if let Some(tag) = &union.tag {
         check_name(tag, fields, d);
     }
-    let members: Vec<&Spanned<String>> = fields.iter().flat_map(|field| &field.members).collect();
+    let members: Vec<&SpannedValue<String>> =
+        fields.iter().flat_map(|field| &field.members).collect();
     if members.is_empty() && !has_error {
         d.error(Id::UnionShape, union.span, "the union has no members")
             .help("put `#[api(member = \"Name\")]` on its fields");

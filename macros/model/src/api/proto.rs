@@ -9,7 +9,7 @@ use crate::diagnostics::DiagnosticId as Id;
 use crate::item;
 use crate::keys::Target;
 use crate::values::{ProtoMessage, ProtoNumber};
-use crate::{Diagnostics, Name, Spanned};
+use crate::{Diagnostics, Name, SpannedValue};
 
 /// The largest number of a field: 29 bits.
 const MAX: u32 = (1 << 29) - 1;
@@ -66,7 +66,7 @@ pub(super) fn read_message(arg: &Arg, d: &mut Diagnostics) -> ProtoMessage {
     message
 }
 
-fn check_name(name: &Spanned<String>, d: &mut Diagnostics) {
+fn check_name(name: &SpannedValue<String>, d: &mut Diagnostics) {
     let is_word = name.chars().all(|c| c.is_ascii_alphanumeric());
     if !is_word || !name.starts_with(|c: char| c.is_ascii_uppercase()) {
         d.error(
@@ -78,7 +78,7 @@ fn check_name(name: &Spanned<String>, d: &mut Diagnostics) {
     }
 }
 
-fn in_range(number: &Spanned<i64>, d: &mut Diagnostics) -> Option<Spanned<u32>> {
+fn in_range(number: &SpannedValue<i64>, d: &mut Diagnostics) -> Option<SpannedValue<u32>> {
     let valid = u32::try_from(number.value)
         .ok()
         .filter(|n| (1..=MAX).contains(n));
@@ -101,7 +101,7 @@ fn in_range(number: &Spanned<i64>, d: &mut Diagnostics) -> Option<Spanned<u32>> 
         }
         Some(_) => {}
     }
-    valid.map(|n| Spanned::new(n, number.span))
+    valid.map(|n| SpannedValue::new(n, number.span))
 }
 
 /// The key of serde's that gives a field another JSON form than its type has.

@@ -8,7 +8,7 @@ pub(crate) use cel::read_cel;
 pub(crate) use read::{literal, read_rule, settle_patch_key};
 
 use crate::values::Bounds;
-use crate::{Code, Name, Spanned};
+use crate::{Code, Name, SpannedValue};
 
 /// Rules of one value: a field, a list element, a map key, a whole type.
 #[derive(Clone, Debug, Default)]
@@ -40,9 +40,9 @@ pub struct Rules {
     /// Number of map entries.
     pub props: Bounds,
     /// Regular expression that the string must contain.
-    pub pattern: Option<Spanned<String>>,
+    pub pattern: Option<SpannedValue<String>>,
     /// Format of the string, in its JSON spelling: `dns-label`.
-    pub format: Option<Spanned<String>>,
+    pub format: Option<SpannedValue<String>>,
     /// The one value that is refused.
     pub neq: Option<Code>,
     /// Rules of every list element or map value.
@@ -80,7 +80,7 @@ pub struct Rules {
     /// The value is a number or a string.
     pub int_or_string: bool,
     /// Further keywords of the value's schema, as JSON.
-    pub schema: Option<Spanned<String>>,
+    pub schema: Option<SpannedValue<String>>,
     /// An example for the documentation.
     pub example: Option<Code>,
     /// A title for the documentation.

@@ -6,7 +6,7 @@ use syn::Expr;
 use super::{Arg, Args, Value, of_tokens, string_of};
 use crate::diagnostics::DiagnosticId as Id;
 use crate::keys::Target;
-use crate::{Diagnostics, Spanned};
+use crate::{Diagnostics, SpannedValue};
 
 impl Arg {
     /// `key = "text"` or `key("text", ..)`, of which the rest is parsed with another target.
@@ -14,7 +14,7 @@ impl Arg {
         &self,
         target: Target,
         d: &mut Diagnostics,
-    ) -> Option<(Spanned<String>, Args)> {
+    ) -> Option<(SpannedValue<String>, Args)> {
         let Value::List(tokens) = &self.value else {
             return Some((self.string(d)?, Args::default()));
         };

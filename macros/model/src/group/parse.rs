@@ -8,7 +8,7 @@ use crate::crate_path;
 use crate::diagnostics::DiagnosticId as Id;
 use crate::keys::Target;
 use crate::kind::{check_group, check_label, read_release};
-use crate::{Diagnostics, SourceSpan, Spanned};
+use crate::{Diagnostics, SourceSpan, SpannedValue};
 
 /// Reads the tokens inside `apiloom::group! { .. }`.
 ///
@@ -54,9 +54,9 @@ pub fn parse_group(tokens: TokenStream, diagnostics: &mut Diagnostics) -> Option
     })
 }
 
-fn read_versions(arg: &args::Arg, d: &mut Diagnostics) -> Vec<Spanned<String>> {
+fn read_versions(arg: &args::Arg, d: &mut Diagnostics) -> Vec<SpannedValue<String>> {
     let before = d.errors().len();
-    let mut versions: Vec<Spanned<String>> = Vec::new();
+    let mut versions: Vec<SpannedValue<String>> = Vec::new();
     for version in arg.words(d) {
         check_label("version", &version, d);
         if versions.contains(&version) {

@@ -7,7 +7,7 @@ use crate::diagnostics::DiagnosticId as Id;
 use crate::keys::Target;
 use crate::names::is_identifier;
 use crate::words::look_up;
-use crate::{Diagnostics, Name, Spanned};
+use crate::{Diagnostics, Name, SpannedValue};
 
 impl MethodVerb {
     /// All of them, as they are written.
@@ -65,8 +65,8 @@ impl Kind {
                     continue;
                 }
                 methods.push(Method {
-                    name: Spanned::new(name, sub.name.span),
-                    verb: Spanned::new(verb, sub.name.span),
+                    name: SpannedValue::new(name, sub.name.span),
+                    verb: SpannedValue::new(verb, sub.name.span),
                     subresource: Some(sub.name.clone()),
                     input: None,
                     output: None,
@@ -190,7 +190,7 @@ pub(super) fn read_method(methods: &mut Vec<Method>, arg: &Arg, d: &mut Diagnost
     });
 }
 
-fn read_verb(arg: &Arg, d: &mut Diagnostics) -> Option<Spanned<MethodVerb>> {
+fn read_verb(arg: &Arg, d: &mut Diagnostics) -> Option<SpannedValue<MethodVerb>> {
     let word = arg.word(d)?;
     if FIXED.contains(&word.value.as_str()) {
         d.error(
@@ -204,11 +204,11 @@ fn read_verb(arg: &Arg, d: &mut Diagnostics) -> Option<Spanned<MethodVerb>> {
         return None;
     }
     let verb = look_up(&word, "verb of a method", &MethodVerb::KNOWN, d)?;
-    Some(Spanned::new(verb, word.span))
+    Some(SpannedValue::new(verb, word.span))
 }
 
 /// Checks the name of a function of a client.
-fn check_function(name: &Spanned<String>, d: &mut Diagnostics) -> bool {
+fn check_function(name: &SpannedValue<String>, d: &mut Diagnostics) -> bool {
     let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(is_inner)

@@ -5,7 +5,7 @@ use crate::args::{Arg, Args};
 use crate::diagnostics::DiagnosticId as Id;
 use crate::keys::Target;
 use crate::words::look_up;
-use crate::{Diagnostics, Spanned};
+use crate::{Diagnostics, SpannedValue};
 
 /// Reads `deletion(..)`: of a container if it names one of its fields.
 pub(super) fn read(arg: &Arg, d: &mut Diagnostics) -> Option<Deletion> {
@@ -49,15 +49,15 @@ fn read_container(arg: &Arg, args: &Args, d: &mut Diagnostics) -> Option<Deletio
 }
 
 /// Reads `graceful_delete = 30`. The parser takes no negative numbers here.
-pub(super) fn read_grace(arg: &Arg, d: &mut Diagnostics) -> Option<Spanned<u32>> {
+pub(super) fn read_grace(arg: &Arg, d: &mut Diagnostics) -> Option<SpannedValue<u32>> {
     let seconds = u32::try_from(arg.integer(d)?).ok()?;
-    Some(Spanned::new(seconds, arg.span()))
+    Some(SpannedValue::new(seconds, arg.span()))
 }
 
 /// The rule with the grace period, which containers do not have.
 pub(super) fn with_grace(
     rule: Option<Deletion>,
-    grace: Option<Spanned<u32>>,
+    grace: Option<SpannedValue<u32>>,
     d: &mut Diagnostics,
 ) -> Deletion {
     match (

@@ -1,7 +1,7 @@
 //! The grammar of the names that attributes declare: groups, versions, plurals, kinds.
 
 use crate::diagnostics::DiagnosticId as Id;
-use crate::{Diagnostics, Spanned};
+use crate::{Diagnostics, SpannedValue};
 
 fn is_label(text: &str) -> bool {
     let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
@@ -13,7 +13,7 @@ fn is_label(text: &str) -> bool {
         && start(bytes.last())
 }
 
-pub(super) fn bad_name(what: &str, name: &Spanned<String>, rule: &str, d: &mut Diagnostics) {
+pub(super) fn bad_name(what: &str, name: &SpannedValue<String>, rule: &str, d: &mut Diagnostics) {
     d.error(
         Id::BadName,
         name.span,
@@ -23,7 +23,7 @@ pub(super) fn bad_name(what: &str, name: &Spanned<String>, rule: &str, d: &mut D
 }
 
 /// A group is a DNS subdomain; the empty name is the core group.
-pub(crate) fn check_group(name: &Spanned<String>, d: &mut Diagnostics) {
+pub(crate) fn check_group(name: &SpannedValue<String>, d: &mut Diagnostics) {
     let valid = name.is_empty() || name.len() <= 253 && name.split('.').all(is_label);
     if !valid {
         bad_name(
@@ -36,7 +36,7 @@ pub(crate) fn check_group(name: &Spanned<String>, d: &mut Diagnostics) {
 }
 
 /// Versions, plurals, short names are lower-case DNS labels that begin with a letter.
-pub(crate) fn check_label(what: &str, name: &Spanned<String>, d: &mut Diagnostics) {
+pub(crate) fn check_label(what: &str, name: &SpannedValue<String>, d: &mut Diagnostics) {
     if !is_label(name) || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
         bad_name(
             what,
@@ -48,7 +48,7 @@ pub(crate) fn check_label(what: &str, name: &Spanned<String>, d: &mut Diagnostic
 }
 
 /// Checks the path of keys: segments of names, such as `leases` or `services/specs`.
-pub(super) fn check_store_path(path: &Spanned<String>, d: &mut Diagnostics) {
+pub(super) fn check_store_path(path: &SpannedValue<String>, d: &mut Diagnostics) {
     let is_segment = |segment: &str| {
         let is_legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-.".contains(&b);
         segment.starts_with(|c: char| c.is_ascii_lowercase()) && segment.bytes().all(is_legal)
@@ -63,7 +63,7 @@ pub(super) fn check_store_path(path: &Spanned<String>, d: &mut Diagnostics) {
     }
 }
 
-pub(super) fn check_camel(what: &str, name: &Spanned<String>, d: &mut Diagnostics) {
+pub(super) fn check_camel(what: &str, name: &SpannedValue<String>, d: &mut Diagnostics) {
     let valid = name.starts_with(|c: char| c.is_ascii_uppercase())
         && name.bytes().all(|b| b.is_ascii_alphanumeric())
         && name.len() <= 63;

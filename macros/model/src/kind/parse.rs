@@ -5,7 +5,7 @@ use syn::{Data, DeriveInput};
 use super::client;
 use super::deletion;
 use super::naming::{bad_name, check_camel, check_group, check_label, check_store_path};
-use super::subresource::{self, Declared};
+use super::subresource::{self, SubresourceDeclaration};
 use super::{
     Column, ColumnSource, ColumnType, Deletion, FieldRef, Index, Kind, Lifecycle, Method,
     NameFormat, Query, Release, Scope, SelectableField, Subresource, Verb,
@@ -17,7 +17,7 @@ use crate::diagnostics::DiagnosticId as Id;
 use crate::item::{self, Form};
 use crate::keys::Target;
 use crate::words::{look_up, look_up_verb};
-use crate::{Code, Diagnostics, SourceSpan, Spanned, is_attribute, names};
+use crate::{Code, Diagnostics, SourceSpan, SpannedValue, is_attribute, names};
 
 /// Reads a root struct with `#[resource(..)]` attributes (also spelled `#[apiloom::resource(..)]`).
 ///
@@ -113,22 +113,22 @@ fn check_root(root: &ApiStruct, d: &mut Diagnostics) {
 /// The arguments, before defaults that need the struct.
 #[derive(Default)]
 struct Keys {
-    group: Option<Spanned<String>>,
-    version: Option<Spanned<String>>,
-    kind: Option<Spanned<String>>,
-    plural: Option<Spanned<String>>,
-    singular: Option<Spanned<String>>,
-    list_kind: Option<Spanned<String>>,
-    short_names: Vec<Spanned<String>>,
-    categories: Vec<Spanned<String>>,
+    group: Option<SpannedValue<String>>,
+    version: Option<SpannedValue<String>>,
+    kind: Option<SpannedValue<String>>,
+    plural: Option<SpannedValue<String>>,
+    singular: Option<SpannedValue<String>>,
+    list_kind: Option<SpannedValue<String>>,
+    short_names: Vec<SpannedValue<String>>,
+    categories: Vec<SpannedValue<String>>,
     scope: Option<Scope>,
     is_simple: bool,
-    subresources: Vec<Declared>,
+    subresources: Vec<SubresourceDeclaration>,
     deletion: Option<Deletion>,
-    grace_seconds: Option<Spanned<u32>>,
+    grace_seconds: Option<SpannedValue<u32>>,
     /// False for `store = none`.
     has_store: Option<bool>,
-    store_path: Option<Spanned<String>>,
+    store_path: Option<SpannedValue<String>>,
     verbs: Option<Vec<Verb>>,
     columns: Vec<Column>,
     selectable: Vec<SelectableField>,
@@ -149,7 +149,7 @@ struct Keys {
     create_on_update: bool,
     strategic_merge_patch: bool,
     protobuf: Option<Code>,
-    proto_package: Option<Spanned<String>>,
+    proto_package: Option<SpannedValue<String>>,
 }
 
 impl Keys {
@@ -285,7 +285,7 @@ impl Keys {
         let kind = match self.kind {
             Some(kind) => kind,
             None => {
-                let name = Spanned::new(root.name.text.clone(), root.name.span);
+                let name = SpannedValue::new(root.name.text.clone(), root.name.span);
                 if !args.has("kind") {
                     check_camel("kind", &name, d);
                 }
@@ -295,7 +295,7 @@ impl Keys {
         if is_unread {
             return None;
         }
-        let derived = |name: String| Spanned::new(name, kind.span);
+        let derived = |name: String| SpannedValue::new(name, kind.span);
         let has_store = self.has_store.unwrap_or(!self.is_simple);
         let all_verbs: &[Verb] = match (has_store, self.is_simple) {
             (true, _) => &Verb::ALL,
@@ -372,7 +372,7 @@ fn check_no_numbers(path: &Code, root: &ApiStruct, d: &mut Diagnostics) {
 }
 
 /// `proto(package = "example.apps.v1")`.
-fn read_package(arg: &Arg, d: &mut Diagnostics) -> Option<Spanned<String>> {
+fn read_package(arg: &Arg, d: &mut Diagnostics) -> Option<SpannedValue<String>> {
     let args = arg.list(Target::ProtoKind, d)?;
     let package = args.find("package")?.string(d)?;
     let is_word = |word: &str| {
@@ -498,7 +498,7 @@ fn read_column(arg: &Arg, d: &mut Diagnostics) -> Option<Column> {
 }
 
 /// Parses the path of a column: plain fields, which may be followed by filters and indexes.
-fn read_json_path(text: Spanned<String>, d: &mut Diagnostics) -> Option<ColumnSource> {
+fn read_json_path(text: SpannedValue<String>, d: &mut Diagnostics) -> Option<ColumnSource> {
     match Query::parse(&text.value) {
         Ok(query) if query.steps.is_empty() => Some(ColumnSource::Field(FieldRef::Json(text))),
         Ok(query) => Some(ColumnSource::Query(query)),
@@ -515,7 +515,7 @@ fn read_json_path(text: Spanned<String>, d: &mut Diagnostics) -> Option<ColumnSo
 }
 
 /// Checks the type of a condition: a name, optionally with a DNS subdomain and a slash before it.
-fn check_condition(text: &Spanned<String>, d: &mut Diagnostics) -> bool {
+fn check_condition(text: &SpannedValue<String>, d: &mut Diagnostics) -> bool {
     let is_inner = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     let is_edge = |c: char| c.is_ascii_alphanumeric();
     let valid = text.starts_with(is_edge) && text.ends_with(is_edge) && text.chars().all(is_inner);
@@ -564,7 +564,7 @@ fn read_lifecycle(arg: &Arg, d: &mut Diagnostics) -> Option<Lifecycle> {
 }
 
 /// Reads a release, which is a string because `"1.10"` is not the number 1.1.
-pub(crate) fn read_release(arg: &Arg, d: &mut Diagnostics) -> Option<Spanned<Release>> {
+pub(crate) fn read_release(arg: &Arg, d: &mut Diagnostics) -> Option<SpannedValue<Release>> {
     let text = arg.string(d)?;
     let release = Release::parse(&text);
     if release.is_none() {
@@ -575,7 +575,7 @@ pub(crate) fn read_release(arg: &Arg, d: &mut Diagnostics) -> Option<Spanned<Rel
         )
         .help("write major and minor number: \"1.2\"");
     }
-    release.map(|value| Spanned {
+    release.map(|value| SpannedValue {
         value,
         span: text.span,
     })
@@ -612,7 +612,7 @@ fn read_name_format(arg: &Arg, d: &mut Diagnostics) -> Option<NameFormat> {
     one_of(arg, "name format", &known, d)
 }
 
-fn add_labels(names: &mut Vec<Spanned<String>>, what: &str, arg: &Arg, d: &mut Diagnostics) {
+fn add_labels(names: &mut Vec<SpannedValue<String>>, what: &str, arg: &Arg, d: &mut Diagnostics) {
     for name in arg.strings(d) {
         check_label(what, &name, d);
         if names.contains(&name) {

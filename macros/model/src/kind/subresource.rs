@@ -11,7 +11,7 @@ use crate::diagnostics::DiagnosticId as Id;
 use crate::item::{self, Form};
 use crate::keys::Target;
 use crate::words::{look_up, look_up_verb};
-use crate::{Code, Diagnostics, Name, SourceSpan, Spanned, names};
+use crate::{Code, Diagnostics, Name, SourceSpan, SpannedValue, names};
 
 /// The name of the subresource that writes the field `status`.
 const STATUS: &str = "status";
@@ -23,8 +23,8 @@ const SCALE: &str = "scale";
 const CONNECT: &str = "connect";
 
 /// A subresource as it is written, before its field is looked up in the struct.
-pub(super) struct Declared {
-    name: Spanned<String>,
+pub(super) struct SubresourceDeclaration {
+    name: SpannedValue<String>,
     verbs: Vec<Verb>,
     writes: Option<(WriteRule, Name)>,
     scale: Option<Scale>,
@@ -56,7 +56,7 @@ const CONNECTING: [Verb; 5] = [
 /// The verbs that a handler can have.
 const HANDLED: [Verb; 3] = [Verb::Create, Verb::Get, Verb::Update];
 
-impl Declared {
+impl SubresourceDeclaration {
     /// `status`.
     fn status(key: SourceSpan) -> Self {
         let field = Name {
@@ -65,7 +65,7 @@ impl Declared {
             span: key.start,
         };
         Self {
-            name: Spanned::new(STATUS.to_owned(), key),
+            name: SpannedValue::new(STATUS.to_owned(), key),
             verbs: VERBS.to_vec(),
             writes: Some((WriteRule::Only, field)),
             scale: None,
@@ -78,7 +78,7 @@ impl Declared {
     /// `scale(spec = spec.replicas, status = status.replicas, selector = status.selector)`.
     fn scale(key: SourceSpan, scale: Scale) -> Self {
         Self {
-            name: Spanned::new(SCALE.to_owned(), key),
+            name: SpannedValue::new(SCALE.to_owned(), key),
             verbs: VERBS.to_vec(),
             writes: None,
             scale: Some(scale),
@@ -90,11 +90,13 @@ impl Declared {
 }
 
 /// Reads `status`, `scale(..)` or `subresource(..)` into the subresources of a kind.
-pub(super) fn add(subresources: &mut Vec<Declared>, arg: &Arg, d: &mut Diagnostics) {
+pub(super) fn add(subresources: &mut Vec<SubresourceDeclaration>, arg: &Arg, d: &mut Diagnostics) {
     let read = match arg.key {
-        STATUS => arg.flag(d).then(|| Declared::status(arg.span())),
+        STATUS => arg
+            .flag(d)
+            .then(|| SubresourceDeclaration::status(arg.span())),
         CONNECT => read_connect(arg, d),
-        SCALE => read_scale(arg, d).map(|scale| Declared::scale(arg.span(), scale)),
+        SCALE => read_scale(arg, d).map(|scale| SubresourceDeclaration::scale(arg.span(), scale)),
         _ => read(arg, d),
     };
     let Some(new) = read else {
@@ -110,7 +112,7 @@ pub(super) fn add(subresources: &mut Vec<Declared>, arg: &Arg, d: &mut Diagnosti
     subresources.push(new);
 }
 
-fn read(arg: &Arg, d: &mut Diagnostics) -> Option<Declared> {
+fn read(arg: &Arg, d: &mut Diagnostics) -> Option<SubresourceDeclaration> {
     let before = d.errors().len();
     let args = arg.list(Target::Subresource, d)?;
     if args.iter().next().is_none() && d.errors().len() > before {
@@ -151,7 +153,7 @@ fn read(arg: &Arg, d: &mut Diagnostics) -> Option<Declared> {
             "add `writes = only(field)`, `writes = with_metadata(field)` or `writes = also(field)`, or code: `handler = Type`; without a field it is only read: `verbs = [get]`",
         );
     }
-    Some(Declared {
+    Some(SubresourceDeclaration {
         name: name?,
         verbs,
         writes,
@@ -163,7 +165,7 @@ fn read(arg: &Arg, d: &mut Diagnostics) -> Option<Declared> {
 }
 
 /// `connect(name = "log", verbs = [get], handler = Logs)`.
-fn read_connect(arg: &Arg, d: &mut Diagnostics) -> Option<Declared> {
+fn read_connect(arg: &Arg, d: &mut Diagnostics) -> Option<SubresourceDeclaration> {
     let args = arg.list(Target::Connect, d)?;
     let (mut name, mut verbs, mut handler) = (None, None, None);
     for arg in &args {
@@ -191,7 +193,7 @@ fn read_connect(arg: &Arg, d: &mut Diagnostics) -> Option<Declared> {
                 .help(format!("add `{example}"));
         }
     }
-    Some(Declared {
+    Some(SubresourceDeclaration {
         name: name?,
         verbs: verbs?,
         writes: None,
@@ -303,7 +305,7 @@ fn read_writes(arg: &Arg, d: &mut Diagnostics) -> Option<(WriteRule, Name)> {
 /// A field that a subresource alone writes is dropped from a create, so it must be optional or have a default; otherwise
 /// it gets the default of its type.
 pub(super) fn settle(
-    declared: Vec<Declared>,
+    declared: Vec<SubresourceDeclaration>,
     root: &mut ApiStruct,
     item: &DeriveInput,
     form: Form,
@@ -332,7 +334,7 @@ pub(super) fn settle(
 
 /// kubectl and CustomResourceDefinitions know a subresource `status` that writes the field `status`, and no other but the
 /// metadata.
-fn check_status(declared: &Declared, writes: Option<&Writes>, d: &mut Diagnostics) {
+fn check_status(declared: &SubresourceDeclaration, writes: Option<&Writes>, d: &mut Diagnostics) {
     let is_status = declared.name.value == STATUS;
     let is_unread = declared.writes.is_some() && writes.is_none();
     let is_fit = matches!(writes, Some(Writes::Only(field) | Writes::WithMetadata(field)) if field == STATUS);
@@ -347,7 +349,7 @@ fn check_status(declared: &Declared, writes: Option<&Writes>, d: &mut Diagnostic
 }
 
 fn settle_field(
-    declared: &Declared,
+    declared: &SubresourceDeclaration,
     rule: WriteRule,
     written: &Name,
     root: &mut ApiStruct,
@@ -397,7 +399,12 @@ fn settle_field(
     Some(writes)
 }
 
-fn report_missing(declared: &Declared, written: &Name, root: &ApiStruct, d: &mut Diagnostics) {
+fn report_missing(
+    declared: &SubresourceDeclaration,
+    written: &Name,
+    root: &ApiStruct,
+    d: &mut Diagnostics,
+) {
     let (root_name, field) = (&root.name.text, &written.text);
     let message = format!("`{root_name}` has no field `{field}`");
     if declared.is_short {

@@ -3,13 +3,13 @@
 use crate::args::Arg;
 use crate::keys::Target;
 use crate::words::look_up;
-use crate::{Diagnostics, Name, Spanned};
+use crate::{Diagnostics, Name, SpannedValue};
 
 /// A rule in CEL, which the server and CustomResourceDefinitions evaluate.
 #[derive(Clone, Debug)]
 pub struct CelRule {
     /// The expression, which must be true.
-    pub rule: Spanned<String>,
+    pub rule: SpannedValue<String>,
     /// The text of the error; by default it names the expression.
     pub message: Option<String>,
     /// An expression for the text of the error.

@@ -10,7 +10,7 @@ use crate::formats::FORMATS;
 use crate::keys::Target;
 use crate::values::Bounds;
 use crate::words::look_up;
-use crate::{Code, Diagnostics, Name, Spanned};
+use crate::{Code, Diagnostics, Name, SpannedValue};
 
 const TRANSITIONS: &[(&str, Transition)] = &[
     ("no_set", Transition::NoSet),
@@ -123,11 +123,11 @@ fn check_order(low: Option<&Code>, high: Option<&Code>, strict: bool, d: &mut Di
     }
 }
 
-fn read_format(arg: &Arg, d: &mut Diagnostics) -> Option<Spanned<String>> {
+fn read_format(arg: &Arg, d: &mut Diagnostics) -> Option<SpannedValue<String>> {
     let mut word = arg.word(d)?;
     word.value = word.value.replace('-', "_");
     let json = look_up(&word, "format", FORMATS, d)?;
-    Some(Spanned {
+    Some(SpannedValue {
         value: json.to_owned(),
         span: word.span,
     })
