@@ -18,14 +18,14 @@ const MAX_ISSUES: usize = 10;
 
 /// An expression with the types of its parts.
 #[derive(Debug)]
-pub(crate) struct Checked {
+pub(crate) struct CheckedExpr {
     pub(crate) expr: Expr,
     /// By the id of an expression.
     pub(crate) types: Vec<Type>,
     pub(crate) uses_old: bool,
 }
 
-impl Checked {
+impl CheckedExpr {
     /// The type of the whole expression.
     pub(crate) fn output(&self) -> &Type {
         &self.types[self.expr.id as usize]
@@ -38,7 +38,7 @@ pub(crate) fn check(
     nodes: u32,
     this: &Arc<Decl>,
     has_optional_old: bool,
-) -> Result<Checked, Vec<Issue>> {
+) -> Result<CheckedExpr, Vec<Issue>> {
     let mut checker = Checker {
         this,
         has_optional_old,
@@ -69,7 +69,7 @@ pub(crate) fn check(
     for one in &mut types {
         *one = bindings.resolve(one, true);
     }
-    Ok(Checked {
+    Ok(CheckedExpr {
         expr,
         types,
         uses_old,

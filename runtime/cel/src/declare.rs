@@ -30,7 +30,7 @@ const KEYWORD: &str = "x-kubernetes-validations";
 
 /// The rules of a schema, and their problems.
 #[derive(Debug)]
-pub struct Compiled {
+pub struct Compilation {
     /// The rules; `None` if the schema has none. A rule with a problem refuses every value.
     pub rules: Option<Rules>,
     /// Why the schema is refused, with the paths of its keywords: a rule is malformed, does not fit the types of the
@@ -40,10 +40,10 @@ pub struct Compiled {
 
 /// Compiles the rules of an `openAPIV3Schema` of objects with `apiVersion`, `kind` and metadata. `at` is the path of
 /// the schema for errors.
-pub fn compile(schema: &Json, at: &FieldPath) -> Compiled {
+pub fn compile(schema: &Json, at: &FieldPath) -> Compilation {
     let mut with_rules = HashSet::new();
     if !find_rules(schema, &mut with_rules) {
-        return Compiled {
+        return Compilation {
             rules: None,
             errors: Vec::new(),
         };
@@ -62,7 +62,7 @@ pub fn compile(schema: &Json, at: &FieldPath) -> Compiled {
     };
     let root = decl.and_then(|decl| compiler.node(schema, schema, &decl, at, &context));
     compiler.check_total(at);
-    Compiled {
+    Compilation {
         rules: root.map(|root| Rules { root }),
         errors: compiler.errors,
     }
@@ -204,8 +204,11 @@ impl Compiler {
         context: &Context,
     ) -> Vec<Rule> {
         let declared = schema.get(KEYWORD).and_then(Json::as_array);
-        let declared: Vec<Declared<'_>> =
-            declared.into_iter().flatten().map(Declared::of).collect();
+        let declared: Vec<ValidationRule<'_>> = declared
+            .into_iter()
+            .flatten()
+            .map(ValidationRule::of)
+            .collect();
         let problems = structural::rule_problems(schema, at);
         if !problems.is_empty() {
             self.errors.extend(problems);
@@ -220,7 +223,7 @@ impl Compiler {
 
     fn rule(
         &mut self,
-        declared: &Declared<'_>,
+        declared: &ValidationRule<'_>,
         structure: &Json,
         decl: &Arc<Decl>,
         at: &FieldPath,
@@ -357,7 +360,7 @@ fn too_expensive(name: &str, cost: u64, limit: u64) -> String {
 /// A rule in its schema. Its form in errors is that of kube-apiserver.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct Declared<'s> {
+struct ValidationRule<'s> {
     rule: &'s str,
     message: &'s str,
     message_expression: &'s str,
@@ -366,7 +369,7 @@ struct Declared<'s> {
     optional_old_self: Option<bool>,
 }
 
-impl<'s> Declared<'s> {
+impl<'s> ValidationRule<'s> {
     fn of(rule: &'s Json) -> Self {
         let text = |name: &str| rule.get(name).and_then(Json::as_str);
         Self {

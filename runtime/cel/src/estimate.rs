@@ -9,11 +9,11 @@ mod paths;
 use std::sync::Arc;
 
 pub(crate) use self::cost::Cost;
-use self::functions::Sized;
+use self::functions::SizedCall;
 use self::known::{Estimator, Local, Parts, parts_of_both};
 use self::paths::{Path, Step};
 use crate::ast::{Call, Entry, Expr, Fold, FoldOp, Kind, OptionalMap, Variable};
-use crate::check::Checked;
+use crate::check::CheckedExpr;
 use crate::meter::{LIST_COST, MAP_COST};
 use crate::operator::Operator;
 use crate::schema::Decl;
@@ -23,7 +23,7 @@ use crate::types::{Opaque, Type};
 const FORMAT: Cost = Cost { min: 1, max: 64 };
 
 /// The cost of an expression about a value.
-pub(crate) fn estimate(checked: &Checked, this: &Arc<Decl>) -> Cost {
+pub(crate) fn estimate(checked: &CheckedExpr, this: &Arc<Decl>) -> Cost {
     let mut estimator = Estimator::new(checked, this);
     estimator.cost(&checked.expr)
 }
@@ -228,7 +228,7 @@ impl<'c> Estimator<'c> {
         let target = call.target.as_ref().map(|target| self.arg(target));
         let costs = args.iter().chain(&target).map(|arg| arg.cost);
         let cost = costs.fold(Cost::default(), |all, one| all + one);
-        let sized = Sized {
+        let sized = SizedCall {
             call,
             target: target.and_then(|target| target.size),
             args: args.iter().map(|arg| arg.size).collect(),

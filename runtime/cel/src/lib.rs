@@ -65,7 +65,7 @@ mod types;
 mod value;
 mod walk;
 
-pub use self::declare::{Compiled, compile};
+pub use self::declare::{Compilation, compile};
 pub use self::rules::{
     MAX_CALL_COST, MAX_OBJECT_COST, Rules, Violations, blocks_rules, not_checked,
 };

@@ -19,13 +19,13 @@ const ADDRESS: Cost = Cost { min: 4, max: 16 };
 const PATTERN: f64 = 0.25;
 
 /// A call with what is known of the sizes of its parts.
-pub(super) struct Sized<'e> {
+pub(super) struct SizedCall<'e> {
     pub(super) call: &'e Call,
     pub(super) target: Option<Cost>,
     pub(super) args: Vec<Option<Cost>>,
 }
 
-impl<'e> Sized<'e> {
+impl<'e> SizedCall<'e> {
     fn arg(&self, index: usize) -> Cost {
         let size = self.args.get(index).copied().flatten();
         size.unwrap_or(Cost::UNKNOWN)
@@ -55,7 +55,7 @@ impl<'e> Sized<'e> {
 }
 
 impl<'c> Estimator<'c> {
-    pub(super) fn function(&self, sized: &Sized<'c>) -> Estimate {
+    pub(super) fn function(&self, sized: &SizedCall<'c>) -> Estimate {
         let (arg, size) = (|index| sized.arg(index), sized.target());
         let is_member = sized.call.target.is_some();
         match &*sized.call.name {
@@ -103,7 +103,7 @@ impl<'c> Estimator<'c> {
     }
 
     /// The functions whose results are lists of an own size.
-    fn list_function(&self, sized: &Sized<'c>) -> Option<Estimate> {
+    fn list_function(&self, sized: &SizedCall<'c>) -> Option<Estimate> {
         let size = sized.target();
         Some(match &*sized.call.name {
             "slice" => {
@@ -128,7 +128,7 @@ impl<'c> Estimator<'c> {
     }
 
     /// A look at each item of a list, or at each character of a text.
-    fn visit_all(&self, sized: &Sized<'c>) -> Cost {
+    fn visit_all(&self, sized: &SizedCall<'c>) -> Cost {
         let size = sized.target();
         let Some(target) = &sized.call.target else {
             return ONE;
@@ -145,7 +145,7 @@ impl<'c> Estimator<'c> {
     }
 
     /// The size of the text of all items.
-    fn joined(&self, sized: &Sized<'c>) -> Cost {
+    fn joined(&self, sized: &SizedCall<'c>) -> Cost {
         let size = sized.target();
         let list = sized.call.target.as_ref();
         let list = list.filter(|list| matches!(self.type_of(list), Type::List(_)));
@@ -167,7 +167,7 @@ impl<'c> Estimator<'c> {
         size.unwrap_or(Cost::UNKNOWN)
     }
 
-    fn contains_address(&self, sized: &Sized<'c>) -> Cost {
+    fn contains_address(&self, sized: &SizedCall<'c>) -> Cost {
         let mut cost = (ADDRESS + ADDRESS).pass();
         if &*sized.call.name == "containsCIDR" {
             cost = cost + ADDRESS.pass() + ONE;
@@ -181,7 +181,7 @@ impl<'c> Estimator<'c> {
     }
 
     /// Between text and bytes; other conversions cost no more than a call.
-    fn conversion(&self, sized: &Sized<'c>) -> Estimate {
+    fn conversion(&self, sized: &SizedCall<'c>) -> Estimate {
         let size = sized.arg(0);
         let found = sized.call.args.first().map(|arg| self.type_of(arg));
         let result = match (&*sized.call.name, found) {

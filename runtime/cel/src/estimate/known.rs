@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::cost::Cost;
 use super::paths::{Path, Paths};
 use crate::ast::{Expr, Kind, Literal, Variable};
-use crate::check::Checked;
+use crate::check::CheckedExpr;
 use crate::schema::Decl;
 use crate::types::Type;
 
@@ -50,7 +50,7 @@ pub(super) struct Local {
 
 /// An estimate in work, with what it knows.
 pub(super) struct Estimator<'c> {
-    pub(super) checked: &'c Checked,
+    pub(super) checked: &'c CheckedExpr,
     pub(super) this: &'c Decl,
     pub(super) locals: Vec<Local>,
     pub(super) paths: Paths<'c>,
@@ -61,7 +61,7 @@ pub(super) struct Estimator<'c> {
 }
 
 impl<'c> Estimator<'c> {
-    pub(super) fn new(checked: &'c Checked, this: &'c Decl) -> Self {
+    pub(super) fn new(checked: &'c CheckedExpr, this: &'c Decl) -> Self {
         Self {
             checked,
             this,

@@ -70,7 +70,7 @@ fn rule_errors(schema: &Value, root: &FieldPath, found: &[FieldError]) -> Vec<Fi
         let below = path.as_str().strip_prefix(part);
         below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
     };
-    let apiloom_cel::Compiled { rules, mut errors } = apiloom_cel::compile(schema, root);
+    let apiloom_cel::Compilation { rules, mut errors } = apiloom_cel::compile(schema, root);
     if let Some(rules) = rules.filter(|_| errors.is_empty()) {
         return rules.default_errors(schema, root);
     }
