@@ -18,7 +18,7 @@ pub(crate) fn of_struct(model: &ApiStruct) -> TokenStream {
     let fields = model.fields.iter().map(|field| {
         let (ident, label) = (field.name.to_ident(), &field.name.text);
         if field.sensitive.is_some() {
-            quote!(.field(#label, &::apiloom::codegen::Redacted))
+            quote!(.field(#label, &::apiloom::codegen::Redaction))
         } else {
             quote!(.field(#label, &self.#ident))
         }

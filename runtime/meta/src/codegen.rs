@@ -128,9 +128,9 @@ pub trait ShapeOther {
 impl<T> ShapeOther for Shape<T> {}
 
 /// What `Debug` prints for the value of a sensitive field.
-pub struct Redacted;
+pub struct Redaction;
 
-impl std::fmt::Debug for Redacted {
+impl std::fmt::Debug for Redaction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("<redacted>")
     }

@@ -61,7 +61,7 @@ pub fn apart<T>(work: impl FnOnce() -> T) -> T {
 
 /// Runs work within the scope of an interrupt, such as that of another thread.
 pub fn within<T>(interrupt: Option<Interrupt>, work: impl FnOnce() -> T) -> T {
-    let _entered = Entered::new(interrupt);
+    let _guard = ScopeGuard::new(interrupt);
     work()
 }
 
@@ -136,11 +136,11 @@ impl Interrupt {
 }
 
 /// The scope of an interrupt, which ends when this is dropped.
-struct Entered {
+struct ScopeGuard {
     outer: Option<Interrupt>,
 }
 
-impl Entered {
+impl ScopeGuard {
     fn new(interrupt: Option<Interrupt>) -> Self {
         LEFT.set(0);
         let outer = SCOPE.replace(interrupt);
@@ -148,7 +148,7 @@ impl Entered {
     }
 }
 
-impl Drop for Entered {
+impl Drop for ScopeGuard {
     fn drop(&mut self) {
         LEFT.set(0);
         SCOPE.set(self.outer.take());

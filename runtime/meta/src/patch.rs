@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value};
 
 use self::merge::merge;
-use self::operation::{Expected, Operation, Parts, Pointer};
+use self::operation::{ExpectedValue, Operation, Parts, Pointer};
 use self::steps::Steps;
 use crate::codec::{self, DecodeError, DecodedDocument, Format};
 use crate::go_value::{json_type, mistyped};
@@ -431,7 +431,7 @@ fn missing(operation: &str, path: &Pointer) -> String {
     format!("{operation} operation does not apply: doc is missing path: \"{path}\": missing value")
 }
 
-fn test(document: &Value, path: &Pointer, expected: &Expected) -> Result<(), String> {
+fn test(document: &Value, path: &Pointer, expected: &ExpectedValue) -> Result<(), String> {
     let found = if path.is_whole() {
         Some(document)
     } else {

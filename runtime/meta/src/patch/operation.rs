@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use self::written::Written;
+use self::written::LiteralValue;
 
 /// One operation.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +25,7 @@ pub(super) enum Operation {
         from: Pointer,
         path: Pointer,
     },
-    Test(Pointer, Expected),
+    Test(Pointer, ExpectedValue),
     /// Has no known `op`, or not the paths that its `op` needs.
     Unknown,
 }
@@ -49,8 +49,8 @@ impl Operation {
             (Some("move"), Some(path), Some(from)) => Self::Move { from, path },
             (Some("copy"), Some(path), Some(from)) => Self::Copy { from, path },
             (Some("test"), Some(path), _) => {
-                let written = raw.and_then(Written::parse);
-                Self::Test(path, Expected { value, written })
+                let written = raw.and_then(LiteralValue::parse);
+                Self::Test(path, ExpectedValue { value, written })
             }
             _ => Self::Unknown,
         }
@@ -136,14 +136,14 @@ fn unescaped(part: &str) -> Cow<'_, str> {
 
 /// The value that a `test` expects.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Expected {
+pub(super) struct ExpectedValue {
     pub(super) value: Value,
     /// As the patch has it. kube-apiserver compares the texts of scalars, with those of its own JSON: `1.0` is not `1`, and `"<"`
     /// is nothing that it writes.
-    written: Option<Written>,
+    written: Option<LiteralValue>,
 }
 
-impl Expected {
+impl ExpectedValue {
     /// Whether a value of a document is the expected one.
     pub(super) fn is(&self, value: &Value) -> bool {
         match &self.written {

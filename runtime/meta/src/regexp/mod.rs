@@ -38,10 +38,10 @@ use crate::interrupt;
 /// # Ok::<(), apiloom_meta::regexp::PatternError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Pattern(Arc<Shared>);
+pub struct Pattern(Arc<SharedPattern>);
 
 #[derive(Debug)]
-struct Shared {
+struct SharedPattern {
     text: Box<str>,
     cost: usize,
     program: OnceLock<KeptProgram>,
@@ -217,7 +217,7 @@ impl Pattern {
 /// The patterns of the process that are in use, by text.
 #[derive(Default)]
 struct Table {
-    known: HashMap<Box<str>, Weak<Shared>>,
+    known: HashMap<Box<str>, Weak<SharedPattern>>,
     /// Number of entries at which those of dropped patterns are removed.
     full: usize,
 }
@@ -226,12 +226,12 @@ struct Table {
 static ALL: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
 
 impl Table {
-    fn known(text: &str) -> Option<Arc<Shared>> {
+    fn known(text: &str) -> Option<Arc<SharedPattern>> {
         let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
         all.known.get(text).and_then(Weak::upgrade)
     }
 
-    fn share(text: &str, cost: usize) -> Arc<Shared> {
+    fn share(text: &str, cost: usize) -> Arc<SharedPattern> {
         let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = all.known.get(text).and_then(Weak::upgrade) {
             return known;
@@ -240,7 +240,7 @@ impl Table {
             all.known.retain(|_, known| known.strong_count() > 0);
             all.full = 2 * all.known.len() + 64;
         }
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedPattern {
             text: text.into(),
             // The text is in the pattern and in the table.
             cost: cost + 2 * text.len(),

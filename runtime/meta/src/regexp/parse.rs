@@ -30,15 +30,15 @@ const UNEXPECTED_PAREN: &str = "unexpected )";
 const TOO_DEEP: &str = "expression nests too deeply";
 const TOO_LARGE: &str = "expression too large";
 
-type Parsed<T> = Result<T, PatternError>;
+type ParseResult<T> = Result<T, PatternError>;
 
-fn fail<T>(kind: &'static str, part: &str) -> Parsed<T> {
+fn fail<T>(kind: &'static str, part: &str) -> ParseResult<T> {
     let part = part.to_owned();
     Err(PatternError { kind, part })
 }
 
 /// Parses a pattern.
-pub(super) fn parse(pattern: &str) -> Parsed<Part> {
+pub(super) fn parse(pattern: &str) -> ParseResult<Part> {
     let mut parser = Parser {
         pattern,
         at: 0,
@@ -125,7 +125,7 @@ impl<'p> Parser<'p> {
     }
 
     /// Parses one element. Returns whether it is a repetition.
-    fn element(&mut self, c: char) -> Parsed<bool> {
+    fn element(&mut self, c: char) -> ParseResult<bool> {
         let start = self.at;
         match c {
             '[' => {
@@ -155,7 +155,7 @@ impl<'p> Parser<'p> {
     }
 
     /// An element that is no repetition, after its first character.
-    fn plain(&mut self, c: char, start: usize) -> Parsed<()> {
+    fn plain(&mut self, c: char, start: usize) -> ParseResult<()> {
         let flags = self.flags;
         match c {
             '(' if self.take("?") => self.perl_group(start),
@@ -173,7 +173,7 @@ impl<'p> Parser<'p> {
     }
 
     /// Adds a literal character.
-    fn character(&mut self, c: char) -> Parsed<()> {
+    fn character(&mut self, c: char) -> ParseResult<()> {
         let folds = self.flags.folds;
         if let Some(last) = self.group.sequence.last_mut()
             && last.append(c, folds)
@@ -184,21 +184,21 @@ impl<'p> Parser<'p> {
     }
 
     /// Adds a character by its number: one that no text has is a class without characters.
-    fn code_point(&mut self, number: u32) -> Parsed<()> {
+    fn code_point(&mut self, number: u32) -> ParseResult<()> {
         match char::from_u32(number) {
             Some(c) => self.character(c),
             None => self.push(Part::class(Class::new(false, false))),
         }
     }
 
-    fn push(&mut self, part: Part) -> Parsed<()> {
+    fn push(&mut self, part: Part) -> ParseResult<()> {
         self.check(&part)?;
         self.group.sequence.push(part);
         self.spend(4 * STEP)
     }
 
     /// Counts memory of the tree, of which each element of a pattern takes some.
-    fn spend(&mut self, bytes: usize) -> Parsed<()> {
+    fn spend(&mut self, bytes: usize) -> ParseResult<()> {
         self.spent = self.spent.saturating_add(bytes);
         if self.spent > MAX_COST {
             return fail(TOO_LARGE, self.pattern);
@@ -206,7 +206,7 @@ impl<'p> Parser<'p> {
         Ok(())
     }
 
-    fn check(&self, part: &Part) -> Parsed<()> {
+    fn check(&self, part: &Part) -> ParseResult<()> {
         if part.is_too_large() {
             return fail(TOO_LARGE, self.pattern);
         }
@@ -217,7 +217,7 @@ impl<'p> Parser<'p> {
     }
 
     /// Begins a group after whose end other flags hold than inside of it.
-    fn open_group(&mut self, outside: Flags, is_numbered: bool) -> Parsed<()> {
+    fn open_group(&mut self, outside: Flags, is_numbered: bool) -> ParseResult<()> {
         let group = Group {
             flags: outside,
             is_numbered,
@@ -227,7 +227,7 @@ impl<'p> Parser<'p> {
         self.spend(4 * STEP)
     }
 
-    fn end_branch(&mut self) -> Parsed<()> {
+    fn end_branch(&mut self) -> ParseResult<()> {
         let sequence = std::mem::take(&mut self.group.sequence);
         let branch = Part::concat(sequence);
         self.check(&branch)?;
@@ -236,14 +236,14 @@ impl<'p> Parser<'p> {
     }
 
     /// The part that the current group is.
-    fn end_group(&mut self) -> Parsed<Part> {
+    fn end_group(&mut self) -> ParseResult<Part> {
         self.end_branch()?;
         let part = Part::alternate(std::mem::take(&mut self.group.branches));
         self.check(&part)?;
         Ok(part)
     }
 
-    fn close_group(&mut self) -> Parsed<()> {
+    fn close_group(&mut self) -> ParseResult<()> {
         let part = self.end_group()?;
         let Some(outer) = self.outer.pop() else {
             return fail(UNEXPECTED_PAREN, self.pattern);
@@ -254,7 +254,7 @@ impl<'p> Parser<'p> {
     }
 
     /// A group with a name or flags, after `(?`.
-    fn perl_group(&mut self, start: usize) -> Parsed<()> {
+    fn perl_group(&mut self, start: usize) -> ParseResult<()> {
         let inner = self.rest();
         // What ends after `<` has no name, and `<` is no flag.
         for sign in ["P<", "<"] {
@@ -291,7 +291,7 @@ impl<'p> Parser<'p> {
     }
 
     /// A group with a name, after `<`.
-    fn named_group(&mut self, start: usize) -> Parsed<()> {
+    fn named_group(&mut self, start: usize) -> ParseResult<()> {
         let from = self.at;
         let Some(length) = self.rest().find('>') else {
             return fail(BAD_NAME, self.from(start));
@@ -307,7 +307,7 @@ impl<'p> Parser<'p> {
     }
 
     /// A repetition, after its operator.
-    fn repeat(&mut self, start: usize, bounds: Bounds, is_counted: bool) -> Parsed<()> {
+    fn repeat(&mut self, start: usize, bounds: Bounds, is_counted: bool) -> ParseResult<()> {
         let is_lazy = self.take("?") != self.flags.is_lazy;
         if let Some(last) = self.last_repeat {
             return fail(NESTED_REPEAT, self.since(last));
@@ -330,7 +330,7 @@ impl<'p> Parser<'p> {
     }
 
     /// `{n}`, `{n,}` or `{n,m}`. Anything else is a literal.
-    fn bounds(&mut self) -> Parsed<Option<Bounds>> {
+    fn bounds(&mut self) -> ParseResult<Option<Bounds>> {
         let start = self.at;
         let Some((least, most)) = bounds(self.rest()) else {
             return Ok(None);
@@ -350,7 +350,7 @@ impl<'p> Parser<'p> {
     }
 
     /// An escape outside of a class.
-    fn escape(&mut self) -> Parsed<()> {
+    fn escape(&mut self) -> ParseResult<()> {
         let start = self.at;
         if self.take(r"\Q") {
             return self.quoted();
@@ -379,7 +379,7 @@ impl<'p> Parser<'p> {
     }
 
     /// The literal text after `\Q`.
-    fn quoted(&mut self) -> Parsed<()> {
+    fn quoted(&mut self) -> ParseResult<()> {
         while let Some(c) = self.peek() {
             if self.take(r"\E") {
                 break;
@@ -391,7 +391,7 @@ impl<'p> Parser<'p> {
     }
 
     /// Adds a class that an escape names, if it is one: `\d`, `\pL`, `\p{Greek}`.
-    fn named_class(&mut self, class: &mut Class) -> Parsed<bool> {
+    fn named_class(&mut self, class: &mut Class) -> ParseResult<bool> {
         let letter = self
             .rest()
             .strip_prefix('\\')
@@ -408,7 +408,7 @@ impl<'p> Parser<'p> {
     }
 
     /// `\pL` or `\p{Greek}`.
-    fn property(&mut self, class: &mut Class) -> Parsed<()> {
+    fn property(&mut self, class: &mut Class) -> ParseResult<()> {
         let start = self.at;
         let mut is_negated = self.rest().starts_with(r"\P");
         self.at += 2;
@@ -442,7 +442,7 @@ impl<'p> Parser<'p> {
     }
 
     /// The number of the character of an escape.
-    fn escaped(&mut self) -> Parsed<u32> {
+    fn escaped(&mut self) -> ParseResult<u32> {
         let start = self.at;
         self.at += 1;
         let Some(c) = self.next() else {
@@ -503,7 +503,7 @@ impl<'p> Parser<'p> {
     }
 
     /// A class in brackets.
-    fn class(&mut self) -> Parsed<Class> {
+    fn class(&mut self) -> ParseResult<Class> {
         let start = self.at;
         self.at += 1;
         let is_negated = self.take("^");
@@ -523,7 +523,7 @@ impl<'p> Parser<'p> {
     }
 
     /// Adds a class such as `[:alpha:]`, if it is one.
-    fn posix_class(&mut self, class: &mut Class) -> Parsed<bool> {
+    fn posix_class(&mut self, class: &mut Class) -> ParseResult<bool> {
         let inner = self.rest().strip_prefix("[:");
         let Some((name, _)) = inner.and_then(|inner| inner.split_once(":]")) else {
             return Ok(false);
@@ -538,7 +538,7 @@ impl<'p> Parser<'p> {
     }
 
     /// Adds a character or a range of them. `start` is that of the class.
-    fn class_range(&mut self, class: &mut Class, start: usize) -> Parsed<()> {
+    fn class_range(&mut self, class: &mut Class, start: usize) -> ParseResult<()> {
         let from = self.at;
         let low = self.class_character(start)?;
         let rest = self.rest();
@@ -554,7 +554,7 @@ impl<'p> Parser<'p> {
         Ok(())
     }
 
-    fn class_character(&mut self, start: usize) -> Parsed<u32> {
+    fn class_character(&mut self, start: usize) -> ParseResult<u32> {
         match self.peek() {
             None => fail(OPEN_CLASS, self.from(start)),
             Some('\\') => self.escaped(),

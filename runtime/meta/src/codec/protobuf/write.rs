@@ -101,7 +101,7 @@ struct Writer<'j, 'o> {
 
 /// The text between the quotes of a JSON string.
 #[derive(Clone, Copy)]
-struct Quoted<'j> {
+struct JsonString<'j> {
     text: &'j [u8],
     has_escapes: bool,
 }
@@ -136,7 +136,7 @@ impl<'j> Writer<'j, '_> {
     }
 
     /// Reads the content of a string, without its escapes replaced.
-    fn quoted(&mut self) -> Result<Quoted<'j>, MalformedJson> {
+    fn quoted(&mut self) -> Result<JsonString<'j>, MalformedJson> {
         if self.peek() != Some(b'"') {
             return Err(MalformedJson);
         }
@@ -154,7 +154,7 @@ impl<'j> Writer<'j, '_> {
         }
         self.at = end + 1;
         self.space();
-        Ok(Quoted {
+        Ok(JsonString {
             text: &self.json[start..end],
             has_escapes,
         })
@@ -612,7 +612,7 @@ fn entry_key(out: &[u8], start: usize) -> &[u8] {
 }
 
 /// Appends a field with the text of a JSON string.
-fn append_text(number: u32, quoted: Quoted<'_>, out: &mut Vec<u8>) {
+fn append_text(number: u32, quoted: JsonString<'_>, out: &mut Vec<u8>) {
     if !quoted.has_escapes {
         return wire::append_bytes(number, quoted.text, out);
     }
@@ -623,7 +623,7 @@ fn append_text(number: u32, quoted: Quoted<'_>, out: &mut Vec<u8>) {
 }
 
 /// The text of a JSON string.
-fn unescaped(quoted: Quoted<'_>) -> Cow<'_, [u8]> {
+fn unescaped(quoted: JsonString<'_>) -> Cow<'_, [u8]> {
     if !quoted.has_escapes {
         return Cow::Borrowed(quoted.text);
     }

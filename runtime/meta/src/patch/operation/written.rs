@@ -8,13 +8,13 @@ use crate::codec;
 
 /// A value whose scalars have their text.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Written {
-    Fields(BTreeMap<String, Written>),
-    Items(Vec<Written>),
+pub(super) enum LiteralValue {
+    Fields(BTreeMap<String, LiteralValue>),
+    Items(Vec<LiteralValue>),
     Scalar(Box<str>),
 }
 
-impl Written {
+impl LiteralValue {
     /// Reads JSON that a parser has accepted, and whose nesting is bounded by that. `None` for anything else.
     pub(super) fn parse(json: &str) -> Option<Self> {
         let mut rest = Rest(json);
@@ -61,18 +61,18 @@ impl<'t> Rest<'t> {
         rest.is_some()
     }
 
-    fn value(&mut self) -> Option<Written> {
+    fn value(&mut self) -> Option<LiteralValue> {
         if self.take('{') {
-            return self.fields().map(Written::Fields);
+            return self.fields().map(LiteralValue::Fields);
         }
         if self.take('[') {
-            return self.items().map(Written::Items);
+            return self.items().map(LiteralValue::Items);
         }
-        Some(Written::Scalar(self.scalar()?.into()))
+        Some(LiteralValue::Scalar(self.scalar()?.into()))
     }
 
     /// The fields of an object whose brace was taken. The last of several with the same name counts.
-    fn fields(&mut self) -> Option<BTreeMap<String, Written>> {
+    fn fields(&mut self) -> Option<BTreeMap<String, LiteralValue>> {
         let mut fields = BTreeMap::new();
         if self.take('}') {
             return Some(fields);
@@ -91,7 +91,7 @@ impl<'t> Rest<'t> {
     }
 
     /// The items of a list whose bracket was taken.
-    fn items(&mut self) -> Option<Vec<Written>> {
+    fn items(&mut self) -> Option<Vec<LiteralValue>> {
         let mut items = Vec::new();
         if self.take(']') {
             return Some(items);
@@ -123,7 +123,7 @@ mod tests {
 
     #[track_caller]
     fn check(json: &str, value: &Value, expected: bool) {
-        let written = Written::parse(json).expect("well-formed JSON");
+        let written = LiteralValue::parse(json).expect("well-formed JSON");
         assert_eq!(written.is(value), expected, "{json} {value}");
     }
 
@@ -146,7 +146,7 @@ mod tests {
         check(r#"{"d":1,"a":[1,{"b":"c"},[]],"\u0064":{}}"#, &value, true);
         check(r#"{"a":[1,{"b":"c"}],"d":{}}"#, &value, false);
         for malformed in ["", "[1", "{\"a\"}", "{\"a\":}", "[1]]", "{1:2}", "\"a"] {
-            assert_eq!(Written::parse(malformed), None, "{malformed}");
+            assert_eq!(LiteralValue::parse(malformed), None, "{malformed}");
         }
     }
 }
