@@ -46,7 +46,7 @@ pub use events::{
     ClientEvents, Event, EventError, EventSeries, EventSink, EventType, NewEvent, ObjectReference,
     Recorder, RecorderMetrics,
 };
-pub use finalizer::Finalized;
+pub use finalizer::FinalizerOutcome;
 pub use guard::{CacheVersion, WriteRecorder};
 pub use owner::{OwnerError, controller_key, controller_of, is_controlled_by, set_controller};
 pub use queue::{Backoff, Priority, QueueMetrics, WorkItem, WorkQueue, WorkQueueConfig};

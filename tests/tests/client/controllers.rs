@@ -8,7 +8,7 @@ use apiloom::client::cache::InformerFactory;
 use apiloom::testing::TestServer;
 use apiloom_client::Error;
 use apiloom_client::controller::{
-    Action, Cancel, ClientEvents, ClientLease, Controller, ElectionConfig, Event, Finalized,
+    Action, Cancel, ClientEvents, ClientLease, Controller, ElectionConfig, Event, FinalizerOutcome,
     GuardedTransport, LeaderElector, Leadership, Lease, Recorder,
 };
 use tokio::sync::oneshot;
@@ -51,7 +51,7 @@ async fn a_controller_reads_its_own_writes_and_cleans_up() {
                         Ok(())
                     };
                     let finalized = context.finalizer(&flunders, flunder, FINALIZER, clean_up);
-                    let Finalized::Live(flunder) = finalized.await? else {
+                    let FinalizerOutcome::Live(flunder) = finalized.await? else {
                         return Ok(Action::Done);
                     };
                     let mut changed = (*flunder).clone();

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use apiloom::client::cache::{Lister, ObjectKey};
-use apiloom::client::controller::{Action, Context, Finalized, ReconcileError, Recorder, Request};
+use apiloom::client::controller::{
+    Action, Context, FinalizerOutcome, ReconcileError, Recorder, Request,
+};
 use apiloom::client::{Client, HasMetadata as _};
 use wardle::generated::apply::v1alpha1;
 use wardle::generated::clientset::Clientset;
@@ -42,7 +44,7 @@ impl State {
         let flunders = clients.wardle_v1alpha1().flunders(flunder.namespace());
         let release = async |_: Arc<Flunder>| Ok(());
         let finalized = context.finalizer(&flunders, flunder, FINALIZER, release);
-        let Finalized::Live(flunder) = finalized.await? else {
+        let FinalizerOutcome::Live(flunder) = finalized.await? else {
             return Ok(Action::Done);
         };
 

@@ -115,13 +115,13 @@ fn watch_item<K: ApiObject, T: ApiObject>(object: &K, item: fn(T) -> WatchItem<T
 }
 
 /// The events of a subscription as a watch with initial events.
-struct Derived<K: ApiObject> {
+struct DerivedWatch<K: ApiObject> {
     subscription: Subscription<K>,
     /// The state that the bookmarks have.
     version: String,
 }
 
-impl<K: ApiObject> Derived<K> {
+impl<K: ApiObject> DerivedWatch<K> {
     /// `None` when the informer was shut down.
     async fn next<T: ApiObject>(&mut self) -> Option<WatchItem<T>> {
         loop {
@@ -189,7 +189,7 @@ impl<K: ApiObject, T: ApiObject> ListWatch<T> for DerivedFrom<K> {
             self.reached(&request.resource_version).await?;
             // Before the subscription, which may begin with a later state.
             let version = self.version();
-            let derived = Derived {
+            let derived = DerivedWatch {
                 subscription: self.0.subscribe(),
                 version,
             };

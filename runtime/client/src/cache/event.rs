@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::object::CacheObject;
-use super::store::{Change, Observed};
+use super::store::{Change, Observation};
 use super::subscriber::{Lag, SubscriberMetrics};
 
 /// A change of a cache, as a subscriber sees it. When it is delivered, the lister already shows it, or a later state.
@@ -33,7 +33,7 @@ pub enum Event<T> {
         /// Its last known state.
         last: Arc<T>,
         /// How the deletion was noticed.
-        observed: Observed,
+        observed: Observation,
     },
     /// All initial objects were delivered. Sent once.
     Synced,
@@ -107,12 +107,12 @@ pub(super) enum Pending<T> {
     },
     Deleted {
         last: Arc<T>,
-        observed: Observed,
+        observed: Observation,
     },
     /// A deletion, and then another object, or the same one selected again.
     Replaced {
         last: Arc<T>,
-        observed: Observed,
+        observed: Observation,
         object: Arc<T>,
     },
 }
@@ -175,7 +175,7 @@ impl<T: CacheObject> Pending<T> {
         }
     }
 
-    fn delete(pending: Option<Self>, last: Arc<T>, observed: Observed) -> Option<Self> {
+    fn delete(pending: Option<Self>, last: Arc<T>, observed: Observation) -> Option<Self> {
         match pending {
             // The subscriber never saw it.
             Some(Self::Added { .. }) => None,

@@ -74,8 +74,8 @@ impl fmt::Display for SyncErrors {
 
 impl std::error::Error for SyncErrors {}
 
-/// What a factory shares with those that were made of it.
-struct Shared {
+/// The informers that a factory shares with those that were made of it.
+struct SharedInformers {
     client: Client,
     informers: Mutex<HashMap<Identity, Arc<dyn AnyInformer>>>,
 }
@@ -113,7 +113,7 @@ struct Shared {
 /// ```
 #[derive(Clone)]
 pub struct InformerFactory {
-    shared: Arc<Shared>,
+    shared: Arc<SharedInformers>,
     namespace: Option<String>,
     labels: String,
     fields: String,
@@ -124,7 +124,7 @@ impl InformerFactory {
     /// A factory for all objects of a server, without managedFields.
     pub fn new(client: &Client) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedInformers {
                 client: client.clone(),
                 informers: Mutex::new(HashMap::new()),
             }),

@@ -24,7 +24,7 @@ use super::index::Index;
 use super::lister::Lister;
 use super::metrics::InformerMetrics;
 use super::object::CacheObject;
-use super::reflector::{Reflector, Saved, ServerTraits, Session, Settings, Transform};
+use super::reflector::{Reflector, SavedState, ServerTraits, Session, Settings, Transform};
 use super::resource_version::ResourceVersion;
 use super::source::{ListWatch, SourceError};
 use super::subscription::{Handler, Subscription};
@@ -75,7 +75,7 @@ pub struct InformerBuilder<T> {
     settings: Settings,
     transform: Option<Transform<T>>,
     on_error: Option<super::hub::OnError>,
-    saved: Option<Saved<T>>,
+    saved: Option<SavedState<T>>,
     on_end: Option<OnEnd>,
 }
 
@@ -127,7 +127,7 @@ impl<T: CacheObject> InformerBuilder<T> {
         objects: impl IntoIterator<Item = T>,
         version: ResourceVersion,
     ) -> Self {
-        self.saved = Some(Saved {
+        self.saved = Some(SavedState {
             objects: objects.into_iter().collect(),
             version,
         });
@@ -171,7 +171,8 @@ struct Ending {
     handlers: Vec<JoinHandle<()>>,
 }
 
-struct Shared<T: CacheObject> {
+/// The state of an informer, which its clones share.
+struct InformerState<T: CacheObject> {
     feed: Arc<Feed<T>>,
     /// Its subscribers.
     group: Arc<Group>,
@@ -183,7 +184,7 @@ struct Shared<T: CacheObject> {
     ending: AsyncMutex<Ending>,
 }
 
-impl<T: CacheObject> Shared<T> {
+impl<T: CacheObject> InformerState<T> {
     fn hub(&self) -> &Arc<Hub<T>> {
         self.feed.hub()
     }
@@ -203,7 +204,7 @@ impl<T: CacheObject> Shared<T> {
     }
 }
 
-impl<T: CacheObject> Drop for Shared<T> {
+impl<T: CacheObject> Drop for InformerState<T> {
     /// Without a shutdown the reflector is cancelled, and handlers end after the events that they have.
     fn drop(&mut self) {
         self.leave();
@@ -234,7 +235,7 @@ impl<T: CacheObject> Drop for Shared<T> {
 /// # }
 /// ```
 pub struct Informer<T: CacheObject> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<InformerState<T>>,
 }
 
 impl<T: CacheObject> Clone for Informer<T> {
@@ -246,7 +247,7 @@ impl<T: CacheObject> Clone for Informer<T> {
 }
 
 /// An informer that is not kept.
-pub(crate) struct WeakInformer<T: CacheObject>(Weak<Shared<T>>);
+pub(crate) struct WeakInformer<T: CacheObject>(Weak<InformerState<T>>);
 
 impl<T: CacheObject> WeakInformer<T> {
     /// The informer, if it still exists.
@@ -280,7 +281,7 @@ impl<T: CacheObject> Informer<T> {
 
     fn of(feed: Arc<Feed<T>>, is_user: bool) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(InformerState {
                 feed,
                 group: Group::new(),
                 is_user,
@@ -328,7 +329,7 @@ impl<T: CacheObject> Informer<T> {
 
     /// Subscribes to the events: first the objects that are there. It can be called at any time.
     pub fn subscribe(&self) -> Subscription<T> {
-        let Shared { feed, group, .. } = &*self.shared;
+        let InformerState { feed, group, .. } = &*self.shared;
         Subscription::new(Arc::clone(feed.hub()), Arc::clone(group))
     }
     /// The metrics of the cache, and of the subscribers of this informer.
@@ -441,7 +442,7 @@ impl<T: CacheObject> Informer<T> {
     /// # Errors
     /// If the time has passed, with the last failure.
     pub async fn wait_for_server(&self, limit: Duration) -> Result<(), BehindError> {
-        let Shared { feed, .. } = &*self.shared;
+        let InformerState { feed, .. } = &*self.shared;
         let hub = feed.hub();
         catch_up(feed.source(), hub.lister(), hub.name(), limit).await?;
         hub.announced();

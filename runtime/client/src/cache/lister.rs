@@ -10,13 +10,13 @@ use tokio::time::timeout;
 use super::index::{ByNamespace, Index, keys_of};
 use super::object::{CacheObject, ObjectKey};
 use super::resource_version::ResourceVersion;
-use super::store::state::Shared;
+use super::store::state::SharedState;
 
 /// A reader of a [`super::Store`]. Clones read the same store. Objects are immutable; to change one, clone it first.
 ///
 /// Lists are in no particular order.
 pub struct Lister<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<SharedState<T>>,
 }
 
 impl<T> Clone for Lister<T> {
@@ -40,7 +40,7 @@ pub struct WaitError {
 }
 
 impl<T: CacheObject> Lister<T> {
-    pub(super) fn new(shared: Arc<Shared<T>>) -> Self {
+    pub(super) fn new(shared: Arc<SharedState<T>>) -> Self {
         Self { shared }
     }
 

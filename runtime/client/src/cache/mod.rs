@@ -77,7 +77,7 @@ pub use source::{
     ListItem, ListPage, ListRequest, ListWatch, SourceError, SourceErrorKind, Undecodable,
     WatchItem, WatchRequest, WatchStream,
 };
-pub use store::{Change, Delta, Observed, Store};
+pub use store::{Change, Delta, Observation, Store};
 pub use strip::Strip;
 pub use subscriber::{Lag, SubscriberMetrics};
 pub use subscription::{Handler, Subscription};

@@ -23,7 +23,7 @@ pub use settings::ServerTraits;
 pub(super) use settings::Settings;
 
 /// A state that an earlier cache had.
-pub(super) struct Saved<T> {
+pub(super) struct SavedState<T> {
     pub(super) objects: Vec<T>,
     pub(super) version: ResourceVersion,
 }
@@ -35,7 +35,7 @@ const STREAM_FAILURES: u32 = 3;
 pub(super) struct Reflector<T> {
     session: Session<T>,
     /// What the cache begins with.
-    saved: Option<Saved<T>>,
+    saved: Option<SavedState<T>>,
     /// Whether this resource has no streaming lists for this user, for instance since it cannot be watched.
     has_no_streams: bool,
     stream_failures: u32,
@@ -68,12 +68,12 @@ impl<T: CacheObject> Reflector<T> {
     }
 
     /// Begins with a state that was saved.
-    pub(super) fn begin_with(&mut self, saved: Saved<T>) {
+    pub(super) fn begin_with(&mut self, saved: SavedState<T>) {
         self.saved = Some(saved);
     }
 
     /// Shows a state that was saved, and follows its changes until it must be read again.
-    async fn resume(&mut self, saved: Saved<T>) {
+    async fn resume(&mut self, saved: SavedState<T>) {
         let mut relist = self.session.begin_list();
         for object in saved.objects {
             relist.put(object);

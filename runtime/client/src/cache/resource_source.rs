@@ -12,7 +12,7 @@ use super::source::{
     ListItem, ListPage, ListRequest, ListWatch, SourceError, SourceErrorKind, Undecodable,
     WatchItem, WatchRequest, WatchStream,
 };
-use super::strip::{LAST_APPLIED, MANAGED_FIELDS, Strip, Stripped};
+use super::strip::{LAST_APPLIED, MANAGED_FIELDS, Strip, StrippedObject};
 use crate::client::{
     self, ApiObject, ListOptions, ResourceClient, Scope, VersionMatch, WatchEvent,
 };
@@ -68,8 +68,8 @@ impl<K: ApiObject, S: Scope> ResourceSource<K, S> {
     }
 
     /// The source with the type that decodes without the fields that are left out.
-    fn typed<const STRIP: u8>(&self) -> Typed<K, S, STRIP> {
-        Typed {
+    fn typed<const STRIP: u8>(&self) -> StrippedSource<K, S, STRIP> {
+        StrippedSource {
             client: self.client.decode_as(),
             options: self.options.clone(),
         }
@@ -99,8 +99,9 @@ impl<K: ApiObject, S: Scope> ListWatch<K> for ResourceSource<K, S> {
     }
 }
 
-struct Typed<K, S, const STRIP: u8> {
-    client: ResourceClient<Stripped<K, STRIP>, S>,
+/// A source of objects without the fields that are left out.
+struct StrippedSource<K, S, const STRIP: u8> {
+    client: ResourceClient<StrippedObject<K, STRIP>, S>,
     options: ListOptions,
 }
 
@@ -109,7 +110,7 @@ fn parameter(version: String) -> Option<String> {
     Some(version).filter(|version| !version.is_empty())
 }
 
-impl<K: ApiObject, S: Scope, const STRIP: u8> Typed<K, S, STRIP> {
+impl<K: ApiObject, S: Scope, const STRIP: u8> StrippedSource<K, S, STRIP> {
     /// The error of a request.
     fn error(&self, error: Error) -> SourceError {
         let is_refused = error.code() == Some(406) && self.client.is_metadata();
@@ -125,7 +126,7 @@ impl<K: ApiObject, S: Scope, const STRIP: u8> Typed<K, S, STRIP> {
     }
 }
 
-impl<K: ApiObject, S: Scope, const STRIP: u8> ListWatch<K> for Typed<K, S, STRIP> {
+impl<K: ApiObject, S: Scope, const STRIP: u8> ListWatch<K> for StrippedSource<K, S, STRIP> {
     fn list(&self, request: ListRequest) -> BoxFuture<'_, Result<ListPage<K>, SourceError>> {
         let options = ListOptions {
             limit: request.limit,
@@ -179,7 +180,7 @@ impl<K: ApiObject, S: Scope, const STRIP: u8> ListWatch<K> for Typed<K, S, STRIP
     }
 }
 
-fn watch_item<K, const STRIP: u8>(event: WatchEvent<Stripped<K, STRIP>>) -> WatchItem<K> {
+fn watch_item<K, const STRIP: u8>(event: WatchEvent<StrippedObject<K, STRIP>>) -> WatchItem<K> {
     match event {
         WatchEvent::Added(object) => WatchItem::Added(object.0),
         WatchEvent::Modified(object) => WatchItem::Modified(object.0),

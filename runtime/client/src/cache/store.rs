@@ -13,8 +13,8 @@ use super::lister::Lister;
 use super::object::{CacheObject, ObjectKey};
 use super::resource_version::ResourceVersion;
 pub(super) use relist::Relist;
-pub use state::{Change, Observed};
-use state::{Completes, Plan, Shared};
+pub use state::{Change, Observation};
+use state::{Completes, Plan, SharedState};
 
 /// A change that a store is told of.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub enum Delta<T> {
 /// assert!(lister.get("default", "web").is_some());
 /// ```
 pub struct Store<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<SharedState<T>>,
 }
 
 impl<T: CacheObject> Default for Store<T> {
@@ -59,7 +59,7 @@ impl<T: CacheObject> Default for Store<T> {
 impl<T: CacheObject> Store<T> {
     /// An empty store, with the index by namespace.
     pub fn new() -> Self {
-        let shared = Arc::new(Shared::new());
+        let shared = Arc::new(SharedState::new());
         shared.add_index::<ByNamespace>();
         Self { shared }
     }

@@ -70,9 +70,9 @@ impl fmt::Debug for Strip {
 }
 
 /// An object that is decoded without the fields of a [`Strip`], whose bits are `STRIP`.
-pub(super) struct Stripped<K, const STRIP: u8>(pub(super) K);
+pub(super) struct StrippedObject<K, const STRIP: u8>(pub(super) K);
 
-impl<K: HasMetadata, const STRIP: u8> HasMetadata for Stripped<K, STRIP> {
+impl<K: HasMetadata, const STRIP: u8> HasMetadata for StrippedObject<K, STRIP> {
     fn namespace(&self) -> &str {
         self.0.namespace()
     }
@@ -94,20 +94,20 @@ impl<K: HasMetadata, const STRIP: u8> HasMetadata for Stripped<K, STRIP> {
 }
 
 /// [`ResourceSource`](super::ResourceSource) is only made for kinds that have these verbs.
-impl<K, const STRIP: u8> verbs::List for Stripped<K, STRIP> {}
-impl<K, const STRIP: u8> verbs::Watch for Stripped<K, STRIP> {}
+impl<K, const STRIP: u8> verbs::List for StrippedObject<K, STRIP> {}
+impl<K, const STRIP: u8> verbs::Watch for StrippedObject<K, STRIP> {}
 
-impl<K: ApiObject, const STRIP: u8> ApiObject for Stripped<K, STRIP> {
+impl<K: ApiObject, const STRIP: u8> ApiObject for StrippedObject<K, STRIP> {
     const HAS_TYPE_FIELDS: bool = K::HAS_TYPE_FIELDS;
 }
 
-impl<K: Serialize, const STRIP: u8> Serialize for Stripped<K, STRIP> {
+impl<K: Serialize, const STRIP: u8> Serialize for StrippedObject<K, STRIP> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
     }
 }
 
-impl<'de, K: Deserialize<'de>, const STRIP: u8> Deserialize<'de> for Stripped<K, STRIP> {
+impl<'de, K: Deserialize<'de>, const STRIP: u8> Deserialize<'de> for StrippedObject<K, STRIP> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let filter = Filter {
             inner: deserializer,
@@ -403,7 +403,7 @@ mod tests {
     #[track_caller]
     fn check<const STRIP: u8>(managed_fields: bool, last_applied: bool) {
         let text = document().to_string();
-        let stripped: Stripped<Value, STRIP> = serde_json::from_str(&text).expect("valid");
+        let stripped: StrippedObject<Value, STRIP> = serde_json::from_str(&text).expect("valid");
         let mut expected = document();
         let metadata = expected["metadata"].as_object_mut().expect("metadata");
         if !managed_fields {
@@ -416,7 +416,7 @@ mod tests {
             annotations.remove(LAST_APPLIED_ANNOTATION);
         }
         assert_eq!(stripped.0, expected);
-        let typed: Stripped<Typed, STRIP> = serde_json::from_str(&text).expect("valid");
+        let typed: StrippedObject<Typed, STRIP> = serde_json::from_str(&text).expect("valid");
         let expected: Typed = serde_json::from_value(expected).expect("valid");
         assert_eq!(typed.0, expected);
     }
@@ -444,7 +444,7 @@ mod tests {
             (r#"{"metadata":"a","spec":1}"#, false),
             ("7", false),
         ] {
-            let result = serde_json::from_str::<Stripped<Typed, 1>>(text);
+            let result = serde_json::from_str::<StrippedObject<Typed, 1>>(text);
             assert_eq!(result.is_ok(), is_valid, "{text}: {:?}", result.err());
         }
     }

@@ -23,11 +23,11 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
-use self::traffic::{Counted, Traffic};
+use self::traffic::{MeteredConnection, Traffic};
 use super::builder::Client;
 use super::request::RawRequest;
 use crate::error::Error;
-use crate::transport::{Body, PendingUpgrade, TransportError, Upgraded, upgraded};
+use crate::transport::{Body, PendingUpgrade, TransportError, UpgradedConnection, upgraded};
 
 /// The subprotocols with channels, the newest first: for [`RawRequest::websocket`].
 pub const CHANNEL_PROTOCOLS: [&str; 2] = [V5, "v4.channel.k8s.io"];
@@ -47,7 +47,7 @@ const MAX_UNANSWERED: u32 = 2;
 /// How long the server may take to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-type Connection = WebSocketStream<Counted>;
+type Connection = WebSocketStream<MeteredConnection>;
 
 /// A message of a WebSocket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -215,13 +215,13 @@ fn broken(error: tungstenite::Error) -> Error {
 
 impl Socket {
     async fn new(
-        connection: Upgraded,
+        connection: UpgradedConnection,
         config: WebSocketConfig,
         protocol: Option<String>,
         used: (Client, Body),
     ) -> Self {
         let traffic = Arc::new(Traffic::default());
-        let connection = Counted {
+        let connection = MeteredConnection {
             connection,
             traffic: Arc::clone(&traffic),
         };

@@ -60,13 +60,13 @@ struct Present {
     /// The run of the plugin that requests wait for, or had waited for when they were given up.
     running: Option<Running>,
     /// The last run of the plugin, if it failed.
-    failed: Option<Failed>,
+    failed: Option<FailedRun>,
     /// Incremented when something changed.
     version: u64,
 }
 
 /// A run of a plugin that failed.
-struct Failed {
+struct FailedRun {
     problem: String,
     at: Instant,
     /// How long the plugin is not run again; requests have the same error meanwhile.
@@ -256,7 +256,7 @@ impl Present {
         let wait = last.map_or(SHORTEST, |last| (last.wait * 2).min(LONGEST));
         let at = Instant::now();
         let error = TransportError::unsent(&*problem);
-        self.failed = Some(Failed { problem, at, wait });
+        self.failed = Some(FailedRun { problem, at, wait });
         error
     }
 }

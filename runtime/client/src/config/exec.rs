@@ -109,7 +109,7 @@ async fn run(exec: &Exec, url: &str, tls: &TlsOptions) -> Result<ExecStatus, Str
         let problem = format!("cannot run the plugin {name}: {error}. {hint}");
         problem.trim_end().to_owned()
     })?;
-    let mut printed = Printed::default();
+    let mut printed = PluginOutput::default();
     let status = match timeout(TIMEOUT, printed.read(child)).await {
         Ok(status) => status.map_err(|problem| format!("the plugin {name} {problem}"))?,
         Err(_) => return Err(format!("the plugin {name} did not end within {TIMEOUT:?}")),
@@ -124,12 +124,12 @@ async fn run(exec: &Exec, url: &str, tls: &TlsOptions) -> Result<ExecStatus, Str
 
 /// What a plugin prints.
 #[derive(Default)]
-struct Printed {
+struct PluginOutput {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
 }
 
-impl Printed {
+impl PluginOutput {
     /// Reads all that a plugin prints, and waits for its end.
     async fn read(&mut self, mut child: Child) -> Result<ExitStatus, String> {
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());

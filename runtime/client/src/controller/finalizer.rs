@@ -13,9 +13,9 @@ use crate::error::Error;
 /// Most attempts to change the finalizers of an object that others change too.
 const MAX_ATTEMPTS: u32 = 5;
 
-/// What a reconcile function has to do for an object with a finalizer.
+/// The outcome of [`Context::finalizer`]: what a reconcile function has to do for the object.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Finalized<K> {
+pub enum FinalizerOutcome<K> {
     /// The object lives and has the finalizer: work on it.
     Live(Arc<K>),
     /// The object is being deleted, and is cleaned up: there is nothing more to do.
@@ -33,7 +33,7 @@ impl Context {
     /// ```no_run
     /// # use std::sync::Arc;
     /// # use apiloom_client::{Namespaced, ResourceClient};
-    /// # use apiloom_client::controller::{Action, Context, Finalized, ReconcileError};
+    /// # use apiloom_client::controller::{Action, Context, FinalizerOutcome, ReconcileError};
     /// # use apiloom_meta::Resource;
     /// # async fn reconcile<Flunder: Resource + apiloom_client::verbs::All>(
     /// #     context: &Context, flunders: &ResourceClient<Flunder, Namespaced>, flunder: Arc<Flunder>,
@@ -44,8 +44,8 @@ impl Context {
     /// };
     /// let name = "wardle.example.com/cleanup";
     /// let flunder = match context.finalizer(flunders, flunder, name, clean_up).await? {
-    ///     Finalized::Live(flunder) => flunder,
-    ///     Finalized::Deleted => return Ok(Action::Done),
+    ///     FinalizerOutcome::Live(flunder) => flunder,
+    ///     FinalizerOutcome::Deleted => return Ok(Action::Done),
     /// };
     /// # let _ = flunder;
     /// # Ok(Action::Done)
@@ -61,7 +61,7 @@ impl Context {
         object: Arc<K>,
         finalizer: &str,
         clean_up: C,
-    ) -> Result<Finalized<K>, ReconcileError>
+    ) -> Result<FinalizerOutcome<K>, ReconcileError>
     where
         K: Resource + verbs::Get + verbs::Patch,
         S: ObjectScope,
@@ -70,9 +70,9 @@ impl Context {
         let metadata = object.metadata();
         let has_finalizer = position(metadata, finalizer).is_some();
         match (metadata.deletion_timestamp.is_some(), has_finalizer) {
-            (true, false) => return Ok(Finalized::Deleted),
+            (true, false) => return Ok(FinalizerOutcome::Deleted),
             (true, true) => clean_up(Arc::clone(&object)).await?,
-            (false, true) => return Ok(Finalized::Live(object)),
+            (false, true) => return Ok(FinalizerOutcome::Live(object)),
             (false, false) => {}
         }
         let is_deleting = has_finalizer;
@@ -99,21 +99,21 @@ impl Context {
                     newest = Arc::new(patched);
                     break;
                 }
-                Err(error) if error.is_not_found() => return Ok(Finalized::Deleted),
+                Err(error) if error.is_not_found() => return Ok(FinalizerOutcome::Deleted),
                 Err(error) if has_changed(&error) && attempt < MAX_ATTEMPTS => {}
                 Err(error) => return Err(error.into()),
             }
             match client.get(&name).optional().await? {
                 Some(found) => newest = Arc::new(found),
-                None => return Ok(Finalized::Deleted),
+                None => return Ok(FinalizerOutcome::Deleted),
             }
         }
         let metadata = newest.metadata();
         let is_live = metadata.uid == uid && metadata.deletion_timestamp.is_none();
         Ok(if is_live && !is_deleting {
-            Finalized::Live(newest)
+            FinalizerOutcome::Live(newest)
         } else {
-            Finalized::Deleted
+            FinalizerOutcome::Deleted
         })
     }
 }

@@ -14,10 +14,11 @@ use super::samples::Samples;
 /// Counts the requests of clients ([`ClientBuilder::metrics`](crate::ClientBuilder::metrics)): every attempt, also the
 /// repeated ones. Clones count together.
 #[derive(Clone, Debug)]
-pub struct RequestMetrics(Arc<Shared>);
+pub struct RequestMetrics(Arc<HostMetrics>);
 
+/// The metrics of the requests to a host.
 #[derive(Debug)]
-struct Shared {
+struct HostMetrics {
     host: String,
     /// By the name of the method, since a `Method` has no order.
     of_methods: Mutex<BTreeMap<String, OfMethod>>,
@@ -33,7 +34,7 @@ struct OfMethod {
 impl RequestMetrics {
     /// Counts nothing yet. The host is the value of a label, and may be empty.
     pub fn new(host: impl Into<String>) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(HostMetrics {
             host: host.into(),
             of_methods: Mutex::default(),
         }))

@@ -22,7 +22,7 @@ pub use body::{Body, CollectError};
 pub use error::{BoxError, TransportError};
 pub(crate) use permission::SendPermission;
 pub(crate) use upgrade::{PendingUpgrade, UpgradedStream};
-pub use upgrade::{Upgraded, upgraded};
+pub use upgrade::{UpgradedConnection, upgraded};
 
 /// Sends one request and returns its response. Called by [`Client`](crate::Client) for every attempt, also concurrently.
 ///

@@ -31,9 +31,9 @@ impl UpgradedStream for TokioIo<hyper::upgrade::Upgraded> {}
 impl UpgradedStream for tokio::io::DuplexStream {}
 
 /// A connection that a response switched to another protocol. Dropping it closes the connection.
-pub struct Upgraded(Pin<Box<dyn UpgradedStream>>);
+pub struct UpgradedConnection(Pin<Box<dyn UpgradedStream>>);
 
-impl Upgraded {
+impl UpgradedConnection {
     pub(crate) fn new(stream: impl UpgradedStream + 'static) -> Self {
         Self(Box::pin(stream))
     }
@@ -57,7 +57,7 @@ impl Upgraded {
 ///
 /// # Errors
 /// If the response does not switch protocols, its connection was taken already, or it breaks before.
-pub async fn upgraded<B>(response: &mut Response<B>) -> Result<Upgraded, TransportError> {
+pub async fn upgraded<B>(response: &mut Response<B>) -> Result<UpgradedConnection, TransportError> {
     match PendingUpgrade::take(response) {
         Some(connection) => connection.await,
         None => Err(TransportError::new(
@@ -67,7 +67,7 @@ pub async fn upgraded<B>(response: &mut Response<B>) -> Result<Upgraded, Transpo
 }
 
 /// A connection that is not there yet.
-type Pending = BoxFuture<'static, Result<Upgraded, TransportError>>;
+type Pending = BoxFuture<'static, Result<UpgradedConnection, TransportError>>;
 
 /// The connection of a response whose transport was wrapped, as an extension of the response.
 #[derive(Clone)]
@@ -90,7 +90,7 @@ impl PendingUpgrade {
         let library = extensions.remove::<OnUpgrade>()?;
         let connection = library.map(|connection| {
             let connection = connection.map_err(TransportError::new)?;
-            Ok(Upgraded::new(TokioIo::new(connection)))
+            Ok(UpgradedConnection::new(TokioIo::new(connection)))
         });
         Some(connection.boxed())
     }
@@ -102,7 +102,7 @@ impl PendingUpgrade {
     }
 }
 
-impl AsyncRead for Upgraded {
+impl AsyncRead for UpgradedConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -112,7 +112,7 @@ impl AsyncRead for Upgraded {
     }
 }
 
-impl AsyncWrite for Upgraded {
+impl AsyncWrite for UpgradedConnection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -128,8 +128,8 @@ impl AsyncWrite for Upgraded {
     }
 }
 
-impl fmt::Debug for Upgraded {
+impl fmt::Debug for UpgradedConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Upgraded")
+        f.write_str("UpgradedConnection")
     }
 }

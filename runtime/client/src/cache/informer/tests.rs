@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::*;
 use crate::cache::event::{Listener, object_of};
 use crate::cache::reflector::script::Script;
-use crate::cache::store::{Change, Delta, Observed};
+use crate::cache::store::{Change, Delta, Observation};
 use crate::cache::subscriber::{Lag, SubscriberMetrics};
 use crate::cache::test_object::{ByNode, Pod, pod};
 
@@ -32,7 +32,11 @@ pub(super) fn text(event: &Event<Pod>) -> String {
         Event::Updated { old, new } => format!("~{}@{}>{}", new.name, old.version, new.version),
         Event::Resync { object } => format!("={}@{}", object.name, object.version),
         Event::Deleted { last, observed } => {
-            let mark = if *observed == Observed::Seen { "" } else { "?" };
+            let mark = if *observed == Observation::Seen {
+                ""
+            } else {
+                "?"
+            };
             format!("-{}@{}{mark}", last.name, last.version)
         }
         Event::Synced => "synced".to_owned(),

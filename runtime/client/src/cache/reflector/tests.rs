@@ -14,7 +14,7 @@ use super::*;
 use crate::cache::event::Listener;
 use crate::cache::hub::{CacheError, CacheState, Group, Hub};
 use crate::cache::lister::Lister;
-use crate::cache::store::{Change, Observed};
+use crate::cache::store::{Change, Observation};
 use crate::cache::subscriber::{Lag, SubscriberMetrics};
 use crate::cache::test_object::Pod;
 
@@ -29,7 +29,11 @@ impl Listener<Pod> for Log {
                 Change::Added(new) => format!("+{}@{}", new.name, new.version),
                 Change::Updated { new, .. } => format!("~{}@{}", new.name, new.version),
                 Change::Deleted { last, observed } => {
-                    let mark = if *observed == Observed::Seen { "" } else { "?" };
+                    let mark = if *observed == Observation::Seen {
+                        ""
+                    } else {
+                        "?"
+                    };
                     format!("-{}@{}{mark}", last.name, last.version)
                 }
             });

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-use super::state::{Change, Completes, Plan, Shared, is_same};
+use super::state::{Change, Completes, Plan, SharedState, is_same};
 use crate::cache::index::SlotId;
 use crate::cache::object::{CacheObject, ObjectKey};
 use crate::cache::resource_version::ResourceVersion;
 
 /// A list in progress. The store must not be changed before it is finished; dropping it discards it.
 pub(in crate::cache) struct Relist<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<SharedState<T>>,
     /// One bit for each slot whose object is as it was.
     unchanged: Vec<u64>,
     /// Objects that are new or different, each with the hash of its key; `None` if it was removed again.
@@ -30,7 +30,7 @@ fn has_key(object: &impl CacheObject, namespace: &str, name: &str) -> bool {
 
 impl<T: CacheObject> Relist<T> {
     /// A list without objects yet.
-    pub(super) fn new(shared: Arc<Shared<T>>) -> Self {
+    pub(super) fn new(shared: Arc<SharedState<T>>) -> Self {
         Self {
             shared,
             unchanged: Vec::new(),

@@ -17,9 +17,9 @@ use crate::cache::index::{Index, SlotChange, SlotId, StoreIndex, TypedIndex};
 use crate::cache::object::CacheObject;
 use crate::cache::resource_version::ResourceVersion;
 
-/// How a deletion was noticed.
+/// The observation of a deletion: how it was noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Observed {
+pub enum Observation {
     /// The server reported it, with the last state of the object.
     Seen,
     /// The object was missing when the state was read again, or another object has its name; the state is the last one
@@ -44,7 +44,7 @@ pub enum Change<T> {
         /// Its last known state.
         last: Arc<T>,
         /// How the deletion was noticed.
-        observed: Observed,
+        observed: Observation,
     },
 }
 
@@ -122,7 +122,7 @@ impl<T: CacheObject> State<T> {
 }
 
 /// What a store and its listers share.
-pub(in crate::cache) struct Shared<T> {
+pub(in crate::cache) struct SharedState<T> {
     hasher: RandomState,
     /// Held while a change is computed and applied, or an index is added.
     pub(super) changes: Mutex<()>,
@@ -198,7 +198,7 @@ pub(super) fn is_same<T: CacheObject>(a: &T, b: &T) -> bool {
     !version.is_empty() && version == b.resource_version() && a.uid() == b.uid()
 }
 
-impl<T: CacheObject> Shared<T> {
+impl<T: CacheObject> SharedState<T> {
     /// No object.
     pub(super) fn new() -> Self {
         Self {
@@ -293,7 +293,7 @@ fn report_change<T: CacheObject>(
 ) {
     let inferred = |last| Change::Deleted {
         last,
-        observed: Observed::Inferred,
+        observed: Observation::Inferred,
     };
     match (change.old, change.new) {
         (None, Some(new)) => report.push(Change::Added(new)),
@@ -304,7 +304,7 @@ fn report_change<T: CacheObject>(
         (Some(old), None) => report.push(match last {
             Some(last) => Change::Deleted {
                 last,
-                observed: Observed::Seen,
+                observed: Observation::Seen,
             },
             None => inferred(old),
         }),

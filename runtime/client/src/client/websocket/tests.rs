@@ -302,7 +302,7 @@ impl Transport for Piped {
                 .header(SEC_WEBSOCKET_ACCEPT, derive_accept_key(key));
             let mut response = response.body(Body::empty()).unwrap();
             let ours = ours.lock().await.take().expect("one request");
-            let connection = async { Ok(Upgraded::new(ours)) };
+            let connection = async { Ok(UpgradedConnection::new(ours)) };
             PendingUpgrade::put(&mut response, connection.boxed());
             Ok(response)
         }

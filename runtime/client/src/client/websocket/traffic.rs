@@ -1,4 +1,4 @@
-//! `Counted`: the connection of a WebSocket, with a count of the bytes received, and a limit for the bytes that wait to be sent.
+//! `MeteredConnection`: the connection of a WebSocket, with a count of the bytes received, and a limit for the bytes that wait to be sent.
 
 use std::io;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::transport::Upgraded;
+use crate::transport::UpgradedConnection;
 
 /// The most bytes of control frames, mostly answers to pings, that wait for a server which does not read.
 const MAX_CONTROL: usize = 64 << 10;
@@ -33,12 +33,12 @@ impl Traffic {
 }
 
 /// A connection whose traffic is counted.
-pub(super) struct Counted {
-    pub(super) connection: Upgraded,
+pub(super) struct MeteredConnection {
+    pub(super) connection: UpgradedConnection,
     pub(super) traffic: Arc<Traffic>,
 }
 
-impl AsyncRead for Counted {
+impl AsyncRead for MeteredConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -52,7 +52,7 @@ impl AsyncRead for Counted {
     }
 }
 
-impl AsyncWrite for Counted {
+impl AsyncWrite for MeteredConnection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

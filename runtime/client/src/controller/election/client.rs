@@ -19,7 +19,9 @@ use super::store::{LeaseError, LeaseStore};
 use crate::client::{ApiObject, ApiResource, Client, Kind, Namespaced, ResourceClient};
 use crate::error::Error;
 use crate::object::{HasMetadata, metadata_methods};
-use crate::transport::{Body, PendingUpgrade, SendPermission, Transport, TransportError, Upgraded};
+use crate::transport::{
+    Body, PendingUpgrade, SendPermission, Transport, TransportError, UpgradedConnection,
+};
 
 impl HasMetadata for Lease {
     metadata_methods!(self => self.metadata);
@@ -191,7 +193,7 @@ fn close_with(mut response: Response<Body>, guard: &WriteGuard) -> Response<Body
         let guard = guard.clone();
         let connection = async move {
             let connection = connection.await?;
-            Ok(Upgraded::new(Revocable::new(connection, guard)))
+            Ok(UpgradedConnection::new(Revocable::new(connection, guard)))
         };
         PendingUpgrade::put(&mut response, connection.boxed());
         // The body is empty, and holds the stream of HTTP/2.

@@ -18,7 +18,7 @@ use super::clock::{Clocks, Reading};
 use super::config::{ElectionConfig, ElectionConfigError, MAX_JITTER};
 use super::leadership::{Ending, Leadership, WriteGuard};
 use super::lease::{Lease, LeaseSpec};
-use super::observed::Observed;
+use super::observed::ObservedLease;
 use super::store::{LeaseError, LeaseStore};
 use crate::metrics::{Collect, Registry, Samples};
 
@@ -57,7 +57,7 @@ pub struct LeaderElector {
     identity: String,
     config: ElectionConfig,
     clocks: Clocks,
-    observed: Option<Observed>,
+    observed: Option<ObservedLease>,
     holder: watch::Sender<Option<String>>,
     attempts: u64,
     /// Open while this process leads.
@@ -350,7 +350,7 @@ impl LeaderElector {
 
     fn observe(&mut self, lease: Lease) {
         let holder = lease.spec.holder().map(str::to_owned);
-        self.observed = Some(Observed::update(self.observed.take(), lease));
+        self.observed = Some(ObservedLease::update(self.observed.take(), lease));
         self.holder.send_if_modified(|old| {
             let is_new = *old != holder;
             *old = holder;

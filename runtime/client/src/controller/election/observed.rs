@@ -8,12 +8,12 @@ use super::lease::Lease;
 
 /// A lease, and when its spec was first seen as it is, by the local clock.
 #[derive(Clone, Debug)]
-pub(super) struct Observed {
+pub(super) struct ObservedLease {
     lease: Lease,
     since: Instant,
 }
 
-impl Observed {
+impl ObservedLease {
     /// The lease as it was read just now, after it was seen before or not.
     pub(super) fn update(before: Option<Self>, lease: Lease) -> Self {
         let since = match before {

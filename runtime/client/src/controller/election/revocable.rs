@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::JoinHandle;
 
 use super::leadership::{NotLeader, WriteGuard};
-use crate::transport::{Body, TransportError, Upgraded, UpgradedStream};
+use crate::transport::{Body, TransportError, UpgradedConnection, UpgradedStream};
 
 /// What can end at once.
 pub(super) trait Revoke: Sized + Send + 'static {
@@ -26,12 +26,12 @@ pub(super) trait Revoke: Sized + Send + 'static {
 
 impl Revoke for Body {}
 
-impl Revoke for Upgraded {
+impl Revoke for UpgradedConnection {
     fn revoke(self) {
         self.cut();
     }
     fn release(self, guard: WriteGuard) {
-        Upgraded::release(self, async move { guard.closed().await }.boxed());
+        UpgradedConnection::release(self, async move { guard.closed().await }.boxed());
     }
 }
 
@@ -135,9 +135,9 @@ impl<T: Revoke> Drop for Revocable<T> {
     }
 }
 
-impl UpgradedStream for Revocable<Upgraded> {
+impl UpgradedStream for Revocable<UpgradedConnection> {
     fn cut(self: Pin<Box<Self>>) {
-        end(&self.shared, Upgraded::cut);
+        end(&self.shared, UpgradedConnection::cut);
     }
     fn release(self: Pin<Box<Self>>, until: BoxFuture<'static, ()>) {
         let guard = self.guard.clone();
@@ -148,7 +148,7 @@ impl UpgradedStream for Revocable<Upgraded> {
             }
         };
         end(&self.shared, |value| {
-            Upgraded::release(value, until.boxed());
+            UpgradedConnection::release(value, until.boxed());
         });
     }
 }
@@ -157,7 +157,7 @@ fn flat<R>(polled: Poll<Result<io::Result<R>, NotLeader>>) -> Poll<io::Result<R>
     polled.map(|result| result.unwrap_or_else(|error| Err(io::Error::other(error))))
 }
 
-impl AsyncRead for Revocable<Upgraded> {
+impl AsyncRead for Revocable<UpgradedConnection> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -167,7 +167,7 @@ impl AsyncRead for Revocable<Upgraded> {
     }
 }
 
-impl AsyncWrite for Revocable<Upgraded> {
+impl AsyncWrite for Revocable<UpgradedConnection> {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

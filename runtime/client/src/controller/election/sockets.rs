@@ -22,7 +22,7 @@ use super::revocable::Revocable;
 use super::tests::{Server, elector, lead, stop};
 use super::{GuardedTransport, Leadership};
 use crate::transport::{
-    Body, HttpTransport, PendingUpgrade, Transport, TransportError, Upgraded, upgraded,
+    Body, HttpTransport, PendingUpgrade, Transport, TransportError, UpgradedConnection, upgraded,
 };
 
 fn guarded(transport: impl Transport, leadership: &Leadership) -> GuardedTransport {
@@ -110,7 +110,7 @@ impl Transport for Endless {
         let (ours, theirs) = tokio::io::duplex(64);
         self.0.lock().push(theirs);
         let mut response = Response::new(Body::empty());
-        let connection = async { Ok(Upgraded::new(ours)) };
+        let connection = async { Ok(UpgradedConnection::new(ours)) };
         PendingUpgrade::put(&mut response, connection.boxed());
         async { Ok(response) }.boxed()
     }
@@ -169,7 +169,7 @@ async fn trap_42_a_socket_sends_nothing_after_a_pause_of_the_process() {
     let now = clocks.read();
     let guard = WriteGuard::new(clocks, Duration::from_secs(10), now);
     let (ours, mut theirs) = tokio::io::duplex(64);
-    let mut socket = Revocable::new(Upgraded::new(ours), guard);
+    let mut socket = Revocable::new(UpgradedConnection::new(ours), guard);
     assert!(socket.write_u8(1).now_or_never().unwrap().is_ok());
     paused.store(10, Ordering::SeqCst);
     let late = socket.write_u8(2).now_or_never().expect("not waited for");

@@ -11,23 +11,24 @@ use super::event::NewEvent;
 /// As many as client-go keeps.
 pub(super) const MAX_QUEUED: usize = 1000;
 
-/// Events that wait, and how many were dropped.
+/// The events of a recorder, up to [`MAX_QUEUED`].
 #[derive(Debug, Default)]
 pub(super) struct EventQueue {
-    state: Mutex<Queued>,
+    state: Mutex<QueueState>,
     added: Notify,
     /// No more events are taken.
     pub(super) closed: Cancel,
 }
 
+/// The events that wait, and how many were dropped.
 #[derive(Debug, Default)]
-struct Queued {
+struct QueueState {
     events: VecDeque<NewEvent>,
     dropped: u64,
 }
 
 impl EventQueue {
-    fn lock(&self) -> MutexGuard<'_, Queued> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -50,12 +50,13 @@ pub struct Recorder(Arc<Handle>);
 
 /// Closes the queue when the last recorder is dropped.
 struct Handle {
-    shared: Arc<Shared>,
+    shared: Arc<RecorderState>,
     ended: watch::Receiver<()>,
 }
 
+/// What a recorder and its task share: the events that wait, and the counts of the others.
 #[derive(Default)]
-struct Shared {
+struct RecorderState {
     queue: EventQueue,
     written: AtomicU64,
     limited: AtomicU64,
@@ -80,7 +81,7 @@ impl Recorder {
         controller: impl Into<String>,
         instance: impl Into<String>,
     ) -> Self {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(RecorderState::default());
         let (running, ended) = watch::channel(());
         let writer = Writer {
             shared: Arc::clone(&shared),
@@ -149,7 +150,7 @@ impl fmt::Debug for Recorder {
 
 /// The task of a recorder.
 struct Writer {
-    shared: Arc<Shared>,
+    shared: Arc<RecorderState>,
     sink: Box<dyn EventSink>,
     correlator: Correlator,
     /// Writes that failed, in the order of their next attempts.

@@ -138,7 +138,7 @@ impl Server {
     }
 
     /// Calls the helper with the object as it was before others changed it. Counts the calls of `clean_up`.
-    async fn finalize(&self) -> (Result<Finalized<ConfigMap>, ReconcileError>, usize) {
+    async fn finalize(&self) -> (Result<FinalizerOutcome<ConfigMap>, ReconcileError>, usize) {
         let cached = self.0.lock().unwrap().object.clone().expect("an object");
         let cached: ConfigMap = serde_json::from_value(cached).unwrap();
         let client: ResourceClient<ConfigMap, Namespaced> =
@@ -169,13 +169,13 @@ fn set_finalizers(list: &[&str]) -> impl FnOnce(&mut Option<Value>) + Send + 'st
 async fn a_live_object_gets_the_finalizer_once() {
     let server = server(object(&[], false));
     let (live, calls) = server.finalize().await;
-    let Finalized::Live(object) = live.unwrap() else {
+    let FinalizerOutcome::Live(object) = live.unwrap() else {
         panic!("it lives");
     };
     assert_eq!(object.metadata.finalizers, [OURS]);
     assert_eq!(object.metadata.resource_version.as_deref(), Some("2"));
     let (again, _) = server.finalize().await;
-    assert_eq!(again.unwrap(), Finalized::Live(object));
+    assert_eq!(again.unwrap(), FinalizerOutcome::Live(object));
     assert_eq!((calls, server.0.lock().unwrap().patches), (0, 1));
 }
 
@@ -183,11 +183,11 @@ async fn a_live_object_gets_the_finalizer_once() {
 async fn a_deleted_object_is_cleaned_up_and_goes() {
     let server = server(object(&[OURS], true));
     let (deleted, calls) = server.finalize().await;
-    assert_eq!((deleted.unwrap(), calls), (Finalized::Deleted, 1));
+    assert_eq!((deleted.unwrap(), calls), (FinalizerOutcome::Deleted, 1));
     assert_eq!(server.finalizers(), None);
     let other = self::server(object(&["example.com/other"], true));
     let (deleted, calls) = other.finalize().await;
-    assert_eq!((deleted.unwrap(), calls), (Finalized::Deleted, 0));
+    assert_eq!((deleted.unwrap(), calls), (FinalizerOutcome::Deleted, 0));
     assert_eq!(other.0.lock().unwrap().patches, 0);
 }
 
@@ -234,12 +234,12 @@ async fn trap_45_entries_of_others_are_never_removed() {
                 let mut expected: Vec<&str> = changed.to_vec();
                 if is_deleting {
                     expected.retain(|name| *name != OURS);
-                    assert_eq!(result.unwrap(), Finalized::Deleted, "{case}");
+                    assert_eq!(result.unwrap(), FinalizerOutcome::Deleted, "{case}");
                 } else {
                     if !expected.contains(&OURS) {
                         expected.push(OURS);
                     }
-                    let Finalized::Live(live) = result.unwrap() else {
+                    let FinalizerOutcome::Live(live) = result.unwrap() else {
                         panic!("{case}");
                     };
                     assert_eq!(live.metadata.finalizers, expected, "{case}");
@@ -255,7 +255,7 @@ async fn trap_45_a_list_that_appears_is_not_replaced() {
     let server =
         server(object(&[], false)).before_first_patch(set_finalizers(&["example.com/other"]));
     let (live, _) = server.finalize().await;
-    assert!(matches!(live, Ok(Finalized::Live(_))));
+    assert!(matches!(live, Ok(FinalizerOutcome::Live(_))));
     assert_eq!(server.finalizers().unwrap(), ["example.com/other", OURS]);
 }
 
@@ -265,19 +265,25 @@ async fn an_object_that_is_deleted_or_replaced_meanwhile_is_left_alone() {
         let finalizers: &[&str] = if is_deleting { &[OURS] } else { &[] };
         let gone =
             server(object(finalizers, is_deleting)).before_first_patch(|object| *object = None);
-        assert_eq!(gone.finalize().await.0.unwrap(), Finalized::Deleted);
+        assert_eq!(gone.finalize().await.0.unwrap(), FinalizerOutcome::Deleted);
         let replaced = server(object(finalizers, is_deleting)).before_first_patch(|object| {
             let mut other = self::object(&[OURS], false);
             other["metadata"]["uid"] = "another".into();
             *object = Some(other);
         });
-        assert_eq!(replaced.finalize().await.0.unwrap(), Finalized::Deleted);
+        assert_eq!(
+            replaced.finalize().await.0.unwrap(),
+            FinalizerOutcome::Deleted
+        );
         assert_eq!(replaced.finalizers().unwrap(), [OURS]);
     }
     let deleted = server(object(&[], false)).before_first_patch(|object| {
         *object = Some(self::object(&["example.com/other"], true));
     });
-    assert_eq!(deleted.finalize().await.0.unwrap(), Finalized::Deleted);
+    assert_eq!(
+        deleted.finalize().await.0.unwrap(),
+        FinalizerOutcome::Deleted
+    );
     assert_eq!(deleted.finalizers().unwrap(), ["example.com/other"]);
 }
 

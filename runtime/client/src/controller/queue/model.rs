@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use tokio::time::Instant;
 
 use super::priority::Priority;
-use super::state::{Next, Outcome, State, Taken, WorkQueueConfig};
+use super::state::{Assignment, Next, Outcome, State, WorkQueueConfig};
 
 const AGEING: Duration = Duration::from_secs(30);
 
@@ -59,7 +59,7 @@ struct Waiting {
 struct Model {
     waiting: BTreeMap<u8, Waiting>,
     /// The keys of workers, and since when.
-    running: Vec<(Taken<u8>, Instant)>,
+    running: Vec<(Assignment<u8>, Instant)>,
     /// The failures in a row, and the end of the last delay.
     failures: BTreeMap<u8, (u32, Instant)>,
     is_draining: bool,
@@ -104,7 +104,7 @@ impl Model {
         if let Some((&key, &Waiting { priority, .. })) = first {
             self.waiting.remove(&key);
             let failures = self.failures.get(&key).map_or(0, |(count, _)| *count);
-            let taken = Taken {
+            let taken = Assignment {
                 key,
                 priority,
                 failures,
@@ -118,7 +118,7 @@ impl Model {
         Next::Empty(waiting.map(|(_, waiting)| waiting.due).min())
     }
 
-    fn finish(&mut self, worker: usize, outcome: Outcome, now: Instant) -> Taken<u8> {
+    fn finish(&mut self, worker: usize, outcome: Outcome, now: Instant) -> Assignment<u8> {
         let (taken, started) = self.running.remove(worker);
         let key = taken.key;
         match outcome {

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::metrics::QueueMetrics;
 use super::priority::Priority;
-use super::state::{Next, Outcome, State, Taken, WorkQueueConfig};
+use super::state::{Assignment, Next, Outcome, State, WorkQueueConfig};
 use super::time::later;
 use crate::metrics::{Collect, Registry, Samples};
 
@@ -39,10 +39,11 @@ use crate::metrics::{Collect, Registry, Samples};
 /// # });
 /// ```
 pub struct WorkQueue<K: Clone + Eq + Hash> {
-    shared: Arc<Shared<K>>,
+    shared: Arc<SharedQueue<K>>,
 }
 
-struct Shared<K> {
+/// A queue, which its clones and the items that were taken share.
+struct SharedQueue<K> {
     state: Mutex<State<K>>,
     /// Wakes a worker that waits for a key.
     work: Notify,
@@ -71,7 +72,7 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
 
     /// An empty queue.
     pub fn with_config(config: WorkQueueConfig) -> Self {
-        let shared = Shared {
+        let shared = SharedQueue {
             state: Mutex::new(State::new(config)),
             work: Notify::new(),
             finished: Notify::new(),
@@ -221,7 +222,7 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
 
 /// Reports the metrics of a queue without keeping it.
 struct Collector<K> {
-    shared: Weak<Shared<K>>,
+    shared: Weak<SharedQueue<K>>,
     name: String,
 }
 
@@ -246,7 +247,7 @@ impl<K: Clone + Eq + Hash> fmt::Debug for WorkQueue<K> {
     }
 }
 
-impl<K> Shared<K> {
+impl<K> SharedQueue<K> {
     /// Ignores poisoning: the state is consistent between its operations, none of which panics.
     fn lock(&self) -> MutexGuard<'_, State<K>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -271,8 +272,8 @@ impl<K> Shared<K> {
 /// gives the key back and leaves its failures as they are.
 #[must_use = "dropping the item gives the key back"]
 pub struct WorkItem<K: Clone + Eq + Hash> {
-    shared: Arc<Shared<K>>,
-    taken: Taken<K>,
+    shared: Arc<SharedQueue<K>>,
+    taken: Assignment<K>,
     outcome: Outcome,
 }
 

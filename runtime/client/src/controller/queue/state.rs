@@ -39,13 +39,14 @@ type Place = (Instant, u64);
 /// A key that is queued, in the hands of a worker, or both.
 #[derive(Debug, Default)]
 struct Entry {
-    queued: Option<Queued>,
+    queued: Option<Schedule>,
     /// Since when a worker has the key.
     started: Option<Instant>,
 }
 
+/// When a key is handed out: its priority, its time, and its place in the queue.
 #[derive(Clone, Copy, Debug)]
-struct Queued {
+struct Schedule {
     priority: Priority,
     due: Instant,
     /// The number of its first addition.
@@ -70,9 +71,9 @@ enum Phase {
     Closed,
 }
 
-/// A key for a worker.
+/// A key that is assigned to a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Taken<K> {
+pub(super) struct Assignment<K> {
     pub(super) key: K,
     pub(super) priority: Priority,
     /// Failures in a row before this attempt.
@@ -82,7 +83,7 @@ pub(super) struct Taken<K> {
 /// The answer to a worker that asks for a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Next<K> {
-    Work(Taken<K>),
+    Work(Assignment<K>),
     /// None is ready; the next is due at this time, if one is.
     Empty(Option<Instant>),
     Closed,
@@ -144,7 +145,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         if self.phase != Phase::Open {
             return;
         }
-        let mut queued = Queued {
+        let mut queued = Schedule {
             priority,
             due,
             number: self.additions,
@@ -161,7 +162,7 @@ impl<K: Clone + Eq + Hash> State<K> {
     }
 
     /// Removes a key from its place in the queue.
-    fn unqueue(&mut self, key: &K) -> Option<Queued> {
+    fn unqueue(&mut self, key: &K) -> Option<Schedule> {
         let queued = self.entries.get_mut(key)?.queued.take()?;
         match queued.location {
             Location::Ready(place) => {
@@ -176,9 +177,9 @@ impl<K: Clone + Eq + Hash> State<K> {
     }
 
     /// Gives a key that was removed from its place the right one.
-    fn queue(&mut self, key: &K, mut queued: Queued, now: Instant) {
+    fn queue(&mut self, key: &K, mut queued: Schedule, now: Instant) {
         let was_ready = matches!(queued.location, Location::Ready(_));
-        let Queued { due, number, .. } = queued;
+        let Schedule { due, number, .. } = queued;
         let entry = self.entries.entry(key.clone()).or_default();
         queued.location = if entry.started.is_some() {
             Location::Entry
@@ -230,7 +231,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         self.queue_duration
             .observe(now.saturating_duration_since(due));
         let failures = self.failures.count(&key);
-        Next::Work(Taken {
+        Next::Work(Assignment {
             priority: queued.map(|queued| queued.priority).unwrap_or_default(),
             failures,
             key,
@@ -238,7 +239,7 @@ impl<K: Clone + Eq + Hash> State<K> {
     }
 
     /// Takes back a key from its worker.
-    pub(super) fn finish(&mut self, taken: &Taken<K>, outcome: Outcome, now: Instant) {
+    pub(super) fn finish(&mut self, taken: &Assignment<K>, outcome: Outcome, now: Instant) {
         let key = &taken.key;
         let Some(started) = self.entries.get_mut(key).and_then(|entry| entry.started) else {
             return;
@@ -297,7 +298,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         self.remove_queued(|_| true);
     }
 
-    fn remove_queued(&mut self, is_removed: impl Fn(&Queued) -> bool) {
+    fn remove_queued(&mut self, is_removed: impl Fn(&Schedule) -> bool) {
         let queued = self.entries.iter();
         let removed: Vec<K> = queued
             .filter(|(_, entry)| entry.queued.as_ref().is_some_and(&is_removed))

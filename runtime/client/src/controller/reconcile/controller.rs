@@ -13,7 +13,7 @@ use super::super::guard::{CacheVersion, Caches, ConsistencyGuard};
 use super::super::queue::{Priority, WorkQueue, WorkQueueConfig};
 use super::super::source::{EventSource, EventSubscription};
 use super::action::{Action, Context, ReconcileError, Request};
-use super::metrics::Recorded;
+use super::metrics::MetricsRecorder;
 use super::running::{RunningController, Source, SourceSignals};
 use super::worker::Worker;
 use apiloom_meta::GroupResource;
@@ -249,7 +249,7 @@ where
             name: self.name,
             queue,
             reconcile: Box::new(move |request, context| reconcile(request, context).boxed()),
-            metrics: Recorded::new(self.workers),
+            metrics: MetricsRecorder::new(self.workers),
             guard: Arc::new(ConsistencyGuard::new(self.caches)),
             first_cache: self.first_cache,
             cancel: Cancel::new(),

@@ -93,11 +93,11 @@ impl ControllerMetrics {
     }
 }
 
-/// Counts calls.
+/// Counts calls in the metrics of a controller.
 #[derive(Debug, Default)]
-pub(super) struct Recorded(Mutex<ControllerMetrics>);
+pub(super) struct MetricsRecorder(Mutex<ControllerMetrics>);
 
-impl Recorded {
+impl MetricsRecorder {
     pub(super) fn new(workers: usize) -> Self {
         Self(Mutex::new(ControllerMetrics {
             workers,

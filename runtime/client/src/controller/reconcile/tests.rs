@@ -15,7 +15,7 @@ use super::super::cancel::Cancel;
 use super::super::guard::CacheVersion;
 use super::super::queue::{Priority, WorkQueueConfig};
 use super::super::source::{EventHandler, EventSource, EventSubscription};
-use crate::cache::{Event, Observed, ResourceVersion};
+use crate::cache::{Event, Observation, ResourceVersion};
 
 use super::{Action, Context, Controller, ReconcileError, Request};
 
@@ -171,7 +171,7 @@ async fn a_change_of_an_owned_object_reconciles_its_old_and_its_new_owner() {
     let last = Arc::clone(&new);
     source.show(Event::Updated { old, new });
     running.wait_idle().await;
-    let observed = Observed::Seen;
+    let observed = Observation::Seen;
     source.show(Event::Deleted { last, observed });
     running.wait_idle().await;
     assert_eq!(log.keys(), ["a", "a", "b", "b"]);

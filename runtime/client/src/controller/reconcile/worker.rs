@@ -16,7 +16,7 @@ use super::super::cancel::Cancel;
 use super::super::guard::{ConsistencyGuard, WriteRecorder};
 use super::super::queue::{WorkItem, WorkQueue};
 use super::action::{Action, Context, ReconcileError, Request};
-use super::metrics::{CallResult, Recorded};
+use super::metrics::{CallResult, MetricsRecorder};
 
 /// What a call returned, or the message of its panic.
 type CallOutput = Result<Result<Action, ReconcileError>, Box<dyn std::any::Any + Send>>;
@@ -30,7 +30,7 @@ pub(super) struct Worker<K: Clone + Eq + Hash> {
     pub(super) name: String,
     pub(super) queue: WorkQueue<K>,
     pub(super) reconcile: Box<Reconcile<K>>,
-    pub(super) metrics: Recorded,
+    pub(super) metrics: MetricsRecorder,
     pub(super) guard: Arc<ConsistencyGuard<K>>,
     /// The resource of the first cache.
     pub(super) first_cache: Option<GroupResource>,
@@ -44,13 +44,13 @@ pub(super) struct Worker<K: Clone + Eq + Hash> {
 
 /// Counts a call also if its future is dropped.
 struct Call<'a> {
-    metrics: &'a Recorded,
+    metrics: &'a MetricsRecorder,
     started: Instant,
     result: CallResult,
 }
 
 impl<'a> Call<'a> {
-    fn begin(metrics: &'a Recorded) -> Self {
+    fn begin(metrics: &'a MetricsRecorder) -> Self {
         metrics.begin();
         Self {
             metrics,

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
 use super::connection::{Http1Sender, Http2Sender};
-use super::gate::{Gate, Gated};
+use super::gate::{Gate, GatedStream};
 use super::server_settings::{LiveSettings, SettingsReader};
 use crate::transport::TransportError;
 
@@ -74,7 +74,7 @@ const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 250 * STREAM_WINDOW;
 
 /// A new connection.
-pub(super) enum Connected {
+pub(super) enum NewConnection {
     Http1(Http1Sender),
     Http2 {
         sender: Http2Sender,
@@ -89,10 +89,10 @@ pub(super) enum Connected {
 pub(super) async fn handshake(
     stream: BoxStream,
     is_http2: bool,
-) -> Result<Connected, TransportError> {
+) -> Result<NewConnection, TransportError> {
     if is_http2 {
         let gate = Gate::default();
-        let stream: BoxStream = Box::pin(Gated {
+        let stream: BoxStream = Box::pin(GatedStream {
             stream,
             gate: gate.clone(),
         });
@@ -110,7 +110,7 @@ pub(super) async fn handshake(
             .handshake(io)
             .await
             .map_err(TransportError::unsent)?;
-        return Ok(Connected::Http2 {
+        return Ok(NewConnection::Http2 {
             sender: Http2Sender { requests, gate },
             settings,
             end: run(connection, "HTTP/2"),
@@ -121,7 +121,7 @@ pub(super) async fn handshake(
         .await
         .map_err(TransportError::unsent)?;
     let end = run(connection.with_upgrades(), "HTTP/1.1");
-    Ok(Connected::Http1(Http1Sender { requests, end }))
+    Ok(NewConnection::Http1(Http1Sender { requests, end }))
 }
 
 /// Runs a connection in a task of its own. The result ends when that has been dropped.

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 use super::gate::Gate;
 use super::tunnel::Tunnel;
-use crate::transport::{Body, PendingUpgrade, TransportError, Upgraded};
+use crate::transport::{Body, PendingUpgrade, TransportError, UpgradedConnection};
 
 /// The end of a connection at which requests go in.
 ///
@@ -213,7 +213,7 @@ fn tunnel_of(mut response: Response<Incoming>, end: LeaseEnd, gate: Gate) -> Res
     let upgrade = hyper::upgrade::on(&mut response);
     let tunnel = async move {
         let stream = upgrade.await.map_err(TransportError::new)?;
-        Ok(Upgraded::new(Tunnel::new(
+        Ok(UpgradedConnection::new(Tunnel::new(
             stream,
             end,
             gate,

@@ -79,12 +79,12 @@ impl Drop for Stop {
 }
 
 /// A connection with a gate.
-pub(super) struct Gated<S> {
+pub(super) struct GatedStream<S> {
     pub(super) stream: S,
     pub(super) gate: Gate,
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Gated<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for GatedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -95,7 +95,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Gated<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Gated<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for GatedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

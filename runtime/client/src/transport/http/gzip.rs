@@ -28,7 +28,7 @@ pub(super) fn decoded(response: Response<Body>, was_asked_for: bool) -> Response
         return response;
     }
     let mut response = response.map(|body| {
-        Body::new(Decoded {
+        Body::new(DecodedBody {
             body,
             decoder: MultiGzDecoder::new(Vec::new()),
             pending: Bytes::new(),
@@ -50,7 +50,8 @@ const STEP: usize = 4 * 1024;
 /// Most compressed bytes in a row without any content. Limits of the reader never see empty members and long headers.
 const MAX_WITHOUT_CONTENT: usize = 64 * 1024;
 
-struct Decoded {
+/// A body of compressed bytes that is decoded while it is read.
+struct DecodedBody {
     body: Body,
     decoder: MultiGzDecoder<Vec<u8>>,
     /// What has arrived and is not decoded yet.
@@ -62,7 +63,7 @@ struct Decoded {
     is_ended: bool,
 }
 
-impl Decoded {
+impl DecodedBody {
     fn decode(&mut self) -> Result<Bytes, TransportError> {
         self.is_begun = true;
         let step = self.pending.split_to(self.pending.len().min(STEP));
@@ -99,7 +100,7 @@ fn broken(error: &std::io::Error) -> TransportError {
     TransportError::new(format!("the compressed response is damaged: {error}"))
 }
 
-impl HttpBody for Decoded {
+impl HttpBody for DecodedBody {
     type Data = Bytes;
     type Error = TransportError;
 

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use super::connect::{self, BoxStream, Connected};
+use super::connect::{self, BoxStream, NewConnection};
 use super::connection::{Http1Sender, Http2Sender, Lease, LeaseEnd, Sender, StreamEnd};
 use super::origin::Origin;
 use super::server_settings::{LiveSettings, ServerSettings};
@@ -46,7 +46,7 @@ struct State {
     /// How many streams the newest connection of HTTP/2 allows, or the last one allowed.
     streams: usize,
     /// The newest one is the last.
-    shared: Vec<Shared>,
+    shared: Vec<SharedConnection>,
     idle: Vec<Idle>,
     /// The requests without a connection, the first one in front.
     waiting: VecDeque<Waiting>,
@@ -61,8 +61,8 @@ struct Waiting {
     runtime: Handle,
 }
 
-/// A connection of HTTP/2.
-struct Shared {
+/// A connection of HTTP/2, whose streams several requests have at the same time.
+struct SharedConnection {
     sender: Http2Sender,
     /// One reference is the pool's, each other one a stream's.
     streams: Arc<()>,
@@ -78,7 +78,7 @@ struct Idle {
     since: tokio::time::Instant,
 }
 
-impl Shared {
+impl SharedConnection {
     fn has_room(&self) -> bool {
         !self.sender.is_closed() && Arc::strong_count(&self.streams) <= self.most_streams()
     }
@@ -160,7 +160,7 @@ impl Pool {
         found.map(|shared| self.lease_of(shared))
     }
 
-    fn lease_of(self: &Arc<Self>, shared: &Shared) -> Lease {
+    fn lease_of(self: &Arc<Self>, shared: &SharedConnection) -> Lease {
         Lease {
             sender: Sender::Http2(shared.sender.clone()),
             end: self.stream_end(Arc::clone(&shared.streams)),
@@ -172,8 +172,8 @@ impl Pool {
     pub(super) async fn connect_http1(self: &Arc<Self>) -> Result<Lease, TransportError> {
         let (connected, generation) = self.connect(true).await?;
         let sender = match connected {
-            Connected::Http1(sender) => Sender::Http1(sender),
-            Connected::Http2 { sender, .. } => Sender::Http2(sender),
+            NewConnection::Http1(sender) => Sender::Http1(sender),
+            NewConnection::Http2 { sender, .. } => Sender::Http2(sender),
         };
         Ok(Lease {
             sender,
@@ -197,7 +197,7 @@ impl Pool {
 
     /// Drops the connections that have ended, without the lock: a request that one of them left behind is given back thereby.
     fn forget_ended(&self) {
-        let ended: Vec<Shared> = {
+        let ended: Vec<SharedConnection> = {
             let mut state = self.state.lock();
             let ended = state
                 .shared
@@ -314,7 +314,7 @@ impl Pool {
     }
 
     /// Makes a connection within the time for it, and its generation.
-    async fn connect(&self, for_upgrade: bool) -> Result<(Connected, u64), TransportError> {
+    async fn connect(&self, for_upgrade: bool) -> Result<(NewConnection, u64), TransportError> {
         let most = self.settings.connect_timeout;
         let connecting = tokio::time::timeout(most, self.connection(for_upgrade));
         connecting.await.map_err(|_| {
@@ -322,7 +322,7 @@ impl Pool {
         })?
     }
 
-    async fn connection(&self, for_upgrade: bool) -> Result<(Connected, u64), TransportError> {
+    async fn connection(&self, for_upgrade: bool) -> Result<(NewConnection, u64), TransportError> {
         let unsent = |error: std::io::Error| {
             TransportError::unsent(format!("cannot connect to {}: {error}", self.origin))
         };
@@ -352,9 +352,9 @@ impl Pool {
 
     /// Uses a new connection: for the first request that waits, and for the others as soon as the server has said how many
     /// it takes at a time.
-    async fn take(self: &Arc<Self>, connected: Connected, generation: u64) {
+    async fn take(self: &Arc<Self>, connected: NewConnection, generation: u64) {
         let (sender, mut settings, end) = match connected {
-            Connected::Http1(sender) => {
+            NewConnection::Http1(sender) => {
                 self.state.lock().is_http1 = true;
                 let lease = Lease {
                     sender: Sender::Http1(sender),
@@ -368,7 +368,7 @@ impl Pool {
                 }
                 return;
             }
-            Connected::Http2 {
+            NewConnection::Http2 {
                 sender,
                 settings,
                 end,
@@ -391,7 +391,7 @@ impl Pool {
             let mut state = self.state.lock();
             state.is_http1 = false;
             if state.generation == generation {
-                state.shared.push(Shared {
+                state.shared.push(SharedConnection {
                     sender,
                     streams,
                     settings: settings.clone(),

@@ -52,7 +52,7 @@ async fn is_taken(is_http2: bool, delay: usize) -> bool {
     }
     let pool = empty_pool();
     let mut connected = connect::handshake(Box::pin(ours), is_http2).await.unwrap();
-    if let Connected::Http1(sender) = &mut connected {
+    if let NewConnection::Http1(sender) = &mut connected {
         sender.requests.ready().await.unwrap();
     }
     pool.take(connected, 0).await;
