@@ -119,8 +119,8 @@ fn weight(event: &Event) -> usize {
         + event.previous.as_ref().map_or(0, |(value, _)| value.len())
 }
 
-/// The result of [`Feed::take`].
-struct Taken {
+/// What [`Feed::take`] gives a watcher.
+struct Batch {
     events: VecDeque<Arc<Event>>,
     published: Revision,
     /// History up to `published` must be replayed first; the queue continues from there.
@@ -256,7 +256,7 @@ impl Feed {
         .boxed()
     }
 
-    fn take(&self, seat: u64) -> Taken {
+    fn take(&self, seat: u64) -> Batch {
         let mut inner = self.inner.lock();
         let (published, closed) = (inner.published, inner.closed);
         let seat = inner
@@ -264,7 +264,7 @@ impl Feed {
             .get_mut(&seat)
             .expect("a seat lives as long as its watcher");
         seat.bytes = 0;
-        Taken {
+        Batch {
             events: std::mem::take(&mut seat.queue),
             published,
             replay: !std::mem::replace(&mut seat.live, true),

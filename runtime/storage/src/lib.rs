@@ -55,7 +55,7 @@ pub use etcd::{ConnectError, Etcd, EtcdConfig, EtcdTls};
 pub use layer::Layer;
 pub use memory::Memory;
 #[cfg(any(test, feature = "testing"))]
-pub use paired::Paired;
+pub use paired::PairedStore;
 pub use retention::Retention;
 pub use storage::{
     Entry, Event, EventKind, Key, ListRequest, Page, Revision, Storage, StorageError, WatchItem,

@@ -77,19 +77,20 @@ struct View {
     revision: Revision,
     /// The newest revision that `log` no longer holds.
     compacted: Revision,
-    objects: OrdMap<Arc<str>, Stored>,
+    objects: OrdMap<Arc<str>, StoredValue>,
     /// The changes after `compacted`, one per revision.
     log: Vector<Arc<Event>>,
 }
 
+/// A value with its revision, and when it expires.
 #[derive(Clone, Debug)]
-struct Stored {
+struct StoredValue {
     value: Bytes,
     revision: Revision,
     deadline: Option<Instant>,
 }
 
-impl Stored {
+impl StoredValue {
     fn entry(&self, key: &str) -> Entry {
         Entry {
             key: key.to_owned(),
@@ -270,7 +271,7 @@ impl State {
         };
         let previous = match op.value() {
             Some(value) => {
-                let stored = Stored {
+                let stored = StoredValue {
                     value: value.clone(),
                     revision,
                     deadline,
@@ -381,7 +382,7 @@ impl View {
     }
 
     /// The objects in a range of keys.
-    fn range(&self, from: &str, prefix: &str) -> impl Iterator<Item = (&Arc<str>, &Stored)> {
+    fn range(&self, from: &str, prefix: &str) -> impl Iterator<Item = (&Arc<str>, &StoredValue)> {
         let end = prefix_end(prefix);
         self.objects
             .range::<_, str>((std::ops::Bound::Included(from), std::ops::Bound::Unbounded))
@@ -389,7 +390,7 @@ impl View {
     }
 
     /// This view at an earlier revision, in a range of keys: the changes since are undone.
-    fn rewound(&self, at: Revision, from: &str, prefix: &str) -> OrdMap<Arc<str>, Stored> {
+    fn rewound(&self, at: Revision, from: &str, prefix: &str) -> OrdMap<Arc<str>, StoredValue> {
         let mut undone: BTreeMap<&str, &Option<(Bytes, Revision)>> = BTreeMap::new();
         for event in self.changes_after(at) {
             if event.key.starts_with(prefix) && &*event.key >= from {
@@ -400,7 +401,7 @@ impl View {
         for (key, previous) in undone {
             match previous {
                 Some((value, revision)) => {
-                    let stored = Stored {
+                    let stored = StoredValue {
                         value: value.clone(),
                         revision: *revision,
                         deadline: None,

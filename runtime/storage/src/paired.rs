@@ -22,14 +22,14 @@ const PADDING: &str = "/padding/key";
 /// A memory store whose revisions hold two writes each. A single write shares its revision with a write to a key
 /// outside every other prefix.
 #[derive(Debug)]
-pub struct Paired {
+pub struct PairedStore {
     /// Revisions 2n-1 and 2n of the inner store are revision n here.
     store: Arc<Memory>,
     /// Held while both writes of a revision are made and during every read.
     whole: Mutex<()>,
 }
 
-impl Paired {
+impl PairedStore {
     /// An empty store.
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
@@ -189,7 +189,7 @@ fn changed(event: Event) -> WatchItem {
 }
 
 #[async_trait]
-impl Storage for Paired {
+impl Storage for PairedStore {
     async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StorageError> {
         let _whole = self.whole.lock().await;
         let (found, revision) = self.store.get(key).await?;

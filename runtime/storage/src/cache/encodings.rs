@@ -143,7 +143,11 @@ impl<C: AsRef<Encodings>> EncodedChanges<C> {
     }
 
     /// Removes the oldest entries; the changes whose encodings are to be cleared without the lock.
-    fn release(&self, kept: &mut Kept<C>, is_over: impl Fn(&Kept<C>) -> bool) -> Released<C> {
+    fn release(
+        &self,
+        kept: &mut Kept<C>,
+        is_over: impl Fn(&Kept<C>) -> bool,
+    ) -> ReleasedChanges<C> {
         let mut released = Vec::new();
         while is_over(kept) {
             let Some(oldest) = kept.entries.pop_front() else {
@@ -156,7 +160,7 @@ impl<C: AsRef<Encodings>> EncodedChanges<C> {
         if kept.entries.is_empty() {
             kept.entries = VecDeque::new();
         }
-        Released(released)
+        ReleasedChanges(released)
     }
 
     /// The memory of the encodings.
@@ -171,10 +175,10 @@ impl<C> Drop for EncodedChanges<C> {
     }
 }
 
-/// Changes whose encodings are cleared when it is dropped.
-struct Released<C: AsRef<Encodings>>(Vec<Arc<C>>);
+/// Changes whose encodings are cleared when this is dropped.
+struct ReleasedChanges<C: AsRef<Encodings>>(Vec<Arc<C>>);
 
-impl<C: AsRef<Encodings>> Drop for Released<C> {
+impl<C: AsRef<Encodings>> Drop for ReleasedChanges<C> {
     fn drop(&mut self) {
         self.0.iter().for_each(|change| C::as_ref(change).clear());
     }

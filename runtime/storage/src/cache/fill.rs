@@ -17,7 +17,7 @@ use super::history::{ALLOCATION, COUNTERS, Change};
 use super::item::Item;
 use super::normalize::Normalize;
 use super::snapshot::{INDEX_BYTES, MAP_BYTES, Snapshot};
-use super::waiters::{Marked, Waiters};
+use super::waiters::{MarkedSeats, Waiters};
 use super::{CacheProgress, Fill, WatchCache};
 use crate::{
     Entry, Event, EventKind, ListRequest, Revision, StorageError, WatchItem, WatchStart,
@@ -339,7 +339,7 @@ impl<N: Normalize> WatchCache<N> {
         let derived = self.derive_indexes(&changes);
         // Held until every change is announced: a watcher that registers later finds the changes in the ring.
         let waiters = self.waiters.lock();
-        let mut marked = Marked::default();
+        let mut marked = MarkedSeats::default();
         {
             let mut history = self.history.write();
             // The state comes first: a watcher that was woken for a change must find it in the state that it reads.
@@ -378,7 +378,7 @@ impl<N: Normalize> WatchCache<N> {
         waiters: &'a Waiters,
         change: &Change<N::Object>,
         number: u64,
-        marked: &mut Marked<'a>,
+        marked: &mut MarkedSeats<'a>,
     ) {
         for item in [&change.old, &change.new].into_iter().flatten() {
             match &item.object {

@@ -95,12 +95,12 @@ impl ByValue {
 
 /// The seats that were marked, each once.
 #[derive(Default)]
-pub(super) struct Marked<'a> {
+pub(super) struct MarkedSeats<'a> {
     known: HashSet<*const Seats>,
     seats: Vec<&'a Seats>,
 }
 
-impl<'a> Marked<'a> {
+impl<'a> MarkedSeats<'a> {
     fn mark(&mut self, seats: &'a Seats, number: u64) {
         // Numbers only grow: a seat that was marked for an earlier change reads the later ones as well.
         if self.known.insert(seats) {
@@ -191,7 +191,7 @@ impl Waiters {
     }
 
     /// Marks every watcher that waits for a change of this key.
-    pub(super) fn mark<'a>(&'a self, key: &str, number: u64, marked: &mut Marked<'a>) {
+    pub(super) fn mark<'a>(&'a self, key: &str, number: u64, marked: &mut MarkedSeats<'a>) {
         marked.mark(&self.everything, number);
         if let Some(seats) = self.keys.get(key) {
             marked.mark(seats, number);
@@ -210,7 +210,7 @@ impl Waiters {
         index: u16,
         value: &str,
         number: u64,
-        marked: &mut Marked<'a>,
+        marked: &mut MarkedSeats<'a>,
     ) {
         if let Some(seats) = self.indexed.get(index, value) {
             marked.mark(seats, number);
@@ -230,7 +230,7 @@ impl Waiters {
         key: &str,
         group: u16,
         number: u64,
-        marked: &mut Marked<'a>,
+        marked: &mut MarkedSeats<'a>,
     ) {
         let below = self.indexed_below.get(folder(key));
         for indexed in std::iter::once(&self.indexed).chain(below) {

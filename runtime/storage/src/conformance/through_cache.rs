@@ -37,14 +37,14 @@ impl<B: Backend> Backend for ThroughCache<B> {
     }
 
     async fn open(&self) -> Arc<dyn Storage> {
-        Cached::over(self.0.open().await).await
+        CachedStore::over(self.0.open().await).await
     }
 }
 
-/// Objects are the stored bytes.
-struct Stored;
+/// Normalizes nothing: objects are the stored bytes.
+struct IdentityNormalizer;
 
-impl Normalize for Stored {
+impl Normalize for IdentityNormalizer {
     type Object = Bytes;
 
     fn normalize(&self, _: &str, stored: &Bytes, _: Revision) -> Result<Bytes, String> {
@@ -62,24 +62,25 @@ impl Normalize for Stored {
     }
 }
 
-struct Cached {
+/// A store with a watch cache that follows it.
+struct CachedStore {
     store: Arc<dyn Storage>,
-    cache: Arc<WatchCache<Stored>>,
+    cache: Arc<WatchCache<IdentityNormalizer>>,
     closed: watch::Sender<bool>,
     /// Aborted when this is dropped.
     _running: JoinSet<()>,
 }
 
-impl fmt::Debug for Cached {
+impl fmt::Debug for CachedStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.cache.fmt(f)
     }
 }
 
-impl Cached {
+impl CachedStore {
     async fn over(store: Arc<dyn Storage>) -> Arc<dyn Storage> {
         let budget = Budget::new(Budget::DEFAULT_BYTES);
-        let cache = WatchCache::new(Arc::clone(&store), PREFIX, Stored, budget);
+        let cache = WatchCache::new(Arc::clone(&store), PREFIX, IdentityNormalizer, budget);
         let mut running = JoinSet::new();
         running.spawn(Arc::clone(&cache).run());
         let mut progress = cache.progress();
@@ -111,7 +112,7 @@ fn stored(item: &Item<Bytes>) -> Entry {
 }
 
 #[async_trait]
-impl Layer for Cached {
+impl Layer for CachedStore {
     fn behind(&self) -> &dyn Storage {
         &*self.store
     }
@@ -218,7 +219,7 @@ impl Layer for Cached {
 
 /// Adapts a watch of the cache to a watch of a store.
 struct Watching {
-    cursor: Cursor<Stored>,
+    cursor: Cursor<IdentityNormalizer>,
     prefix: String,
     from: Revision,
     cache: watch::Receiver<CacheProgress>,

@@ -15,7 +15,7 @@ use super::place::Place;
 use super::row::{Checksums, Digest, Number, query};
 use super::schema::SCHEMA;
 use super::times::Times;
-use super::verify::{Verified, verify, verify_pages};
+use super::verify::{VerifiedState, verify, verify_pages};
 use super::wal::first_damage;
 use crate::beginning;
 
@@ -31,10 +31,10 @@ const LOCK: &str = "store.lock";
 
 /// A store that is open for writing.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenStore {
     pub(super) place: Place,
     pub(super) connection: Connection,
-    pub(super) verified: Verified,
+    pub(super) verified: VerifiedState,
     pub(super) mark: Mark,
     pub(super) times: Times,
     /// Holds the lock; must be dropped last.
@@ -42,7 +42,7 @@ pub(super) struct Opened {
 }
 
 /// Opens the store of a directory, or creates one there.
-pub(super) fn open(dir: &Path, config: &EmbeddedConfig) -> Result<Opened, OpenError> {
+pub(super) fn open(dir: &Path, config: &EmbeddedConfig) -> Result<OpenStore, OpenError> {
     match open_once(dir, config) {
         Err(OpenError::Damaged { .. }) => {
             // SQLite reports damage also when the disk cannot be read. This read returns the disk's own error, and no
@@ -64,7 +64,7 @@ fn read_through(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-fn open_once(dir: &Path, config: &EmbeddedConfig) -> Result<Opened, OpenError> {
+fn open_once(dir: &Path, config: &EmbeddedConfig) -> Result<OpenStore, OpenError> {
     make_dir(dir)?;
     let lock = lock(dir)?;
     let path = dir.join(FILE);
@@ -105,7 +105,7 @@ fn open_once(dir: &Path, config: &EmbeddedConfig) -> Result<Opened, OpenError> {
         path: dir.to_owned(),
         reason,
     })?;
-    Ok(Opened {
+    Ok(OpenStore {
         place,
         connection,
         verified,
@@ -299,7 +299,7 @@ pub(super) fn begin_new(dir: &Path) -> Result<Option<(File, NewFile)>, OpenError
 }
 
 /// Opens a store that must exist.
-pub(super) fn open_present(dir: &Path) -> Result<Opened, OpenError> {
+pub(super) fn open_present(dir: &Path) -> Result<OpenStore, OpenError> {
     if has_any(dir)? {
         return open(dir, &EmbeddedConfig::default());
     }

@@ -26,14 +26,14 @@ pub(super) struct Head {
 
 /// The state of a store that was verified.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Verified {
+pub(super) struct VerifiedState {
     pub(super) head: Head,
     pub(super) compacted: u64,
     pub(super) swept: u64,
 }
 
 /// Verifies everything except the rows of the log and the list of free pages. Takes as long as reading all keys.
-pub(super) fn verify(place: &Place, connection: &Connection) -> Result<Verified, OpenError> {
+pub(super) fn verify(place: &Place, connection: &Connection) -> Result<VerifiedState, OpenError> {
     let located = |table| move |error| locate(connection, table, error);
     verify_schema(place, connection).map_err(located("sqlite_schema"))?;
     let head = newest(place, connection).map_err(located("log"))?;
@@ -51,7 +51,7 @@ pub(super) fn verify(place: &Place, connection: &Connection) -> Result<Verified,
         let what = format!("its log ends before its history: {page}");
         return Err(OpenError::damaged(place, what));
     }
-    Ok(Verified {
+    Ok(VerifiedState {
         head,
         compacted,
         swept,

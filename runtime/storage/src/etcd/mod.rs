@@ -33,7 +33,7 @@ pub use config::{ConnectError, EtcdConfig, EtcdTls};
 pub use store::Etcd;
 
 use self::wire::Range;
-use self::write::Expected;
+use self::write::Precondition;
 use crate::op::Expiry;
 use crate::{Entry, ListRequest, Page, Revision, Storage, StorageError, WatchStart, WatchStream};
 
@@ -62,7 +62,10 @@ impl Storage for Etcd {
         ttl: Option<Duration>,
     ) -> Result<Revision, StorageError> {
         self.check_open()?;
-        match self.put(key, Expected::Nothing, value, ttl.into()).await? {
+        match self
+            .put(key, Precondition::Nothing, value, ttl.into())
+            .await?
+        {
             Ok(revision) => Ok(revision),
             Err(Some(present)) => Err(StorageError::Exists(Box::new(present))),
             Err(None) => Err(StorageError::Unavailable(format!(
@@ -80,7 +83,7 @@ impl Storage for Etcd {
     ) -> Result<Revision, StorageError> {
         self.check_open()?;
         let done = self
-            .put(key, Expected::Revision(expected), value, ttl.into())
+            .put(key, Precondition::Revision(expected), value, ttl.into())
             .await?;
         done.map_err(|present| conflict(key, present))
     }
@@ -93,14 +96,14 @@ impl Storage for Etcd {
     ) -> Result<Revision, StorageError> {
         self.check_open()?;
         let done = self
-            .put(key, Expected::Revision(expected), value, Expiry::Kept)
+            .put(key, Precondition::Revision(expected), value, Expiry::Kept)
             .await?;
         done.map_err(|present| conflict(key, present))
     }
 
     async fn delete_if(&self, key: &str, expected: Revision) -> Result<Revision, StorageError> {
         self.check_open()?;
-        let done = self.delete(key, Expected::Revision(expected)).await?;
+        let done = self.delete(key, Precondition::Revision(expected)).await?;
         done.map_err(|present| conflict(key, present))
     }
 

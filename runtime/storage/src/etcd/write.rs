@@ -13,12 +13,12 @@ use crate::{Entry, Revision, StorageError};
 
 /// The precondition of a write.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Expected {
+pub(super) enum Precondition {
     Nothing,
     Revision(Revision),
 }
 
-impl Expected {
+impl Precondition {
     /// The comparison for etcd; `None` for a revision that no key can have.
     fn compare(self, key: &str) -> Option<Compare> {
         let revision = match self {
@@ -39,7 +39,7 @@ impl Etcd {
     pub(super) async fn put(
         &self,
         key: &str,
-        expected: Expected,
+        expected: Precondition,
         value: Bytes,
         expiry: Expiry,
     ) -> Result<Done, StorageError> {
@@ -75,7 +75,11 @@ impl Etcd {
     }
 
     /// Deletes a key if `expected` holds.
-    pub(super) async fn delete(&self, key: &str, expected: Expected) -> Result<Done, StorageError> {
+    pub(super) async fn delete(
+        &self,
+        key: &str,
+        expected: Precondition,
+    ) -> Result<Done, StorageError> {
         match expected.compare(key) {
             None => Ok(Err(self.entry(key).await?.0)),
             Some(compare) => {

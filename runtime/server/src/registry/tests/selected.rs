@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use apiloom_storage::{Paired, Revision};
+use apiloom_storage::{PairedStore, Revision};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof, proptest};
@@ -140,7 +140,7 @@ type State = BTreeMap<Key, (Thing, u64)>;
 
 /// The store, and a record of the writes.
 struct World {
-    store: Arc<Paired>,
+    store: Arc<PairedStore>,
     /// Keeps the caches up to date until it is dropped.
     _registry: Registry,
     endpoints: [Arc<Endpoint>; 2],
@@ -153,7 +153,7 @@ struct World {
 
 impl World {
     async fn new(cache: Cache) -> Self {
-        let store = Paired::new();
+        let store = PairedStore::new();
         let mut builder = Registry::builder(Arc::clone(&store) as Arc<dyn Storage>);
         builder.group(GroupDef {
             name: GROUP.into(),

@@ -12,7 +12,7 @@ use super::transaction::{self, Before};
 use crate::embedded::config::EmbeddedConfig;
 use crate::embedded::failure::{cannot_be_written, refusal};
 use crate::embedded::mark::Mark;
-use crate::embedded::open::Opened;
+use crate::embedded::open::OpenStore;
 use crate::embedded::place::{Place, lasting};
 use crate::embedded::row::Number;
 use crate::embedded::times::Times;
@@ -73,7 +73,7 @@ pub(in crate::embedded) struct Writer {
 
 impl Writer {
     pub(in crate::embedded) fn new(
-        opened: Opened,
+        opened: OpenStore,
         config: &EmbeddedConfig,
         feed: Arc<Feed>,
         shared_compacted: Arc<AtomicU64>,

@@ -24,8 +24,8 @@ pub(super) struct Before<'w> {
     pub(super) is_watched: bool,
 }
 
-/// The result of a transaction.
-pub(super) struct Committed {
+/// The result of a transaction that was committed.
+pub(super) struct Commit {
     pub(super) head: Head,
     /// One answer per write.
     pub(super) answers: Vec<Result<Revision, StorageError>>,
@@ -39,7 +39,7 @@ pub(super) struct Committed {
 pub(super) fn run<'a>(
     before: &Before<'_>,
     writes: impl Iterator<Item = (&'a str, &'a Op)>,
-) -> rusqlite::Result<Committed> {
+) -> rusqlite::Result<Commit> {
     let mut transaction = Transaction {
         place: before.place,
         connection: before.connection,
@@ -62,7 +62,7 @@ pub(super) fn run<'a>(
         next_expiry,
         ..
     } = transaction;
-    Ok(Committed {
+    Ok(Commit {
         head,
         answers,
         changes,
