@@ -16,7 +16,7 @@ use super::port::TokenAuthenticator;
 use super::running::Running;
 use super::seed::Seed;
 use super::server::TestServer;
-use super::shared::Shared;
+use super::shared::SharedState;
 use super::store::TestStore;
 
 type Step = Box<dyn FnOnce(Builder) -> Builder + Send>;
@@ -183,7 +183,7 @@ impl<T> TestServerBuilder<T> {
         }
         let server = builder.build().await?.start().await?;
         let loopback = server.loopback();
-        let shared = Shared::new(server.registry(), memory, clock, pauses, losses);
+        let shared = SharedState::new(server.registry(), memory, clock, pauses, losses);
         let shared = Arc::new(shared);
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(server.serve(async {

@@ -14,7 +14,7 @@ use super::clock::TestClock;
 use super::error::TestError;
 use super::fault::{Fault, FaultHandle};
 use super::running::Running;
-use super::shared::Shared;
+use super::shared::SharedState;
 
 /// A key that belongs to no resource: a write of it only makes a new revision.
 const NO_OBJECT: &str = "/apiloom-testing/revision";
@@ -22,7 +22,7 @@ const NO_OBJECT: &str = "/apiloom-testing/revision";
 /// What a test sees of its server, and what it does to it. Cheap to clone.
 #[derive(Clone)]
 pub struct Control {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     /// Keeps the server running.
     _running: Option<Arc<Running>>,
 }
@@ -47,7 +47,7 @@ pub struct Revisions {
 }
 
 impl Control {
-    pub(crate) fn new(shared: Arc<Shared>, running: Option<Arc<Running>>) -> Self {
+    pub(crate) fn new(shared: Arc<SharedState>, running: Option<Arc<Running>>) -> Self {
         Self {
             shared,
             _running: running,
@@ -173,7 +173,7 @@ impl Control {
 
 /// Watch caches that are stopped until this is dropped.
 #[must_use = "the watch caches go on when this is dropped"]
-pub struct PausedWatchCache(Arc<Shared>);
+pub struct PausedWatchCache(Arc<SharedState>);
 
 impl fmt::Debug for PausedWatchCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,11 +6,11 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::shared::Shared;
+use super::shared::SharedState;
 
 /// A server that runs until this is dropped.
 pub(crate) struct Running {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     /// Tells the server to stop when it is dropped.
     stop: Mutex<Option<oneshot::Sender<()>>>,
     serving: Mutex<Option<JoinHandle<()>>>,
@@ -20,7 +20,7 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<SharedState>,
         stop: oneshot::Sender<()>,
         serving: JoinHandle<()>,
     ) -> Self {

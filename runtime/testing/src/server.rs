@@ -10,7 +10,7 @@ use super::control::Control;
 use super::error::TestError;
 use super::port::{TestPort, Token};
 use super::running::Running;
-use super::shared::Shared;
+use super::shared::SharedState;
 use super::transport::TestTransport;
 
 /// A server of one test: in the same process, in memory, without files, certificates, sockets and threads. It stops when it is
@@ -32,7 +32,7 @@ use super::transport::TestTransport;
 /// # }
 /// ```
 pub struct TestServer {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedState>,
     pub(crate) loopback: Loopback,
     pub(crate) running: Arc<Running>,
     pub(crate) token: Arc<OnceLock<Token>>,

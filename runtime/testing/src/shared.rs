@@ -15,7 +15,7 @@ use super::fault::{Effect, Faults};
 use super::watches::Watches;
 
 /// What the transports and the control of a test server share.
-pub(crate) struct Shared {
+pub(crate) struct SharedState {
     pub(crate) registry: Arc<Registry>,
     pub(crate) memory: Arc<Memory>,
     pub(crate) clock: TestClock,
@@ -46,7 +46,7 @@ impl Requests {
     }
 }
 
-impl Shared {
+impl SharedState {
     pub(crate) fn new(
         registry: Arc<Registry>,
         memory: Arc<Memory>,

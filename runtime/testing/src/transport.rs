@@ -18,7 +18,7 @@ use http_body::Body as _;
 use super::action::Action;
 use super::fault::Effect;
 use super::running::Running;
-use super::shared::Shared;
+use super::shared::SharedState;
 
 /// Longest body that is recorded; the server takes at most a fifth of it.
 const MAX_RECORDED_BYTES: usize = 16 << 20;
@@ -26,7 +26,7 @@ const MAX_RECORDED_BYTES: usize = 16 << 20;
 /// Sends the requests of a client to a [`TestServer`](super::TestServer). A tower service, for clients of all kinds.
 #[derive(Clone)]
 pub struct TestTransport {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     loopback: Loopback,
     /// Keeps the server running for its clients.
     _running: Option<Arc<Running>>,
@@ -34,7 +34,7 @@ pub struct TestTransport {
 
 impl TestTransport {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<SharedState>,
         loopback: Loopback,
         running: Option<Arc<Running>>,
     ) -> Self {
