@@ -43,9 +43,9 @@ pub(crate) struct Room {
     headroom: Arc<Headroom>,
 }
 
-/// Why a body was not collected.
+/// The error of a body that was not collected.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Uncollected<E> {
+pub(crate) enum CollectError<E> {
     /// It is longer than this.
     #[error("the body is longer than {0} bytes")]
     TooLong(usize),
@@ -80,27 +80,27 @@ impl Room {
         &self,
         mut body: B,
         most: usize,
-    ) -> Result<Bytes, Uncollected<B::Error>>
+    ) -> Result<Bytes, CollectError<B::Error>>
     where
         B: Body<Data = Bytes> + Unpin,
     {
         // A declared length is used only to refuse a body without reading it.
         if body.size_hint().lower() > most as u64 {
-            return Err(Uncollected::TooLong(most));
+            return Err(CollectError::TooLong(most));
         }
         let mut buffer = Buffer::default();
         while let Some(frame) = body.frame().await {
             // Frames without bytes never reach the bound: the deadline of the caller must.
             tokio::task::coop::consume_budget().await;
-            let Ok(data) = frame.map_err(Uncollected::BrokenOff)?.into_data() else {
+            let Ok(data) = frame.map_err(CollectError::BrokenOff)?.into_data() else {
                 continue;
             };
             let length = buffer.bytes.len() + data.len();
             if length > most {
-                return Err(Uncollected::TooLong(most));
+                return Err(CollectError::TooLong(most));
             }
             if !buffer.make_room(length, most, self) {
-                return Err(Uncollected::NoRoom);
+                return Err(CollectError::NoRoom);
             }
             buffer.bytes.extend_from_slice(&data);
         }
@@ -108,7 +108,7 @@ impl Room {
             let needed = needed_bytes(&buffer.bytes);
             buffer.promise = self.headroom.promise(needed);
             if buffer.promise.is_none() {
-                return Err(Uncollected::NoRoom);
+                return Err(CollectError::NoRoom);
             }
         }
         Ok(buffer.into())
@@ -225,13 +225,13 @@ mod tests {
         assert_eq!(first.len(), MOST);
         let part = first.slice(10..20);
         let second = collect(MOST).await.unwrap();
-        assert!(matches!(collect(MOST).await, Err(Uncollected::NoRoom)));
+        assert!(matches!(collect(MOST).await, Err(CollectError::NoRoom)));
         assert_eq!(collect(SMALL_BYTES).await.unwrap().len(), SMALL_BYTES);
         drop(first);
-        assert!(matches!(collect(MOST).await, Err(Uncollected::NoRoom)));
+        assert!(matches!(collect(MOST).await, Err(CollectError::NoRoom)));
         drop(part);
         let third = collect(MOST).await.unwrap();
-        assert!(matches!(collect(MOST).await, Err(Uncollected::NoRoom)));
+        assert!(matches!(collect(MOST).await, Err(CollectError::NoRoom)));
         drop((second, third));
         assert_eq!(room.kib.available_permits(), 2 * MOST / 1024);
     }
@@ -240,7 +240,7 @@ mod tests {
     async fn a_body_that_ends_early_gives_its_share_back() {
         let room = room(MOST);
         let long = room.collect(body(MOST + 1), MOST).await;
-        assert!(matches!(long, Err(Uncollected::TooLong(MOST))));
+        assert!(matches!(long, Err(CollectError::TooLong(MOST))));
         assert_eq!(room.kib.available_permits(), MOST / 1024);
     }
 
@@ -264,9 +264,9 @@ mod tests {
         let [first, second] = [collect("1,").await.unwrap(), collect("[x").await.unwrap()];
         drop(second);
         let second = collect("\n-").await.unwrap();
-        assert!(matches!(collect("1,").await, Err(Uncollected::NoRoom)));
+        assert!(matches!(collect("1,").await, Err(CollectError::NoRoom)));
         // A text is one value.
-        assert!(matches!(collect("xx").await, Err(Uncollected::NoRoom)));
+        assert!(matches!(collect("xx").await, Err(CollectError::NoRoom)));
         drop(first);
         let texts = [collect("xx").await.unwrap(), collect("yy").await.unwrap()];
         drop((second, texts));

@@ -13,7 +13,8 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::aggregation::{
-    Aggregation, Forwarded, GROUP as SERVICES, Service, Table, asks_for_upgrade, merge, version_of,
+    Aggregation, ForwardedResponse, GROUP as SERVICES, Service, Table, asks_for_upgrade, merge,
+    version_of,
 };
 use super::body::{self, RequestBody};
 use super::call::{Arrival, Call, ResourceCall};
@@ -454,7 +455,7 @@ impl Inner {
         };
         let observed = Observation::new(&self.metrics, labels, None, Some(running));
         let stopping = self.stopping.clone();
-        let Forwarded { response, tunnel } =
+        let ForwardedResponse { response, tunnel } =
             aggregation.forward(service, call, body, stopping).await;
         match tunnel {
             Some(tunnel) => observed.upgrade(response, tunnel.run()),

@@ -10,7 +10,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 
 use super::format::{FORMATS, Format, listed, media_types};
 use crate::auth::BoxError;
-use crate::received::{self, Uncollected};
+use crate::received::{self, CollectError};
 use crate::registry::{Catalog, PatchFormats};
 
 /// The body of a request, from a connection or from the same process.
@@ -28,9 +28,9 @@ pub(super) const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
 pub(super) async fn read(body: RequestBody) -> Result<Bytes, ApiError> {
     let read = received::REQUESTS.collect(body, MAX_BODY_BYTES).await;
     read.map_err(|error| match error {
-        Uncollected::TooLong(most) => ApiError::too_large(most),
-        Uncollected::NoRoom => without_room(),
-        Uncollected::BrokenOff(error) => {
+        CollectError::TooLong(most) => ApiError::too_large(most),
+        CollectError::NoRoom => without_room(),
+        CollectError::BrokenOff(error) => {
             ApiError::internal_text(format!("reading the request body: {error}"))
         }
     })

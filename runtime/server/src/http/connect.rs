@@ -288,11 +288,11 @@ fn body_of(pieces: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static)
 type ConnectFn = for<'a> fn(
     &'a (dyn Any + Send + Sync),
     &'a Object,
-    Untyped,
+    RequestParts,
 ) -> BoxFuture<'a, Result<ConnectResponse, ApiError>>;
 
 /// The parts of a request besides its object.
-struct Untyped {
+struct RequestParts {
     user: Arc<UserInfo>,
     method: Method,
     path: String,
@@ -378,7 +378,7 @@ pub(super) async fn connect(
         .get(call.ctx, call.namespace, call.name, &present)
         .await?;
     let object = object.object()?;
-    let request = Untyped {
+    let request = RequestParts {
         user: Arc::clone(&call.ctx.user),
         method: call.request.method.clone(),
         path,

@@ -27,7 +27,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
-use self::progress::{LastArrival, Observed};
+use self::progress::{LastArrival, ObservedConnection};
 use super::extended_connect::{self, UpgradeGuard};
 use super::{Body, ShutdownSignal, full, websocket};
 
@@ -269,8 +269,8 @@ impl ConnectSocket {
 /// The connection of a [`ConnectSocket`], which reads and writes in a task of its own, so that pings are sent and answered
 /// while the handler does other work.
 struct SocketConnection<S> {
-    stream: SplitStream<WebSocketStream<Observed<S>>>,
-    sink: SplitSink<WebSocketStream<Observed<S>>, Message>,
+    stream: SplitStream<WebSocketStream<ObservedConnection<S>>>,
+    sink: SplitSink<WebSocketStream<ObservedConnection<S>>, Message>,
     last_arrival: LastArrival,
     received: mpsc::Sender<SocketMessage>,
     outgoing: mpsc::Receiver<Outgoing>,
@@ -286,7 +286,7 @@ where
         .write_buffer_size(0)
         .max_message_size(Some(MAX_RECEIVED_BYTES))
         .max_frame_size(Some(MAX_RECEIVED_BYTES));
-    let (connection, last_arrival) = Observed::new(connection);
+    let (connection, last_arrival) = ObservedConnection::new(connection);
     let socket = WebSocketStream::from_raw_socket(connection, Role::Server, Some(config)).await;
     let (sink, stream) = socket.split();
     let (received_sender, received) = mpsc::channel(1);
@@ -339,7 +339,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketConnection<S> {
 /// Receives messages until the client closes, is silent, or the connection fails. Reads no further while the handler does
 /// not receive.
 async fn receive_messages<S: AsyncRead + AsyncWrite + Unpin>(
-    stream: &mut SplitStream<WebSocketStream<Observed<S>>>,
+    stream: &mut SplitStream<WebSocketStream<ObservedConnection<S>>>,
     last_arrival: &LastArrival,
     received: mpsc::Sender<SocketMessage>,
 ) {
@@ -365,7 +365,7 @@ async fn receive_messages<S: AsyncRead + AsyncWrite + Unpin>(
 /// The next message; an error after a time in which not a single byte arrived. A client cannot answer pings while it sends
 /// the frame of a large message.
 async fn next_message<S: AsyncRead + AsyncWrite + Unpin>(
-    stream: &mut SplitStream<WebSocketStream<Observed<S>>>,
+    stream: &mut SplitStream<WebSocketStream<ObservedConnection<S>>>,
     last_arrival: &LastArrival,
 ) -> Result<Option<Result<Message, tungstenite::Error>>, Elapsed> {
     let begun = Instant::now();
@@ -381,7 +381,7 @@ async fn next_message<S: AsyncRead + AsyncWrite + Unpin>(
 
 /// Sends messages, and pings, until the socket is dropped, the client accepts nothing, or the connection fails.
 async fn send_messages<S: AsyncRead + AsyncWrite + Unpin>(
-    sink: &mut SplitSink<WebSocketStream<Observed<S>>, Message>,
+    sink: &mut SplitSink<WebSocketStream<ObservedConnection<S>>, Message>,
     mut outgoing: mpsc::Receiver<Outgoing>,
 ) {
     // Sends the response to the upgrade.

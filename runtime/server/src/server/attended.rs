@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use crate::registry::LargeWork;
 
 /// A request, within the scope of an interrupt that is set when this is dropped.
-pub(super) struct Attended<F: Future> {
+pub(super) struct AttendedRequest<F: Future> {
     interrupt: Interrupt,
     request: Attendance<F>,
 }
@@ -25,7 +25,7 @@ enum Attendance<F: Future> {
     Over,
 }
 
-impl<F> Attended<F>
+impl<F> AttendedRequest<F>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
@@ -54,7 +54,7 @@ where
             return Poll::Pending;
         }
         let interrupt = self.interrupt.clone();
-        let request = Scoped { interrupt, request };
+        let request = ScopedRequest { interrupt, request };
         self.request = Attendance::InTask(tokio::spawn(request));
         self.poll_task(cx)
     }
@@ -74,7 +74,7 @@ where
     }
 }
 
-impl<F> Future for Attended<F>
+impl<F> Future for AttendedRequest<F>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
@@ -89,7 +89,7 @@ where
     }
 }
 
-impl<F: Future> Drop for Attended<F> {
+impl<F: Future> Drop for AttendedRequest<F> {
     fn drop(&mut self) {
         match &self.request {
             Attendance::InTask(task) => {
@@ -103,12 +103,12 @@ impl<F: Future> Drop for Attended<F> {
 }
 
 /// A request in a task of its own.
-struct Scoped<F> {
+struct ScopedRequest<F> {
     interrupt: Interrupt,
     request: Pin<Box<F>>,
 }
 
-impl<F: Future> Future for Scoped<F> {
+impl<F: Future> Future for ScopedRequest<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
@@ -141,7 +141,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn the_work_of_a_dropped_request_ends() {
         let (ended, end) = oneshot::channel();
-        let mut request = Attended::new(endless(ended));
+        let mut request = AttendedRequest::new(endless(ended));
         tokio::select! {
             () = &mut request => panic!("it works until it is interrupted"),
             () = tokio::time::sleep(Duration::from_millis(50)) => {}
@@ -152,19 +152,19 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_request_ends_as_it_would_without_a_task() {
-        assert_eq!(Attended::new(async { 1 }).await, 1);
+        assert_eq!(AttendedRequest::new(async { 1 }).await, 1);
         let large = async {
             LargeWork::announce();
             tokio::task::yield_now().await;
             2
         };
-        assert_eq!(Attended::new(large).await, 2);
+        assert_eq!(AttendedRequest::new(large).await, 2);
         let panicking = async {
             LargeWork::announce();
             tokio::task::yield_now().await;
             panic!("in its task")
         };
-        let panicked = tokio::spawn(Attended::<_>::new(panicking)).await;
+        let panicked = tokio::spawn(AttendedRequest::<_>::new(panicking)).await;
         let panicked: Result<(), _> = panicked;
         assert!(panicked.unwrap_err().is_panic());
     }

@@ -646,11 +646,11 @@ struct BoundParts {
 fn aggregated(config: &Config, services: &Arc<dyn ServiceResolver>) -> Services {
     #[cfg(feature = "apis-apiregistration")]
     {
-        use super::controllers::api_services::Resolved;
+        use super::controllers::api_services::ResolvedAddresses;
         use crate::http::aggregation::{Aggregation, ProxyIdentity};
         let files = config.proxy_client.clone();
         let identity = files.map(|files| (files.certificate, files.private_key));
-        let addresses = Arc::new(Resolved(Arc::clone(services)));
+        let addresses = Arc::new(ResolvedAddresses(Arc::clone(services)));
         let interval = config.service_documents_interval;
         let identity = ProxyIdentity::new(identity);
         let (aggregation, unreachable) = Aggregation::new(addresses, identity, interval);

@@ -21,7 +21,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use super::activity::{Activity, CountingStream, InProgress};
-use super::attended::Attended;
+use super::attended::AttendedRequest;
 use super::coalesce::coalesce;
 use super::guarded_body::GuardedBody;
 use super::stall::{Patience, STALL};
@@ -96,7 +96,7 @@ where
         let (request, unread) = UnreadBody::of(request);
         // Boxed in it, because hyper moves the future of a stream several times before it is polled, and this is its largest
         // part.
-        let answer = Attended::new(handle(request));
+        let answer = AttendedRequest::new(handle(request));
         async move {
             let mut response = answer.await;
             unread.discard(&mut response, &in_progress);

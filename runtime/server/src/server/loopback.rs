@@ -15,7 +15,7 @@ use http_body_util::BodyExt as _;
 use tokio::sync::watch;
 
 use super::ServerError;
-use super::attended::Attended;
+use super::attended::AttendedRequest;
 use super::filters::Filters;
 use super::guarded_body::GuardedBody;
 use super::kubeconfig::random_token;
@@ -98,7 +98,7 @@ impl Loopback {
             let body = body.map_frame(|frame| frame.map_data(|mut data| bytes_of(&mut data)));
             body.map_err(Into::into).boxed_unsync()
         });
-        Attended::new(self.clone().send_boxed(request))
+        AttendedRequest::new(self.clone().send_boxed(request))
     }
 
     async fn send_boxed(self, mut request: Request<RequestBody>) -> Response<Body> {

@@ -55,7 +55,7 @@ fn is_custom(version: &Version<'_>) -> bool {
 }
 
 /// A version with its place in the order.
-struct Placed<'a> {
+struct PlacedVersion<'a> {
     group: &'a str,
     priority: Priority,
     version: Version<'a>,
@@ -64,7 +64,7 @@ struct Placed<'a> {
 /// The groups of this server with those of others. A version that another server serves replaces that of this one. The order
 /// is that of the stored APIServices; a version that has none yet is placed where that will be.
 pub(crate) fn merge<'a>(local: Vec<Group<'a>>, table: &'a Table) -> Vec<Group<'a>> {
-    let mut placed: Vec<Placed<'a>> = Vec::new();
+    let mut placed: Vec<PlacedVersion<'a>> = Vec::new();
     let is_remote = |group: &str, version: &str| {
         let mut remote = table.services().iter();
         remote.any(|of| of.group == group && of.version == version)
@@ -78,7 +78,7 @@ pub(crate) fn merge<'a>(local: Vec<Group<'a>>, table: &'a Table) -> Vec<Group<'a
             let is_custom = is_custom(&version);
             let mut stored = table.local().iter();
             let stored = stored.find(|of| of.group == group.name && of.version == version.name);
-            placed.push(Placed {
+            placed.push(PlacedVersion {
                 group: group.name,
                 priority: stored.map_or_else(
                     || local_priority(group.name, (index, count), is_custom),
@@ -96,7 +96,7 @@ pub(crate) fn merge<'a>(local: Vec<Group<'a>>, table: &'a Table) -> Vec<Group<'a
     };
     let of_users = table.local().iter().filter(|of| !of.is_automanaged);
     let unserved = of_users.filter(|of| !is_placed(of));
-    let unserved: Vec<Placed<'a>> = unserved
+    let unserved: Vec<PlacedVersion<'a>> = unserved
         .map(|of| {
             let nothing = RemoteVersion {
                 resources: None,
@@ -127,8 +127,8 @@ pub(crate) fn merge<'a>(local: Vec<Group<'a>>, table: &'a Table) -> Vec<Group<'a
 fn placed_remote<'a>(
     (group, version, priority): (&'a str, &'a str, Priority),
     known: RemoteVersion<'a>,
-) -> Placed<'a> {
-    Placed {
+) -> PlacedVersion<'a> {
+    PlacedVersion {
         group,
         priority,
         version: Version {
@@ -140,7 +140,7 @@ fn placed_remote<'a>(
 }
 
 /// Groups by priority and name, their versions by priority and name.
-fn ordered(mut placed: Vec<Placed<'_>>) -> Vec<Group<'_>> {
+fn ordered(mut placed: Vec<PlacedVersion<'_>>) -> Vec<Group<'_>> {
     let mut groups: Vec<(i32, Group<'_>)> = Vec::new();
     placed.sort_by(|one, other| {
         let names = || compare_versions(one.version.name, other.version.name);
@@ -150,7 +150,7 @@ fn ordered(mut placed: Vec<Placed<'_>>) -> Vec<Group<'_>> {
             .cmp(&one.priority.version)
             .then_with(names)
     });
-    for Placed {
+    for PlacedVersion {
         group,
         priority: of_version,
         version,

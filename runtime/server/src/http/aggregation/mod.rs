@@ -39,6 +39,6 @@ pub(crate) use table::{
     DocumentRoom, GROUP, LocalService, Priority, RemoteDocuments, RemoteV3, Service, Table,
     version_of,
 };
-pub(super) use tunnel::{Forwarded, is_requested as asks_for_upgrade};
+pub(super) use tunnel::{ForwardedResponse, is_requested as asks_for_upgrade};
 
 pub(crate) use super::served::{RemoteResource, of_discovery, of_resource_list};

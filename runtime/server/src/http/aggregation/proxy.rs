@@ -24,7 +24,7 @@ use super::address::{leaves_its_place, target};
 use super::remote::{Connections, Unreachable, add_user};
 use super::state::Aggregation;
 use super::table::Service;
-use super::tunnel::{self, Forwarded, Tunnel};
+use super::tunnel::{self, ForwardedResponse, Tunnel};
 use crate::auth::BoxError;
 use crate::http::body::RequestBody;
 use crate::http::call::Call;
@@ -51,9 +51,9 @@ impl Aggregation {
         call: &Call<'_>,
         body: RequestBody,
         stopping: ShutdownSignal,
-    ) -> Forwarded {
+    ) -> ForwardedResponse {
         let forwarded = self.try_forward(service, call, body, stopping);
-        forwarded.await.unwrap_or_else(Forwarded::from)
+        forwarded.await.unwrap_or_else(ForwardedResponse::from)
     }
 
     /// # Errors
@@ -64,7 +64,7 @@ impl Aggregation {
         call: &Call<'_>,
         body: RequestBody,
         stopping: ShutdownSignal,
-    ) -> Result<Forwarded, Response<Body>> {
+    ) -> Result<ForwardedResponse, Response<Body>> {
         if !service.is_available {
             return Err(unavailable());
         }
@@ -188,7 +188,7 @@ async fn send(
     }
     let body = match size {
         Some(size) if size <= MAX_KEPT_BODY => ClientBody::new(body),
-        _ => ClientBody::new(Streamed(body)),
+        _ => ClientBody::new(StreamedBody(body)),
     };
     let mut request = Request::new(body);
     *request.method_mut() = call.request.method.clone();
@@ -218,9 +218,9 @@ fn add_upgrade(headers: &mut HeaderMap, request: &Parts) {
 }
 
 /// A body whose length is not told: it is sent as it arrives, and not collected.
-struct Streamed(RequestBody);
+struct StreamedBody(RequestBody);
 
-impl http_body::Body for Streamed {
+impl http_body::Body for StreamedBody {
     type Data = Bytes;
     type Error = BoxError;
 

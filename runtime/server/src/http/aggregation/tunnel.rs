@@ -20,12 +20,12 @@ use crate::http::{Body, ShutdownSignal, full, websocket};
 const BUFFER_BYTES: usize = 16 * 1024;
 
 /// The response of another server, and what is left to do if the protocol was switched.
-pub(in crate::http) struct Forwarded {
+pub(in crate::http) struct ForwardedResponse {
     pub(in crate::http) response: Response<Body>,
     pub(in crate::http) tunnel: Option<Tunnel>,
 }
 
-impl From<Response<Body>> for Forwarded {
+impl From<Response<Body>> for ForwardedResponse {
     fn from(response: Response<Body>) -> Self {
         Self {
             response,
@@ -69,7 +69,7 @@ impl Tunnel {
         response: Response<ClientBody>,
         permit: OwnedSemaphorePermit,
         stopping: ShutdownSignal,
-    ) -> Forwarded {
+    ) -> ForwardedResponse {
         let mut answer = Response::new(full(Bytes::new()));
         *answer.headers_mut() = headers_for_client(request, response.headers());
         if !is_over_http2(request) {
@@ -83,7 +83,7 @@ impl Tunnel {
             permit,
             stopping,
         });
-        Forwarded {
+        ForwardedResponse {
             response: answer,
             tunnel,
         }

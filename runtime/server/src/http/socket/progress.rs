@@ -20,12 +20,12 @@ impl LastArrival {
 }
 
 /// A connection that notes when bytes arrive.
-pub(super) struct Observed<S> {
+pub(super) struct ObservedConnection<S> {
     connection: S,
     last: LastArrival,
 }
 
-impl<S> Observed<S> {
+impl<S> ObservedConnection<S> {
     pub(super) fn new(connection: S) -> (Self, LastArrival) {
         let last = LastArrival(Arc::new(Mutex::new(Instant::now())));
         let observed = Self {
@@ -36,7 +36,7 @@ impl<S> Observed<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Observed<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for ObservedConnection<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -51,7 +51,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Observed<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Observed<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for ObservedConnection<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

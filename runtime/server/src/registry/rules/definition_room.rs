@@ -22,22 +22,23 @@ const DEFINITION: usize = 16 * 1024;
 #[derive(Debug)]
 pub(crate) struct DefinitionRoom {
     most: AtomicUsize,
-    taken: Mutex<Taken>,
+    taken: Mutex<Usage>,
 }
 
+/// What of the room is in use.
 #[derive(Debug, Default)]
-struct Taken {
+struct Usage {
     by_name: HashMap<String, usize>,
     sum: usize,
     /// For definitions that are being written, or were and are not seen yet.
-    reserved: Vec<Reserved>,
+    reserved: Vec<Claim>,
     /// Number of reservations so far.
     reservations: u64,
 }
 
-/// Room for a definition that is being written.
+/// A claim to room, for a definition that is being written.
 #[derive(Debug)]
-struct Reserved {
+struct Claim {
     number: u64,
     name: String,
     bytes: usize,
@@ -47,14 +48,14 @@ struct Reserved {
     seen: Revision,
 }
 
-impl Reserved {
+impl Claim {
     /// Whether the definition that was written has been seen.
     fn is_over(&self) -> bool {
         self.written.is_some_and(|written| written <= self.seen)
     }
 }
 
-impl Taken {
+impl Usage {
     fn present(&self, name: &str) -> usize {
         self.by_name.get(name).copied().unwrap_or_default()
     }
@@ -129,7 +130,7 @@ impl DefinitionRoom {
         let bytes = self.fitting(&taken, name, schemas)?;
         taken.reservations += 1;
         let number = taken.reservations;
-        taken.reserved.push(Reserved {
+        taken.reserved.push(Claim {
             number,
             name: name.to_owned(),
             bytes,
@@ -155,7 +156,7 @@ impl DefinitionRoom {
     /// Notes that there are no other definitions than these: some may have gone before they were seen.
     pub(crate) fn see_all(&self, exists: impl Fn(&str) -> bool) {
         let mut taken = self.taken.lock();
-        let is_kept = |reserved: &Reserved| reserved.written.is_none() || exists(&reserved.name);
+        let is_kept = |reserved: &Claim| reserved.written.is_none() || exists(&reserved.name);
         taken.reserved.retain(is_kept);
     }
 
@@ -168,7 +169,7 @@ impl DefinitionRoom {
     }
 
     /// The room that a definition takes, if there is as much.
-    fn fitting(&self, taken: &Taken, name: &str, schemas: usize) -> Result<usize, NoRoom> {
+    fn fitting(&self, taken: &Usage, name: &str, schemas: usize) -> Result<usize, NoRoom> {
         let requested = schemas.saturating_add(DEFINITION);
         let (used, most) = (taken.of_others(name), self.most.load(Ordering::Relaxed));
         if used.saturating_add(requested) <= most || requested <= taken.present(name) {
@@ -205,7 +206,7 @@ impl Drop for ReservedRoom {
     fn drop(&mut self) {
         let mut taken = self.room.taken.lock();
         let is_kept =
-            |reserved: &Reserved| reserved.number != self.number || reserved.written.is_some();
+            |reserved: &Claim| reserved.number != self.number || reserved.written.is_some();
         taken.reserved.retain(is_kept);
     }
 }

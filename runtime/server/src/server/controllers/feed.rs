@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 pub(super) use self::counts::Counts;
 pub(super) use self::reports::{FeedReports, Progress, ReportReader};
-use super::graph::{Finalizer, Observed, Place, Reference};
+use super::graph::{Finalizer, ObservedObject, Place, Reference};
 use super::uid::Uid;
 use super::watch::watch_all;
 use crate::registry::{Document, Endpoint, WatchEventKind};
@@ -38,7 +38,7 @@ pub(super) trait Sink: Send + Sync {
     /// All objects are going to be reported, perhaps by a store that went back to an earlier state. Default nothing.
     fn begin(&self) {}
     /// An object is new or changed.
-    fn observe(&self, object: Observed);
+    fn observe(&self, object: ObservedObject);
     /// An object was deleted.
     fn remove(&self, uid: Uid);
     /// All objects of the kind were reported, and these are all.
@@ -240,7 +240,7 @@ async fn follow_once(
 }
 
 /// What the graph needs of an object; `None` for an object without a uid.
-fn observe(endpoint: &Endpoint, document: &Document) -> Option<Observed> {
+fn observe(endpoint: &Endpoint, document: &Document) -> Option<ObservedObject> {
     static FIELDS: LazyLock<Finder> = LazyLock::new(|| {
         let fields = [
             "uid",
@@ -270,7 +270,7 @@ fn observe(endpoint: &Endpoint, document: &Document) -> Option<Observed> {
     let finalizers: Vec<String> = parse(finalizers);
     let owners: Vec<OwnerReference> = parse(owners);
     let def = endpoint.def();
-    Some(Observed {
+    Some(ObservedObject {
         uid: Uid::of(&uid),
         place: Place {
             group: def.group.clone(),

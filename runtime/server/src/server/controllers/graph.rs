@@ -54,7 +54,7 @@ pub(super) enum Finalizer {
 
 /// The state of an object, as its metadata says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Observed {
+pub(super) struct ObservedObject {
     pub(super) uid: Uid,
     pub(super) place: Place,
     pub(super) owners: Vec<Reference>,
@@ -125,7 +125,7 @@ impl Graph {
     }
 
     /// Records the state of an object, new or changed.
-    pub(super) fn observe(&mut self, object: Observed) {
+    pub(super) fn observe(&mut self, object: ObservedObject) {
         let uid = object.uid;
         let node = self.nodes.entry(uid).or_default();
         let before = node.deletion();

@@ -23,8 +23,8 @@ use tokio::time::Instant;
 
 use self::conditions::Content;
 use super::feed::{self, Counts, Reporter, Sink};
-use super::graph::Observed;
-use super::requests::{RequestError, Requests, Served};
+use super::graph::ObservedObject;
+use super::requests::{RequestError, Requests, ServedKind};
 use super::uid::Uid;
 use crate::registry::Endpoint;
 
@@ -102,7 +102,7 @@ struct NamespaceController {
 }
 
 impl Sink for NamespaceController {
-    fn observe(&self, object: Observed) {
+    fn observe(&self, object: ObservedObject) {
         if !object.is_deleting {
             // After a restore of the store, its deletion may be undone.
             self.deleted.lock().remove(&object.uid);
@@ -216,7 +216,7 @@ impl NamespaceController {
                 kinds.push(stored);
                 resources.push(Deletable {
                     name: def.group_resource(),
-                    served: Served::new(def),
+                    served: ServedKind::new(def),
                     has_collection: can(Verb::DeleteCollection),
                 });
             }
@@ -288,7 +288,7 @@ impl NamespaceController {
 /// A resource whose objects are in namespaces.
 struct Deletable {
     name: GroupResource,
-    served: Served,
+    served: ServedKind,
     has_collection: bool,
 }
 

@@ -112,7 +112,7 @@ pub(super) fn is_followed(def: &ResourceDef) -> bool {
 
 /// How a kind is served.
 #[derive(Clone, Debug)]
-pub(super) struct Served {
+pub(super) struct ServedKind {
     resource: ApiResource,
     pub(super) is_namespaced: bool,
     /// Whether the garbage collector sees its objects.
@@ -126,7 +126,7 @@ pub(super) struct Served {
 /// An object of a served kind.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
-    served: Served,
+    served: ServedKind,
     pub(super) path: String,
     collection: String,
     name: String,
@@ -146,7 +146,7 @@ impl Target {
     }
 }
 
-impl Served {
+impl ServedKind {
     pub(super) fn new(def: &ResourceDef) -> Self {
         let (group, version) = (def.group.clone(), def.version.clone());
         let can = |verb: Verb| def.verbs.contains(&verb);
@@ -266,7 +266,7 @@ impl Requests {
     ///
     /// # Errors
     /// [`RequestError::NotServed`].
-    pub(super) fn served(&self, group: &str, kind: &str) -> Result<Served, RequestError> {
+    pub(super) fn served(&self, group: &str, kind: &str) -> Result<ServedKind, RequestError> {
         let catalog = self.registry.catalog();
         let is_of_kind = |endpoint: &&Arc<Endpoint>| {
             let def = endpoint.def();
@@ -277,7 +277,7 @@ impl Requests {
             group: group.into(),
             kind: kind.into(),
         };
-        Ok(Served::new(endpoint.ok_or_else(not_served)?.def()))
+        Ok(ServedKind::new(endpoint.ok_or_else(not_served)?.def()))
     }
 
     /// The metadata of an object, as the store has it; `None` if it does not exist.

@@ -14,7 +14,7 @@ use http::{Request, Uri, header};
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
 use super::refusal;
-use crate::received::{self, Uncollected};
+use crate::received::{self, CollectError};
 use crate::server::services::{DEFAULT_SERVICE_PORT, ServiceAddress, ServicePort, ServiceResolver};
 
 /// How long a call may take, with its wait for a turn, as in kube-apiserver.
@@ -171,7 +171,7 @@ impl WebhookClient {
         }
         let body = received::ANSWERS.collect(response.into_body(), most).await;
         body.map_err(|error| match error {
-            Uncollected::TooLong(bytes) => CallError::Failed(format!(
+            CollectError::TooLong(bytes) => CallError::Failed(format!(
                 "the response is longer than {bytes} bytes, the most for this request"
             )),
             error => failed(&error),

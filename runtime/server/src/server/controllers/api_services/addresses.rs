@@ -9,10 +9,10 @@ use crate::server::services::{ServiceError, ServicePort, ServiceResolver};
 
 /// The addresses that a resolver finds.
 #[derive(Debug)]
-pub(in crate::server) struct Resolved(pub(in crate::server) Arc<dyn ServiceResolver>);
+pub(in crate::server) struct ResolvedAddresses(pub(in crate::server) Arc<dyn ServiceResolver>);
 
 #[async_trait]
-impl Addresses for Resolved {
+impl Addresses for ResolvedAddresses {
     async fn address(&self, target: &RemoteTarget) -> Result<(String, u16), Unreachable> {
         let service = ServicePort {
             namespace: target.namespace.clone(),

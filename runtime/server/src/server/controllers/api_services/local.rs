@@ -41,7 +41,7 @@ pub(super) fn path(name: &str) -> String {
 
 /// An APIService as it should be.
 #[derive(Debug, PartialEq, Eq)]
-struct Wanted {
+struct DesiredService {
     group: String,
     version: String,
     priority: Priority,
@@ -174,7 +174,7 @@ impl Local {
     /// not waited for.
     fn note_missing(
         &mut self,
-        wanted: &BTreeMap<String, Wanted>,
+        wanted: &BTreeMap<String, DesiredService>,
         present: &BTreeMap<&str, &APIService>,
     ) {
         let is_seen = |name: &String| {
@@ -197,7 +197,7 @@ impl Local {
 
     /// Whether a present APIService that is not as it should be is written. One with the label `true` always is; any other one
     /// only once, and only if it is from before the start: the rest are changes of users, or of a server of another release.
-    fn is_corrected(&self, name: &str, wanted: &Wanted, label: &str) -> bool {
+    fn is_corrected(&self, name: &str, wanted: &DesiredService, label: &str) -> bool {
         if label == ALWAYS && wanted.label == ALWAYS {
             return true;
         }
@@ -206,7 +206,7 @@ impl Local {
 
     fn steps(
         &mut self,
-        wanted: &BTreeMap<String, Wanted>,
+        wanted: &BTreeMap<String, DesiredService>,
         present: &BTreeMap<&str, &APIService>,
         now: Instant,
     ) -> Vec<Step> {
@@ -271,7 +271,7 @@ fn label(object: &APIService) -> Option<&str> {
     [ON_START, ALWAYS].into_iter().find(|known| known == label)
 }
 
-impl Wanted {
+impl DesiredService {
     fn fits(&self, object: &APIService, label: &str) -> bool {
         let spec = &object.spec;
         label == self.label
@@ -296,7 +296,7 @@ impl Wanted {
 }
 
 /// The APIServices of a catalog, by name.
-fn wanted(catalog: &Catalog) -> BTreeMap<String, Wanted> {
+fn wanted(catalog: &Catalog) -> BTreeMap<String, DesiredService> {
     let groups = catalog.groups().iter().filter(|group| group.name != GROUP);
     let versions = groups.flat_map(|group| {
         let count = group.versions.len();
@@ -308,7 +308,7 @@ fn wanted(catalog: &Catalog) -> BTreeMap<String, Wanted> {
             |def: &apiloom_meta::ResourceDef| def.group == *group.name && def.version == **version;
         let mut kinds = catalog.endpoints().iter().map(|endpoint| endpoint.def());
         let is_compiled = kinds.any(|def| is_of_version(def) && def.custom.is_none());
-        let wanted = Wanted {
+        let wanted = DesiredService {
             group: group.name.clone(),
             version: version.clone(),
             priority: local_priority(&group.name, place, !is_compiled),
@@ -319,7 +319,11 @@ fn wanted(catalog: &Catalog) -> BTreeMap<String, Wanted> {
     versions.map(service).collect()
 }
 
-async fn create(requests: &Requests, name: &str, wanted: &Wanted) -> Result<(), RequestError> {
+async fn create(
+    requests: &Requests,
+    name: &str,
+    wanted: &DesiredService,
+) -> Result<(), RequestError> {
     let metadata = json!({"name": name, "labels": {LABEL: wanted.label}});
     let path = format!("/apis/{GROUP}/v1/apiservices");
     let request = requests.client().request(Method::POST, path);
@@ -335,7 +339,7 @@ async fn create(requests: &Requests, name: &str, wanted: &Wanted) -> Result<(), 
 async fn update(
     requests: &Requests,
     present: &APIService,
-    wanted: &Wanted,
+    wanted: &DesiredService,
 ) -> Result<(), RequestError> {
     let name = present.metadata.name.clone().unwrap_or_default();
     let mut labels = present.metadata.labels.clone();

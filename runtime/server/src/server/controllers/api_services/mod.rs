@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-pub(in crate::server) use self::addresses::Resolved;
+pub(in crate::server) use self::addresses::ResolvedAddresses;
 use self::check::{Outcome, Subject};
 use self::local::{Local, is_available};
 use self::metrics::AvailabilityMetrics;

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::known::{Known, path};
 use crate::registry::definition_rules::{CLEANUP, set_condition};
 use crate::registry::{DeleteOptions, Endpoint, ListOptions, PropagationPolicy, RequestContext};
-use crate::server::controllers::requests::{RequestError, Requests, Served};
+use crate::server::controllers::requests::{RequestError, Requests, ServedKind};
 use crate::server::controllers::servers::{OtherServers, SharedStore};
 
 /// Time until objects that are left are looked at again, and the longest.
@@ -231,7 +231,7 @@ async fn try_end(
     } else {
         json!(others)
     };
-    let served: Served = requests.served("apiextensions.k8s.io", "CustomResourceDefinition")?;
+    let served: ServedKind = requests.served("apiextensions.k8s.io", "CustomResourceDefinition")?;
     let target = served.target("", &name)?;
     requests
         .set(&target, &object.metadata, "finalizers", others)

@@ -187,7 +187,7 @@ pub(super) async fn run(requests: Requests, shared: Option<&SharedStore>, webhoo
 }
 
 /// A definition whose status is to be changed, without its schemas.
-struct Unfinished {
+struct PendingDefinition {
     object: CustomResourceDefinition,
     /// As it was stored; `None` if it was read by a request.
     definition: Option<StoredDefinition>,
@@ -196,7 +196,7 @@ struct Unfinished {
 /// A change of the status of a definition.
 struct Change {
     name: String,
-    work: Box<Unfinished>,
+    work: Box<PendingDefinition>,
     /// The status before.
     status: CustomResourceDefinitionStatus,
     /// The definition with the names that it had, if it got others.
@@ -211,7 +211,7 @@ struct Controller<'a> {
     /// The definitions by name, as they were last seen.
     known: HashMap<String, Box<Known>>,
     /// Those of them whose status is to be changed. A definition that is idle is not among them.
-    unfinished: HashMap<String, Box<Unfinished>>,
+    unfinished: HashMap<String, Box<PendingDefinition>>,
     /// The names of definitions to look at, and when.
     queue: VecDeque<(Instant, String)>,
     unreadable: UnreadableLog,
@@ -343,7 +343,7 @@ impl Controller<'_> {
             }
         }
         let definition = Some(definition);
-        let kept = Box::new(Unfinished { object, definition });
+        let kept = Box::new(PendingDefinition { object, definition });
         self.unfinished.insert(name.clone(), kept);
         self.look_at(name, Duration::ZERO);
     }
@@ -420,7 +420,7 @@ impl Controller<'_> {
             let Some(object) = self.requests.get(&path).await? else {
                 return Ok(None);
             };
-            Box::new(Unfinished {
+            Box::new(PendingDefinition {
                 object,
                 definition: None,
             })
@@ -446,7 +446,7 @@ impl Controller<'_> {
     /// they are established. Other servers would not serve them yet, so there are none.
     async fn publish_accepted(&mut self, changes: &mut [Change]) {
         for change in changes.iter_mut().filter(|change| change.known.is_some()) {
-            let Unfinished { object, definition } = &mut *change.work;
+            let PendingDefinition { object, definition } = &mut *change.work;
             if let Some(definition) = definition
                 && status::is_installing(object)
                 && let Some(known) = self.known.get(&change.name)

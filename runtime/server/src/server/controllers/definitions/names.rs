@@ -8,16 +8,16 @@ use super::known::{Known, kinds, resources};
 use crate::registry::Catalog;
 use crate::registry::definition_rules::{has_condition, set_condition};
 
-/// Names of kinds in a group.
+/// A set of names of kinds in a group.
 #[derive(Default)]
-struct Taken {
+struct NameSet {
     /// Plurals, singulars and short names.
     resources: HashSet<String>,
     /// Kinds, and those of lists.
     kinds: HashSet<String>,
 }
 
-impl Taken {
+impl NameSet {
     fn add(&mut self, names: &CustomResourceDefinitionNames) {
         self.resources.extend(resources(names).cloned());
         self.kinds.extend(kinds(names).cloned());
@@ -58,17 +58,17 @@ impl Taken {
 }
 
 /// One of the two sets of names.
-type NamesOf = fn(&Taken) -> &HashSet<String>;
+type NamesOf = fn(&NameSet) -> &HashSet<String>;
 
 /// The names that a definition cannot have.
-struct Refused {
+struct RefusedNames {
     /// Those that another kind has.
-    taken: Taken,
+    taken: NameSet,
     /// Of those that it has, the ones that it must give up.
-    contested: Taken,
+    contested: NameSet,
 }
 
-impl Refused {
+impl RefusedNames {
     fn new(
         object: &CustomResourceDefinition,
         known: &HashMap<String, Box<Known>>,
@@ -81,8 +81,8 @@ impl Refused {
             .clone()
             .filter(|other| !own.is_established && other.comes_before(&own));
         Self {
-            contested: Taken::by(before),
-            taken: Taken::by_others(object, others, catalog),
+            contested: NameSet::by(before),
+            taken: NameSet::by_others(object, others, catalog),
         }
     }
 
@@ -111,7 +111,7 @@ pub(super) fn accept(
     if has_all && has_condition(conditions, "Established") {
         return;
     }
-    let refused = Refused::new(object, known, catalog);
+    let refused = RefusedNames::new(object, known, catalog);
     if has_all && !refused.contested.has_any(names) {
         return;
     }

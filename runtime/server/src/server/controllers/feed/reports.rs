@@ -32,8 +32,9 @@ impl Progress {
     }
 }
 
+/// The state that a feed and its readers share.
 #[derive(Default)]
-struct Shared {
+struct ReportChannel {
     state: Mutex<State>,
     /// Why objects cannot be read.
     problem: Mutex<Option<Box<str>>>,
@@ -49,7 +50,7 @@ struct State {
 
 /// The side of the feed. Its readers learn when it is dropped.
 #[derive(Default)]
-pub(in crate::server::controllers) struct FeedReports(Arc<Shared>);
+pub(in crate::server::controllers) struct FeedReports(Arc<ReportChannel>);
 
 impl FeedReports {
     pub(in crate::server::controllers) fn reader(&self) -> ReportReader {
@@ -96,7 +97,7 @@ impl Drop for FeedReports {
 
 /// The side of those who wait.
 #[derive(Clone)]
-pub(in crate::server::controllers) struct ReportReader(Arc<Shared>);
+pub(in crate::server::controllers) struct ReportReader(Arc<ReportChannel>);
 
 impl ReportReader {
     pub(in crate::server::controllers) fn now(&self) -> Progress {

@@ -18,8 +18,8 @@ use super::events::Events;
 use super::progress::FeedProgress;
 use crate::registry::EndpointId;
 use crate::server::controllers::feed::{FOREGROUND, ORPHAN, Sink, finalizer, reference};
-use crate::server::controllers::graph::{Finalizer, Graph, Known, Observed, Place, Work};
-use crate::server::controllers::requests::{RequestError, Requests, Served, Target};
+use crate::server::controllers::graph::{Finalizer, Graph, Known, ObservedObject, Place, Work};
+use crate::server::controllers::requests::{RequestError, Requests, ServedKind, Target};
 use crate::server::controllers::uid::Uid;
 
 /// How many references to an owner are removed at the same time: with all workers less than the limit of writes.
@@ -41,7 +41,7 @@ const ABSENT_OWNERS: usize = 500;
 /// The garbage collector: deletes the objects whose owners are gone.
 pub(super) struct Collector {
     requests: Requests,
-    followed: Mutex<Followed>,
+    followed: Mutex<FollowedGraph>,
     queue: WorkQueue<Work>,
     absent: Mutex<AbsentOwners>,
     progress: FeedProgress,
@@ -50,7 +50,7 @@ pub(super) struct Collector {
 
 /// The graph, and the feeds that may change it.
 #[derive(Default)]
-struct Followed {
+struct FollowedGraph {
     graph: Graph,
     feeds: HashSet<EndpointId>,
 }
@@ -110,7 +110,7 @@ impl Collector {
     }
 
     /// Changes the graph, and adds the work that follows to the queue.
-    fn change(&self, change: impl FnOnce(&mut Followed)) {
+    fn change(&self, change: impl FnOnce(&mut FollowedGraph)) {
         let mut followed = self.followed.lock();
         change(&mut followed);
         let work = followed.graph.take_work();
@@ -277,7 +277,7 @@ impl Collector {
     /// What a reference of an object in a namespace refers to.
     async fn owner(&self, owner: &OwnerReference, namespace: &str) -> Result<Owner, RequestError> {
         let edge = reference(owner);
-        let served: Served = self.requests.served(&edge.group, &edge.kind)?;
+        let served: ServedKind = self.requests.served(&edge.group, &edge.kind)?;
         if served.is_namespaced && namespace.is_empty() {
             return Ok(Owner::Impossible);
         }
@@ -500,7 +500,7 @@ impl Sink for FeedSink {
         self.collector.absent.lock().clear();
     }
 
-    fn observe(&self, object: Observed) {
+    fn observe(&self, object: ObservedObject) {
         self.change(|graph| graph.observe(object));
     }
 

@@ -20,7 +20,7 @@ use crate::server::controllers::unreadable::UnreadableKind;
 const FOLLOWER: &str = "garbage-collector";
 
 /// The revision for which it is waited, of one store.
-type Wanted = Arc<watch::Sender<Revision>>;
+type AwaitedRevision = Arc<watch::Sender<Revision>>;
 
 /// A running feed.
 struct Feed {
@@ -35,7 +35,7 @@ pub(super) struct Feeds {
     metrics: Registry,
     running: HashMap<EndpointId, Feed>,
     /// The revision of each store for which it is waited.
-    wanted: Vec<(Arc<dyn Storage>, Wanted)>,
+    wanted: Vec<(Arc<dyn Storage>, AwaitedRevision)>,
     tasks: JoinSet<()>,
 }
 
@@ -106,7 +106,7 @@ impl Feeds {
     }
 
     /// The revision for which it is waited, which the feeds of a store share.
-    fn wanted_of(&mut self, store: &Arc<dyn Storage>) -> Wanted {
+    fn wanted_of(&mut self, store: &Arc<dyn Storage>) -> AwaitedRevision {
         let mut known = self.wanted.iter();
         if let Some((_, wanted)) = known.find(|(known, _)| Arc::ptr_eq(known, store)) {
             return Arc::clone(wanted);

@@ -32,8 +32,8 @@ fn blocking(owner: &str) -> Reference {
     }
 }
 
-fn object(name: &str, owners: &[Reference]) -> Observed {
-    Observed {
+fn object(name: &str, owners: &[Reference]) -> ObservedObject {
+    ObservedObject {
         uid: uid(name),
         place: place(name),
         owners: owners.to_vec(),
@@ -42,8 +42,8 @@ fn object(name: &str, owners: &[Reference]) -> Observed {
     }
 }
 
-fn deleting(name: &str, owners: &[Reference], finalizer: Finalizer) -> Observed {
-    Observed {
+fn deleting(name: &str, owners: &[Reference], finalizer: Finalizer) -> ObservedObject {
+    ObservedObject {
         is_deleting: true,
         finalizer: Some(finalizer),
         ..object(name, owners)
@@ -128,7 +128,7 @@ fn an_owner_that_orphans_is_said_once() {
     graph.observe(object("a", &[]));
     work(&mut graph);
     let orphaning = deleting("a", &[], Finalizer::Orphan);
-    graph.observe(Observed {
+    graph.observe(ObservedObject {
         is_deleting: false,
         ..orphaning.clone()
     });
@@ -273,7 +273,7 @@ fn random_changes_keep_the_edges_of_the_objects() {
         seed % count
     };
     let mut graph = Graph::default();
-    let mut objects: HashMap<&str, Observed> = HashMap::new();
+    let mut objects: HashMap<&str, ObservedObject> = HashMap::new();
     for step in 0..20_000 {
         let name = names[below(5) as usize];
         let existed = objects.remove(name);
@@ -297,7 +297,7 @@ fn random_changes_keep_the_edges_of_the_objects() {
                 })
                 .collect();
             let finalizer = [None, Some(Finalizer::Orphan), Some(Finalizer::Foreground)];
-            let new = Observed {
+            let new = ObservedObject {
                 is_deleting: below(2) == 0,
                 finalizer: finalizer[below(3) as usize],
                 ..object(name, &owners)
@@ -317,7 +317,7 @@ fn random_changes_keep_the_edges_of_the_objects() {
             }
             objects.insert(name, new);
         }
-        let is_foreground = |object: &Observed| {
+        let is_foreground = |object: &ObservedObject| {
             object.is_deleting && object.finalizer == Some(Finalizer::Foreground)
         };
         let waiting = objects

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 const MAX_SCHEMAS: usize = 1024;
 
 /// The schemas of this process. Whether a schema has errors depends on nothing but the schema.
-static ACCEPTED: LazyLock<Accepted> = LazyLock::new(Accepted::default);
+static ACCEPTED: LazyLock<AcceptedSchemas> = LazyLock::new(AcceptedSchemas::default);
 
 /// A schema, as compact JSON, by its digest.
 #[derive(Clone, Copy)]
@@ -38,9 +38,9 @@ impl JudgedSchema {
     }
 }
 
-/// Digests of schemas, of which the oldest is forgotten first.
+/// Digests of schemas without errors, of which the oldest is forgotten first.
 #[derive(Default)]
-struct Accepted {
+struct AcceptedSchemas {
     digests: Digests,
     /// The last bit of each says whether its version has the subresource `status`.
     found: Mutex<VecDeque<u128>>,
@@ -50,7 +50,7 @@ fn with_status(digest: u128, has_status: bool) -> u128 {
     (digest & !1) | u128::from(has_status)
 }
 
-impl Accepted {
+impl AcceptedSchemas {
     fn has(&self, digest: u128, has_status: bool) -> bool {
         let entry = with_status(digest, has_status);
         self.found.lock().contains(&entry)
@@ -73,17 +73,17 @@ impl Accepted {
 mod tests {
     use super::*;
 
-    fn has(accepted: &Accepted, json: &[u8], has_status: bool) -> bool {
+    fn has(accepted: &AcceptedSchemas, json: &[u8], has_status: bool) -> bool {
         accepted.has(accepted.digests.of_json(json), has_status)
     }
 
-    fn add(accepted: &Accepted, json: &[u8], has_status: bool) {
+    fn add(accepted: &AcceptedSchemas, json: &[u8], has_status: bool) {
         accepted.add(accepted.digests.of_json(json), has_status);
     }
 
     #[test]
     fn a_schema_is_accepted_as_it_was_judged() {
-        let accepted = Accepted::default();
+        let accepted = AcceptedSchemas::default();
         add(&accepted, b"{}", true);
         assert!(has(&accepted, b"{}", true));
         assert!(!has(&accepted, b"{}", false));
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn the_oldest_schema_is_forgotten() {
-        let accepted = Accepted::default();
+        let accepted = AcceptedSchemas::default();
         for number in 0..=MAX_SCHEMAS {
             add(&accepted, number.to_string().as_bytes(), false);
             add(&accepted, b"1", false);
