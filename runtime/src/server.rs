@@ -105,6 +105,8 @@ pub mod registry {
     pub use apiloom_server::registry::WatchEvent;
     pub use apiloom_server::registry::WatchEventKind;
     pub use apiloom_server::registry::WatchEvents;
+    pub use apiloom_server::registry::WriteOptions;
+    pub use apiloom_server::registry::WriteRequest;
     pub use apiloom_server::registry::Writes;
     pub use apiloom_server::registry::WrittenObject;
 }

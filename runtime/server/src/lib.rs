@@ -12,14 +12,14 @@
 //! a large document off the threads of other requests; `server/attended.rs` gives its request a task of its own) -> `http/create.rs`
 //! (formats, body, options) ->
 //! `registry/writes/decode.rs` (prune, default, strict fields) -> `registry/writes/create.rs` (admission, generated names, uid
-//! and times, strategy, validation in `registry/writes/validate.rs`) -> `registry/objects/prepared_object.rs` (bytes) ->
-//! `registry/writes/store.rs` -> `storage` (a revision) -> `http/encode.rs` (201). A test counts the functions on this way.
+//! and times, strategy, validation in `registry/writes/judge.rs`) -> `registry/objects/prepared_object.rs` (bytes) ->
+//! `registry/writes/commit.rs` -> `storage` (a revision) -> `http/encode.rs` (201). A test counts the functions on this way.
 //! Beside it, the watch cache takes the change in `storage/src/cache/fill.rs`.
 //!
 //! All work on a document ends with its deadline and its client. A request is polled within the scope of an interrupt
 //! (`meta/src/interrupt.rs`), which is set at the deadline or when the request is dropped. What loops over values asks it for each of
 //! them, which costs a count and now and then a look at the clock, and returns early with an error or a part of its result; so it is asked
-//! once more between the steps (`RequestContext::pause`), before anything is stored (`writes/store.rs`), and before the answer. What others
+//! once more between the steps (`RequestContext::pause`), before anything is stored (`writes/commit.rs`), and before the answer. What others
 //! share is made apart from it: schemas, stored objects, conversions. A search for a pattern that may take long is made in steps
 //! (`meta/src/regexp/stepped.rs`).
 //!

@@ -10,12 +10,13 @@ const PRONOUNS: [&str; 5] = ["that of", "those of", "one that", "which", "what"]
 const MOST: usize = 2;
 
 /// Words that end as participles and are nouns or terms of the field.
-const NOUNS: [&str; 8] = [
+const NOUNS: [&str; 9] = [
     "Authenticated",
     "Embedded",
     "Feed",
     "Kubernetes",
     "Namespaced",
+    "Sealed",
     "Seed",
     "Speed",
     "Token",
@@ -86,7 +87,6 @@ fn is_participle(name: &str) -> bool {
     is_word && has_ending && name.len() > 4 && !NOUNS.contains(&name)
 }
 
-/// The known ones. A change that mends some removes their lines from the snapshot; none may be added.
 #[test]
 fn types_are_named_by_nouns() {
     let mut found = Vec::new();
@@ -107,8 +107,7 @@ fn types_are_named_by_nouns() {
             }
         }
     }
-    found.sort();
-    insta::assert_snapshot!(found.concat());
+    assert!(found.is_empty(), "{}", found.concat());
 }
 
 #[test]

@@ -26,7 +26,7 @@ use super::shutdown_signal::ShutdownSignal;
 use super::timeout::{interrupt_at, request_timeout};
 use super::{Body, RequestInfo};
 use crate::auth::{Authenticated, Connection};
-use crate::registry::{Catalog, Endpoint, RequestContext};
+use crate::registry::{Catalog, Endpoint, RequestContext, WriteRequest};
 
 /// Properties of a request before any of it is parsed.
 #[derive(Clone, Copy, Debug)]
@@ -115,6 +115,11 @@ pub(super) struct ResourceCall<'a> {
 }
 
 impl ResourceCall<'_> {
+    /// The request as the registry's writes take it, with the default options.
+    pub(super) fn write_request(&self) -> WriteRequest<'_> {
+        WriteRequest::new(self.ctx, self.namespace, self.name).at(self.subresource)
+    }
+
     /// Converts the body with an object to a format from which it can be decoded, and reserves the memory of that.
     ///
     /// # Errors

@@ -367,11 +367,8 @@ pub(super) async fn connect(
             "the path after the subresource must not contain the segment \"..\"",
         ));
     }
-    let target = (call.ctx, call.namespace, call.name);
-    call.endpoint
-        .writes()
-        .admit_connect(target, call.subresource)
-        .await?;
+    let writes = call.endpoint.writes();
+    writes.admit_connect(call.write_request()).await?;
     let present = GetOptions::default();
     let reads = call.endpoint.reads();
     let object = reads

@@ -11,7 +11,9 @@ use http::HeaderMap;
 use http::header::USER_AGENT;
 
 use super::query::Query;
-use crate::registry::{CreateOptions, FieldValidation, GetOptions, ListOptions, VersionMatch};
+use crate::registry::{
+    CreateOptions, FieldValidation, GetOptions, ListOptions, PatchOptions, VersionMatch,
+};
 
 fn invalid(kind: &str, errors: &[FieldError]) -> Result<(), ApiError> {
     if errors.is_empty() {
@@ -188,7 +190,7 @@ pub(super) enum WriteUse {
     Apply,
 }
 
-/// Decodes `CreateOptions`, `UpdateOptions` or `PatchOptions`.
+/// Decodes `CreateOptions` or `UpdateOptions`, and what `PatchOptions` share with them.
 ///
 /// # Errors
 /// Invalid, with the name of the options.
@@ -246,6 +248,28 @@ pub(super) fn write_options(
         dry_run: !dry_run.is_empty(),
         field_validation,
         field_manager,
+    })
+}
+
+/// Decodes `PatchOptions`, of a patch or of an apply.
+///
+/// # Errors
+/// As [`write_options`].
+pub(super) fn patch_options(
+    query: &Query,
+    headers: &HeaderMap,
+    write_use: WriteUse,
+) -> Result<PatchOptions, ApiError> {
+    let CreateOptions {
+        dry_run,
+        field_validation,
+        field_manager,
+    } = write_options(query, headers, write_use)?;
+    Ok(PatchOptions {
+        dry_run,
+        field_validation,
+        field_manager,
+        force: query.boolean("force").unwrap_or(false),
     })
 }
 

@@ -7,7 +7,7 @@ use http::{Response, StatusCode};
 use super::Body;
 use super::body::{self, PatchFormat};
 use super::call::ResourceCall;
-use super::params::{WriteUse, write_options};
+use super::params::{WriteUse, patch_options};
 use crate::registry::{FieldValidation, PatchOptions, refused_patch};
 
 /// Responds with 200 and the stored object.
@@ -19,7 +19,7 @@ pub(super) async fn patch(mut call: ResourceCall<'_>) -> Result<Response<Body>, 
         PatchFormat::Apply => WriteUse::Apply,
         PatchFormat::Json | PatchFormat::Merge | PatchFormat::Strategic => WriteUse::Patch,
     };
-    let options = write_options(call.query, &call.request.headers, write_use)?;
+    let options = patch_options(call.query, &call.request.headers, write_use)?;
     let is_checked = options.field_validation != FieldValidation::Ignore;
     let patch = match format {
         PatchFormat::Json if is_checked => Patch::parse_json(&bytes),
@@ -31,18 +31,8 @@ pub(super) async fn patch(mut call: ResourceCall<'_>) -> Result<Response<Body>, 
     };
     let patch = patch.map_err(|error| refused_patch(&error))?;
     call.ctx.pause().await?;
-    let stored = call
-        .endpoint
-        .writes()
-        .patch(
-            call.ctx,
-            call.namespace,
-            call.name,
-            call.subresource,
-            &patch,
-            &options,
-        )
-        .await?;
+    let request = call.write_request().with(&options);
+    let stored = call.endpoint.writes().patch(request, &patch).await?;
     call.reply.written(StatusCode::OK, &stored)
 }
 
@@ -55,18 +45,8 @@ async fn apply(
     let writes = call.endpoint.writes();
     let document = writes.decode_applied(bytes)?;
     call.ctx.pause().await?;
-    let force = call.query.boolean("force").unwrap_or(false);
-    let (stored, created) = writes
-        .apply(
-            call.ctx,
-            call.namespace,
-            call.name,
-            call.subresource,
-            &document,
-            force,
-            options,
-        )
-        .await?;
+    let request = call.write_request().with(options);
+    let (stored, created) = writes.apply(request, &document).await?;
     let status = if created {
         StatusCode::CREATED
     } else {

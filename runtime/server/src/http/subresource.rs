@@ -36,10 +36,10 @@ pub(super) async fn subresource(
             (Some(body), options)
         }
     };
-    let target = (call.ctx, call.namespace, call.name);
+    let request = call.write_request().with(&options);
     let answer = call
         .endpoint
-        .call_subresource((verb, body), target, call.subresource, &options)
+        .call_subresource((verb, body), request, &options)
         .await?;
     match answer {
         SubresourceAnswer::Object(object) => call.reply.object(code, &object),

@@ -20,18 +20,8 @@ pub(super) async fn update(mut call: ResourceCall<'_>) -> Result<Response<Body>,
         .writes()
         .decode(call.ctx, &bytes, format, validation)?;
     call.ctx.pause().await?;
-    let (stored, created) = call
-        .endpoint
-        .writes()
-        .update(
-            call.ctx,
-            call.namespace,
-            call.name,
-            call.subresource,
-            object,
-            &options,
-        )
-        .await?;
+    let request = call.write_request().with(&options);
+    let (stored, created) = call.endpoint.writes().update(request, object).await?;
     call.reply.written(
         if created {
             StatusCode::CREATED

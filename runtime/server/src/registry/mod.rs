@@ -31,7 +31,7 @@
 //! - A write starts from the cached object, with its revision as the precondition. A refusal and a dry run are never decided by the
 //!   cache: they are repeated with the stored object. So is a write without change, unless the cache has reached the revision of a
 //!   store to which no other process writes, and knows that the stored bytes are those that the write would store
-//!   (`registry/writes/attempt.rs`, `CachedObject::is_in_stored_form`).
+//!   (`registry/writes/commit.rs`, `CachedObject::is_in_stored_form`).
 //! - The size limit of an object applies to its JSON without resourceVersion, also if it is stored as Protobuf, on every write after patch, defaults, rules and admission. Steps
 //!   before it that could expand a body (aliases, copies of a JSON patch, defaults) have limits of their own.
 //! - A written object is encoded once: the stored bytes are those that are served, without their resourceVersion, or these
@@ -64,12 +64,12 @@
 //!   begins; watchers share the conversion of a change. It may change labels, so label selectors are asked after it. The following
 //!   holds for the others.
 //! - Every write in any version is validated by the hub's schema. An update does not change what its version cannot express:
-//!   the change is applied to the hub and to the stored version as a difference (`registry/writes/draft.rs`).
+//!   the change is applied to the hub and to the stored version as a difference (`registry/writes/versions.rs`).
 //! - In a version that is not stored, a list is converted while it is sent, but checked first: an object that was not yet
 //!   converted to that version is converted once before the response begins, so that a failure is a 500 for the whole list.
 //!   Objects that were converted before are not checked again. If a conversion still fails, which needs a function without
 //!   stable results, the response is broken off, so that no client takes it for complete. Watchers share conversions.
-//! - Every write keeps managedFields (`registry/writes/field_manager`, over the sets and documents of `meta/managed_fields`),
+//! - Every write keeps managedFields (`registry/writes/owners`, over the sets and documents of `meta/managed_fields`),
 //!   before mutating admission and before the strategy, so that what these change has no owner. The fields of an entry are
 //!   those of its own version: the object is converted to each version that an entry has, once a write. A write cannot fail
 //!   by it; an apply can. Of a kind without a hub nothing is pruned for that, as in kube-apiserver: if the other version does not
@@ -140,6 +140,7 @@ pub use rules::handler::Handler;
 pub use rules::strategy::Strategy;
 pub use writes::Writes;
 pub use writes::apply::AppliedDocument;
+pub use writes::request::{WriteOptions, WriteRequest};
 pub use writes::results::{DeleteResult, WrittenObject};
 
 #[cfg(test)]

@@ -121,22 +121,21 @@ pub struct CreateOptions {
     pub field_manager: String,
 }
 
-impl CreateOptions {
-    /// The name of the manager; a program that gives none is `unknown`, as a client without a user agent.
-    pub(crate) fn manager(&self) -> &str {
-        if self.field_manager.is_empty() {
-            "unknown"
-        } else {
-            &self.field_manager
-        }
-    }
-}
-
 /// `UpdateOptions` of the API.
 pub type UpdateOptions = CreateOptions;
 
-/// `PatchOptions` of the API without `force`, which an apply is given by itself.
-pub type PatchOptions = CreateOptions;
+/// `PatchOptions` of the API.
+#[derive(Clone, Debug, Default)]
+pub struct PatchOptions {
+    /// Runs every step but the write (`dryRun=All`).
+    pub dry_run: bool,
+    /// How unknown and duplicate fields are handled.
+    pub field_validation: FieldValidation,
+    /// `fieldManager`; empty when absent.
+    pub field_manager: String,
+    /// `force`: an apply takes fields from other managers in place of a conflict.
+    pub force: bool,
+}
 
 /// `GetOptions` of the API.
 #[derive(Clone, Debug, Default)]

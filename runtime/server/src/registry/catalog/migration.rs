@@ -22,7 +22,7 @@ use super::snapshot::CatalogKind;
 use crate::registry::objects::kind::Kind;
 use crate::registry::objects::versioned_resource::VersionedResource;
 use crate::registry::writes::Writes;
-use crate::registry::writes::migrate::{MigrateError, Migrated};
+use crate::registry::writes::migrate::{MigrateError, MigrationOutcome};
 
 /// Objects in a page: few, since a page with the largest objects takes their size times this in memory.
 const PAGE: usize = 64;
@@ -323,13 +323,13 @@ impl ResourceMigration {
     fn count(
         &mut self,
         key: &str,
-        migrated: Result<Migrated, MigrateError>,
+        migrated: Result<MigrationOutcome, MigrateError>,
     ) -> Result<bool, ApiError> {
         let report = &mut self.report;
         let (version, is_rewritten) = match migrated {
-            Ok(Migrated::Current(version)) => (version, false),
-            Ok(Migrated::Rewritten(version)) => (version, true),
-            Ok(Migrated::Deleted) => return Ok(false),
+            Ok(MigrationOutcome::Current(version)) => (version, false),
+            Ok(MigrationOutcome::Rewritten(version)) => (version, true),
+            Ok(MigrationOutcome::Deleted) => return Ok(false),
             Err(MigrateError::Store(error)) => return Err(error),
             Err(MigrateError::Object(error)) => {
                 report.objects += 1;

@@ -9,7 +9,9 @@ use apiloom_meta::{ApiError, Object};
 
 use super::subresource::{SubresourceAnswer, SubresourceCall};
 use super::{Bodies, Endpoint};
-use crate::registry::options::{CreateOptions, GetOptions, Preconditions, RequestContext};
+use crate::registry::options::{CreateOptions, GetOptions, Preconditions};
+use crate::registry::writes::preconditions::check_present;
+use crate::registry::writes::request::WriteRequest;
 
 impl Endpoint {
     fn bodies_of(&self, subresource: &str) -> Option<&Bodies> {
@@ -55,11 +57,10 @@ impl Endpoint {
     pub(crate) async fn call_subresource(
         &self,
         (verb, mut body): (Verb, Option<Object>),
-        (ctx, namespace, name): (&RequestContext, Option<&str>, &str),
-        subresource: &str,
+        request: WriteRequest<'_>,
         options: &CreateOptions,
     ) -> Result<SubresourceAnswer, ApiError> {
-        let bodies = self.bodies_of(subresource);
+        let bodies = self.bodies_of(request.subresource);
         let handler = bodies.and_then(|bodies| Some((bodies, bodies.handler.as_ref()?)));
         let (bodies, handler) = handler.ok_or_else(ApiError::no_such_resource)?;
         if !handler.has(verb) {
@@ -67,12 +68,14 @@ impl Endpoint {
         }
         if let Some(body) = &mut body {
             let input = bodies.input.as_deref().unwrap_or(self);
-            let target = (ctx, namespace, name);
-            input
-                .writes
-                .admit_body(verb, target, subresource, body, options)
-                .await?;
+            input.writes.admit_body(verb, request, body).await?;
         }
+        let WriteRequest {
+            ctx,
+            namespace,
+            name,
+            ..
+        } = request;
         let present = GetOptions::default();
         let object = self.reads.get(ctx, namespace, name, &present).await?;
         let object = object.object()?;
@@ -80,20 +83,17 @@ impl Endpoint {
             Some(body) if verb == Verb::Update => preconditions_of(body),
             Some(_) | None => Preconditions::default(),
         };
-        self.writes
-            .check_present(&preconditions, namespace, &object)?;
-        let target = SubresourceCall {
+        check_present(&self.resource, request, &preconditions, &object)?;
+        let call = SubresourceCall {
             writes: &self.writes,
             preconditions: &preconditions,
-            ctx,
-            namespace,
-            name,
+            request,
             options,
         };
-        let mut answer = handler.call(verb, target, &object, body.as_ref()).await?;
+        let mut answer = handler.call(verb, call, &object, body.as_ref()).await?;
         if let SubresourceAnswer::Object(object) = &mut answer {
             let output = bodies.output.as_deref().unwrap_or(self);
-            output.writes.set_type(object);
+            output.resource.set_type(object);
         }
         Ok(answer)
     }

@@ -17,11 +17,9 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use crate::registry::options::{
-    CreateOptions, DeleteOptions, Preconditions, RequestContext, UpdateOptions,
-};
+use crate::registry::options::{CreateOptions, DeleteOptions, Preconditions, RequestContext};
 use crate::registry::writes::Writes;
-use crate::registry::writes::update::Change;
+use crate::registry::writes::request::WriteRequest;
 
 /// The code of a subresource of the kind `K`, which the key `handler` of the subresource names: the kinds of its bodies.
 /// Each verb of the declaration is a trait of its own: [`CreateSubresource`], [`GetSubresource`], [`UpdateSubresource`].
@@ -159,18 +157,11 @@ impl<K: Resource> SubresourceRequest<'_, K> {
     ) -> Result<K, ApiError> {
         let change = |object: &mut Object| object.edit(|typed: &mut K| change(typed)).map(drop);
         let SubresourceCall {
-            writes,
-            ctx,
-            namespace,
-            name,
-            options,
-            ..
+            writes, request, ..
         } = self.call;
         let preconditions = self.remaining_preconditions();
-        let change = Change::Edit(&change, &preconditions);
-        let written = writes
-            .change(ctx, namespace, name, subresource, options, change)
-            .await?;
+        let request = request.at(subresource);
+        let written = writes.edit(request, &preconditions, &change).await?;
         self.is_updated.store(true, Ordering::Relaxed);
         let typed = written.object.to_typed();
         typed.map_err(|error| ApiError::internal_text(error.to_string()))
@@ -193,14 +184,10 @@ impl<K: Resource> SubresourceRequest<'_, K> {
     /// Those of a delete.
     pub async fn delete(&self, options: &DeleteOptions) -> Result<(), ApiError> {
         let SubresourceCall {
-            writes,
-            ctx,
-            namespace,
-            name,
-            ..
+            writes, request, ..
         } = self.call;
         let mut options = DeleteOptions {
-            dry_run: options.dry_run || self.options.dry_run,
+            dry_run: options.dry_run || request.dry_run,
             ..options.clone()
         };
         let Preconditions {
@@ -210,6 +197,12 @@ impl<K: Resource> SubresourceRequest<'_, K> {
         let given = &mut options.preconditions;
         given.uid = given.uid.take().or(uid);
         given.resource_version = given.resource_version.take().or(resource_version);
+        let WriteRequest {
+            ctx,
+            namespace,
+            name,
+            ..
+        } = request;
         let deleted = writes.delete(ctx, namespace, name, &options).await;
         deleted.map(drop)
     }
@@ -219,10 +212,8 @@ impl<K: Resource> SubresourceRequest<'_, K> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SubresourceCall<'a> {
     pub(super) writes: &'a Writes,
-    pub(super) ctx: &'a RequestContext,
-    pub(super) namespace: Option<&'a str>,
-    pub(super) name: &'a str,
-    pub(super) options: &'a UpdateOptions,
+    pub(super) request: WriteRequest<'a>,
+    pub(super) options: &'a CreateOptions,
     pub(super) preconditions: &'a Preconditions,
 }
 
@@ -362,9 +353,9 @@ fn request<'a, K: Resource, H: Subresource<K>>(
         .typed()
         .map_err(|error| ApiError::internal_text(error.to_string()))?;
     let request = SubresourceRequest {
-        ctx: call.ctx,
-        namespace: call.namespace.unwrap_or_default(),
-        name: call.name,
+        ctx: call.request.ctx,
+        namespace: call.request.namespace.unwrap_or_default(),
+        name: call.request.name,
         object,
         options: call.options,
         preconditions: call.preconditions,

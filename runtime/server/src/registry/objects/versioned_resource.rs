@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use apiloom_meta::field::go_quote;
 use apiloom_meta::schema::Schema;
-use apiloom_meta::{ApiError, GroupKind, GroupResource, ResourceDef};
+use apiloom_meta::{ApiError, GroupKind, GroupResource, Object, ResourceDef};
 use apiloom_storage::cache::WatchCache;
 
 use super::hooks::ErasedHandler;
@@ -50,6 +51,33 @@ impl VersionedResource {
     /// NotFound for an object of this resource.
     pub(crate) fn not_found(&self, name: &str) -> ApiError {
         ApiError::not_found(self.group_resource(), name)
+    }
+
+    /// Sets apiVersion and kind. Those of a body were checked when it was decoded; other callers may leave them out. Those of a custom
+    /// resource stay as they are: its validation refuses others.
+    pub(crate) fn set_type(&self, object: &mut Object) {
+        let is_typed = !object.kind().is_empty() && !object.api_version().is_empty();
+        if is_typed && self.def().custom.is_some() {
+            return;
+        }
+        object.set_type(&self.version().api_version, &self.def().kind);
+    }
+
+    /// The error `Flunder in version "v1" cannot be handled as a Flunder: WHY`. What kube-apiserver decodes a custom resource into is
+    /// of the kind that the resource says.
+    pub(crate) fn cannot_handle(&self, kind: &str, version: &str, why: &str) -> ApiError {
+        let def = self.def();
+        let expected = def.custom.as_ref().map_or(&*def.kind, |_| kind);
+        ApiError::bad_request(format!(
+            "{kind} in version {} cannot be handled as a {expected}: {why}",
+            go_quote(version)
+        ))
+    }
+
+    /// The same error for an object of this kind and version.
+    pub(crate) fn unusable(&self, why: &str) -> ApiError {
+        let def = self.def();
+        self.cannot_handle(&def.kind, &def.version, why)
     }
 
     /// Reserves capacity for a document of this size; see [`LargeDocuments::reserve_for`].

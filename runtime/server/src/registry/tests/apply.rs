@@ -18,7 +18,8 @@ impl Fixture {
         let (document, options) = (object(document), by(manager));
         let writes = endpoint.writes();
         let document = document.into();
-        let applied = writes.apply(&self.ctx, NS, "a", "", &document, force, &options);
+        let request = WriteRequest::new(&self.ctx, NS, "a").with(&options);
+        let applied = writes.apply(WriteRequest { force, ..request }, &document);
         let (written, created) = applied.await?;
         Ok((written.object, created))
     }
@@ -386,7 +387,12 @@ async fn status_is_applied_by_its_path_alone() {
     assert_eq!(owners(&applied)[0].1, json!({"f:spec": {"f:color": {}}}));
     let (document, options) = (object(both).into(), by("one"));
     let writes = f.widgets.writes();
-    let applied = writes.apply(&f.ctx, NS, "a", "status", &document, false, &options);
+    let applied = writes.apply(
+        WriteRequest::new(&f.ctx, NS, "a")
+            .at("status")
+            .with(&options),
+        &document,
+    );
     let (applied, created) = applied.await.unwrap();
     assert!(!created);
     assert_eq!(at(&applied, "/status/ready"), true);
@@ -408,13 +414,13 @@ async fn status_is_applied_by_its_path_alone() {
 #[tokio::test]
 async fn a_dry_run_tells_the_result_and_writes_nothing() {
     let f = fixture().await;
-    let options = PatchOptions {
+    let options = CreateOptions {
         dry_run: true,
         ..by("one")
     };
     let document = object(typed(json!({"color": "red"}))).into();
     let writes = f.widgets.writes();
-    let dry = writes.apply(&f.ctx, NS, "a", "", &document, false, &options);
+    let dry = writes.apply(WriteRequest::new(&f.ctx, NS, "a").with(&options), &document);
     let (dry, created) = dry.await.unwrap();
     assert!(created);
     assert_eq!(names_of(&owners(&dry)), ["one Apply v1"]);

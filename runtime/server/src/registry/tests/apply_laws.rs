@@ -152,7 +152,8 @@ impl Shelves {
         let options = by(writer.name);
         let writes = self.endpoint(writer.version).writes();
         let document = document.into();
-        let applied = writes.apply(&self.f.ctx, NS, "a", "", &document, force, &options);
+        let request = WriteRequest::new(&self.f.ctx, NS, "a").with(&options);
+        let applied = writes.apply(WriteRequest { force, ..request }, &document);
         applied.await.map(|(written, _)| written.object)
     }
 
@@ -182,19 +183,20 @@ impl Shelves {
                 let mut all = leaves.clone();
                 all.extend(model::base());
                 let document = Self::document(writer.version, &all);
-                let updated =
-                    endpoint
-                        .writes()
-                        .update(&self.f.ctx, NS, "a", "", document, &options);
+                let updated = endpoint.writes().update(
+                    WriteRequest::new(&self.f.ctx, NS, "a").with(&options),
+                    document,
+                );
                 Some(updated.await.map_err(failed)?.0.object)
             }
             Operation::Patch(_, leaves) => {
                 let document = Self::document(writer.version, leaves);
                 let patch = json!({"spec": document.fields()["spec"]});
                 let patch = Patch::parse_merge(patch.to_string().as_bytes()).unwrap();
-                let patched = endpoint
-                    .writes()
-                    .patch(&self.f.ctx, NS, "a", "", &patch, &options);
+                let patched = endpoint.writes().patch(
+                    WriteRequest::new(&self.f.ctx, NS, "a").with(&options),
+                    &patch,
+                );
                 Some(patched.await.map_err(failed)?.object)
             }
         };
@@ -293,7 +295,10 @@ async fn an_empty_spec_that_no_manager_owns_is_owned_from_before_the_first_apply
     let patch = json!({"metadata": {"managedFields": [{}]}, "spec": {"on": null}});
     let patch = Patch::parse_merge(patch.to_string().as_bytes()).unwrap();
     let (writes, options) = (shelves.endpoints[0].writes(), by("two"));
-    let cleared = writes.patch(&shelves.f.ctx, NS, "a", "", &patch, &options);
+    let cleared = writes.patch(
+        WriteRequest::new(&shelves.f.ctx, NS, "a").with(&options),
+        &patch,
+    );
     let cleared = cleared.await.unwrap().object;
     assert_eq!(at(&cleared, "/spec"), json!({}));
     assert_eq!(at(&cleared, "/metadata/managedFields"), Value::Null);
@@ -387,7 +392,7 @@ proptest! {
                 let patch = Patch::parse_merge(patch.to_string().as_bytes()).unwrap();
                 let options = by(NAMES[name]);
                 let writes = shelves.endpoint(version).writes();
-                let patched = writes.patch(&shelves.f.ctx, NS, "a", "", &patch, &options);
+                let patched = writes.patch(WriteRequest::new(&shelves.f.ctx, NS, "a").with(&options), &patch);
                 let object = patched.await.map_err(failed)?.object;
                 let owners = model::owners(&object);
                 let updates = owners.keys().filter(|who| who.contains(" Update ")).count();

@@ -91,12 +91,8 @@ async fn a_write_decodes_the_new_object_once_and_the_present_one_once() {
     // Reading from the store puts in the defaults that are code, once, and the rules take that value.
     writes
         .update(
-            &f.ctx,
-            None,
-            "a",
-            "",
+            WriteRequest::new(&f.ctx, None, "a").with(&UpdateOptions::default()),
             letter("y"),
-            &UpdateOptions::default(),
         )
         .await
         .unwrap();
@@ -105,7 +101,10 @@ async fn a_write_decodes_the_new_object_once_and_the_present_one_once() {
 
     let patch = Patch::parse_merge(br#"{"text": "z"}"#).unwrap();
     writes
-        .patch(&f.ctx, None, "a", "", &patch, &PatchOptions::default())
+        .patch(
+            WriteRequest::new(&f.ctx, None, "a").with(&PatchOptions::default()),
+            &patch,
+        )
         .await
         .unwrap();
     assert_eq!(take_decoded(), 2, "patch");
@@ -113,12 +112,10 @@ async fn a_write_decodes_the_new_object_once_and_the_present_one_once() {
     let status = json!({"metadata": {"name": "a"}, "text": "ignored", "status": {"ready": true}});
     writes
         .update(
-            &f.ctx,
-            None,
-            "a",
-            "status",
+            WriteRequest::new(&f.ctx, None, "a")
+                .at("status")
+                .with(&UpdateOptions::default()),
             object(status),
-            &UpdateOptions::default(),
         )
         .await
         .unwrap();

@@ -169,7 +169,7 @@ async fn a_change_wakes_the_watchers_of_its_values_alone_and_is_converted_once()
         .insert("spec".to_owned(), json!({"color": "c8"}));
     let update = stored
         .writes()
-        .update(&f.ctx, NS, "a", "", changed, &options)
+        .update(WriteRequest::new(&f.ctx, NS, "a").with(&options), changed)
         .await;
     update.unwrap();
     caught_up(&hub).await;
@@ -255,7 +255,7 @@ async fn lists_by_a_field_convert_each_object_once() {
     let update = UpdateOptions::default();
     stored
         .writes()
-        .update(&f.ctx, NS, "p01", "", changed, &update)
+        .update(WriteRequest::new(&f.ctx, NS, "p01").with(&update), changed)
         .await
         .unwrap();
     caught_up(&hub).await;

@@ -58,7 +58,7 @@ async fn the_metadata_of_an_object_in_an_object_is_validated() {
     let options = UpdateOptions::default();
     let updated = holders
         .writes()
-        .update(&f.ctx, NS, "a", "", update, &options)
+        .update(WriteRequest::new(&f.ctx, NS, "a").with(&options), update)
         .await;
     assert!(updated.is_err());
 }

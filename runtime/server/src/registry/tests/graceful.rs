@@ -353,7 +353,10 @@ async fn an_object_stays_without_finalizers_while_its_grace_period_runs() {
     let options = PatchOptions::default();
     let writes = f.tasks.writes();
     let patch = patch.unwrap();
-    let freed = writes.patch(&f.fixture.ctx, NS, "a", "", &patch, &options);
+    let freed = writes.patch(
+        WriteRequest::new(&f.fixture.ctx, NS, "a").with(&options),
+        &patch,
+    );
     check_grace(&freed.await.unwrap().object, 30, 30);
     assert!(f.get().await.is_some());
 }
@@ -496,7 +499,7 @@ async fn a_kind_decides_about_dependents_if_nothing_else_does() {
             let patch = br#"{"metadata": {"finalizers": null}}"#;
             let patch = apiloom_meta::patch::Patch::parse_merge(patch).unwrap();
             let options = PatchOptions::default();
-            let freed = writes.patch(&f.ctx, NS, "a", "", &patch, &options);
+            let freed = writes.patch(WriteRequest::new(&f.ctx, NS, "a").with(&options), &patch);
             freed.await.unwrap();
             return finalizers;
         }

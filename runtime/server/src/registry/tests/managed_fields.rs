@@ -3,10 +3,10 @@
 use super::*;
 
 /// Options of a request by this manager.
-pub(super) fn by(manager: &str) -> PatchOptions {
-    PatchOptions {
+pub(super) fn by(manager: &str) -> CreateOptions {
+    CreateOptions {
         field_manager: manager.to_owned(),
-        ..PatchOptions::default()
+        ..CreateOptions::default()
     }
 }
 
@@ -50,7 +50,10 @@ impl Fixture {
         let patch = apiloom_meta::patch::Patch::parse_merge(patch.to_string().as_bytes()).unwrap();
         let writes = endpoint.writes();
         let options = by(manager);
-        let written = writes.patch(&self.ctx, NS, "a", sub, &patch, &options);
+        let written = writes.patch(
+            WriteRequest::new(&self.ctx, NS, "a").at(sub).with(&options),
+            &patch,
+        );
         written.await.unwrap().object
     }
 }
@@ -147,7 +150,7 @@ async fn entries_of_versions_that_are_not_served_go() {
     let (updated, _) = f
         .widgets
         .writes()
-        .update(&f.ctx, NS, "a", "", created, &by("two"))
+        .update(WriteRequest::new(&f.ctx, NS, "a").with(&by("two")), created)
         .await
         .unwrap();
     assert_eq!(
@@ -186,7 +189,7 @@ async fn a_client_may_clear_and_edit_entries_but_not_break_them() {
         sent.meta_mut().insert("managedFields".to_owned(), entries);
         let writes = f.widgets.writes();
         let (put, _) = writes
-            .update(&f.ctx, NS, "a", "", sent, &by("two"))
+            .update(WriteRequest::new(&f.ctx, NS, "a").with(&by("two")), sent)
             .await
             .unwrap();
         owners(&put)
@@ -213,7 +216,9 @@ async fn a_client_may_clear_and_edit_entries_but_not_break_them() {
     sent.meta_mut()
         .insert("managedFields".to_owned(), json!([]));
     let writes = f.widgets.writes();
-    let written = writes.update(&f.ctx, NS, "b", "", sent, &by("two")).await;
+    let written = writes
+        .update(WriteRequest::new(&f.ctx, NS, "b").with(&by("two")), sent)
+        .await;
     assert_eq!(owners(&written.unwrap().0), []);
 }
 
@@ -233,7 +238,7 @@ async fn patches_see_fields_as_objects() {
         let patch = parse(patch.to_string().as_bytes()).unwrap();
         let writes = f.widgets.writes();
         let options = by("two");
-        let written = writes.patch(&f.ctx, NS, "a", "", &patch, &options);
+        let written = writes.patch(WriteRequest::new(&f.ctx, NS, "a").with(&options), &patch);
         written.await.map(|written| written.object)
     };
     let json_patch = Patch::parse_json as Parse;
@@ -329,7 +334,7 @@ async fn sent_entries_with_names_that_are_not_valid_are_refused() {
         sent.meta_mut().insert("managedFields".to_owned(), entries);
         let writes = f.widgets.writes();
         let options = UpdateOptions::default();
-        let updated = writes.update(&f.ctx, NS, "a", "", sent, &options);
+        let updated = writes.update(WriteRequest::new(&f.ctx, NS, "a").with(&options), sent);
         let refusal = updated.await.unwrap_err();
         assert!(refusal.message.contains(complaint), "{}", refusal.message);
     }

@@ -161,7 +161,9 @@ async fn stale_objects_are_rewritten_and_not_changed() {
     let patch = apiloom_meta::patch::Patch::parse_merge(br#"{"years": 8}"#).unwrap();
     let options = PatchOptions::default();
     let writes = endpoint.writes();
-    let patched = writes.patch(&ctx, NS, "a000", "", &patch, &options).await;
+    let patched = writes
+        .patch(WriteRequest::new(&ctx, NS, "a000").with(&options), &patch)
+        .await;
     let patched = patched.unwrap().object;
     // The entry of the former version is dropped: its fields cannot be understood any more.
     let managers = at(&patched, "/metadata/managedFields");
@@ -185,9 +187,10 @@ async fn an_update_without_a_change_rewrites_a_stale_object_too() {
     let read = endpoint.reads().get(&ctx, NS, "a", &options).await;
     let read = decoded(&read.unwrap());
     let options = UpdateOptions::default();
-    let written = endpoint
-        .writes()
-        .update(&ctx, NS, "a", "", read.clone(), &options);
+    let written = endpoint.writes().update(
+        WriteRequest::new(&ctx, NS, "a").with(&options),
+        read.clone(),
+    );
     let written = written.await.unwrap().0.object;
     assert_ne!(written.resource_version(), read.resource_version());
     assert_eq!(stored_versions(&store).await, [NEW]);

@@ -447,7 +447,10 @@ impl Fixture {
         Ok(self
             .widgets
             .writes()
-            .update(&self.ctx, NS, name, "", self::object(object), &options)
+            .update(
+                WriteRequest::new(&self.ctx, NS, name).with(&options),
+                self::object(object),
+            )
             .await?
             .0
             .object)
@@ -458,12 +461,10 @@ impl Fixture {
             .widgets
             .writes()
             .update(
-                &self.ctx,
-                NS,
-                name,
-                "status",
+                WriteRequest::new(&self.ctx, NS, name)
+                    .at("status")
+                    .with(&options),
                 self::object(object),
-                &options,
             )
             .await?
             .0
@@ -490,7 +491,10 @@ impl Fixture {
     ) -> Result<Object, ApiError> {
         self.widgets
             .writes()
-            .patch(&self.ctx, NS, name, "", &patch, &PatchOptions::default())
+            .patch(
+                WriteRequest::new(&self.ctx, NS, name).with(&PatchOptions::default()),
+                &patch,
+            )
             .await
             .map(|written| written.object)
     }

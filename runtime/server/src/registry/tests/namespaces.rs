@@ -28,7 +28,12 @@ impl Fixture {
         Ok(self
             .namespaces
             .writes()
-            .update(&self.ctx, None, &name, subresource, namespace, &options)
+            .update(
+                WriteRequest::new(&self.ctx, None, &name)
+                    .at(subresource)
+                    .with(&options),
+                namespace,
+            )
             .await?
             .0
             .object)

@@ -43,18 +43,18 @@ impl Sketches {
             dry_run,
             ..UpdateOptions::default()
         };
-        let written = self
-            .plain
-            .writes()
-            .update(&self.f.ctx, NS, "s", "", object, &options);
+        let written = self.plain.writes().update(
+            WriteRequest::new(&self.f.ctx, NS, "s").with(&options),
+            object,
+        );
         written.await.unwrap().0.object
     }
     async fn patch(&self, patch: Patch) -> Object {
         let options = PatchOptions::default();
-        let written = self
-            .plain
-            .writes()
-            .patch(&self.f.ctx, NS, "s", "", &patch, &options);
+        let written = self.plain.writes().patch(
+            WriteRequest::new(&self.f.ctx, NS, "s").with(&options),
+            &patch,
+        );
         written.await.unwrap().object
     }
     async fn merge(&self, patch: Value) -> Object {
@@ -149,7 +149,7 @@ async fn the_hubs_strategy_sees_and_sets_what_only_the_hub_has() {
     let refused = s
         .full
         .writes()
-        .patch(&s.f.ctx, NS, "s", "", &color, &options);
+        .patch(WriteRequest::new(&s.f.ctx, NS, "s").with(&options), &color);
     refused.await.unwrap_err();
     s.merge(json!({"metadata": {"labels": {"a": "b"}}})).await;
     s.merge(json!({"spec": {"size": 3}})).await;
@@ -182,14 +182,14 @@ async fn the_hubs_schema_judges_writes_in_every_version() {
     let updated = f
         .alpha
         .writes()
-        .update(&f.ctx, NS, "a", "", heavy, &options);
+        .update(WriteRequest::new(&f.ctx, NS, "a").with(&options), heavy);
     assert_eq!(shown(&updated.await.unwrap_err()).1, TOO_HEAVY);
     let patch = Patch::parse_merge(br#"{"spec": {"weight": 11}}"#).unwrap();
     let options = PatchOptions::default();
     let patched = f
         .alpha
         .writes()
-        .patch(&f.ctx, NS, "a", "", &patch, &options);
+        .patch(WriteRequest::new(&f.ctx, NS, "a").with(&options), &patch);
     assert_eq!(shown(&patched.await.unwrap_err()).1, TOO_HEAVY);
     let wrong = object(widget("b", json!({"weight": "much"})));
     let error = f
@@ -217,7 +217,7 @@ async fn what_the_hub_would_refuse_can_still_be_changed_elsewhere() {
         let options = PatchOptions::default();
         endpoint
             .writes()
-            .patch(&f.ctx, NS, "a", "", &patch, &options)
+            .patch(WriteRequest::new(&f.ctx, NS, "a").with(&options), &patch)
             .await
     };
     for endpoint in [&f.alpha, &f.widgets] {

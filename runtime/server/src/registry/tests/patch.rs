@@ -32,7 +32,10 @@ async fn a_json_patch_is_applied_in_the_version_of_the_request() {
     let after = f
         .alpha
         .writes()
-        .patch(&f.ctx, NS, "a", "", &patch, &PatchOptions::default())
+        .patch(
+            WriteRequest::new(&f.ctx, NS, "a").with(&PatchOptions::default()),
+            &patch,
+        )
         .await
         .unwrap();
     assert_eq!(at(&after, "/spec/colour"), "blue");
@@ -122,7 +125,7 @@ async fn strict_refuses_unknown_fields_of_the_result() {
     let error = f
         .widgets
         .writes()
-        .patch(&f.ctx, NS, "a", "", &patch, &options)
+        .patch(WriteRequest::new(&f.ctx, NS, "a").with(&options), &patch)
         .await
         .unwrap_err();
     assert!(
@@ -148,7 +151,7 @@ async fn strict_refuses_what_the_patch_says_twice() {
         };
         f.widgets
             .writes()
-            .patch(&f.ctx, NS, "a", "", &patch, &options)
+            .patch(WriteRequest::new(&f.ctx, NS, "a").with(&options), &patch)
             .await
     };
     let check = async |change: Patch, problems: &[&str]| {
@@ -251,7 +254,12 @@ async fn a_patch_of_status_changes_only_status() {
     let after = f
         .widgets
         .writes()
-        .patch(&f.ctx, NS, "a", "status", &patch, &PatchOptions::default())
+        .patch(
+            WriteRequest::new(&f.ctx, NS, "a")
+                .at("status")
+                .with(&PatchOptions::default()),
+            &patch,
+        )
         .await
         .unwrap();
     assert_eq!(

@@ -288,7 +288,10 @@ async fn a_dry_run_shows_what_is_stored() {
     let tried = behind
         .widgets
         .writes()
-        .patch(&behind.ctx, NS, "a", "", &patch, &options)
+        .patch(
+            WriteRequest::new(&behind.ctx, NS, "a").with(&options),
+            &patch,
+        )
         .await;
     assert_eq!(at(&tried.unwrap(), "/spec/color"), "blue");
 }
@@ -311,6 +314,7 @@ async fn a_deletion_is_judged_by_what_is_stored() {
     let cached = behind
         .widgets
         .writes()
+        .commit
         .present(&key("a"), "get")
         .await
         .unwrap();

@@ -55,7 +55,12 @@ impl Fixture {
         let written = self
             .namespaces
             .writes()
-            .update(&self.ctx, None, &name, subresource, namespace, &options)
+            .update(
+                WriteRequest::new(&self.ctx, None, &name)
+                    .at(subresource)
+                    .with(&options),
+                namespace,
+            )
             .await;
         written.map(|(written, _)| written.object)
     }
@@ -98,7 +103,7 @@ async fn no_write_makes_an_object_too_large() {
         assert_too_large(
             f.alpha
                 .writes()
-                .patch(&f.ctx, NS, "a", "", &patch, &options)
+                .patch(WriteRequest::new(&f.ctx, NS, "a").with(&options), &patch)
                 .await,
         );
     }
@@ -109,7 +114,10 @@ async fn no_write_makes_an_object_too_large() {
     assert_too_large(
         f.gadgets
             .writes()
-            .update(&f.ctx, None, "g", "", object(gadget), &options)
+            .update(
+                WriteRequest::new(&f.ctx, None, "g").with(&options),
+                object(gadget),
+            )
             .await,
     );
     assert_eq!(f.revision().await, before);

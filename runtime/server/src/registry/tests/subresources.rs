@@ -69,10 +69,12 @@ impl Projects {
     }
     async fn put(&self, subresource: &str, project: Object) -> Result<Object, ApiError> {
         let (ctx, options) = (&self.fixture.ctx, UpdateOptions::default());
-        let written = self
-            .endpoint
-            .writes()
-            .update(ctx, NS, "p", subresource, project, &options);
+        let written = self.endpoint.writes().update(
+            WriteRequest::new(ctx, NS, "p")
+                .at(subresource)
+                .with(&options),
+            project,
+        );
         Ok(written.await?.0.object)
     }
     async fn delete(&self) -> DeleteResult {
@@ -224,9 +226,12 @@ async fn versions_of_a_kind_may_have_a_status_subresource_or_none() {
     };
     let update = async |endpoint: &Endpoint, subresource: &str, object| {
         let options = UpdateOptions::default();
-        let updated = endpoint
-            .writes()
-            .update(&f.ctx, NS, "b", subresource, object, &options);
+        let updated = endpoint.writes().update(
+            WriteRequest::new(&f.ctx, NS, "b")
+                .at(subresource)
+                .with(&options),
+            object,
+        );
         updated.await.map(|(written, _)| written)
     };
     let created = create(&with, meter("a", "v1", 1)).await;

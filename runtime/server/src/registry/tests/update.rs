@@ -36,7 +36,7 @@ async fn a_kind_may_be_created_by_update() {
     let (created, was_created) = f
         .gadgets
         .writes()
-        .update(&f.ctx, None, "g", "", input, &options)
+        .update(WriteRequest::new(&f.ctx, None, "g").with(&options), input)
         .await
         .unwrap();
     assert!(was_created);
@@ -45,7 +45,7 @@ async fn a_kind_may_be_created_by_update() {
     let error = f
         .gadgets
         .writes()
-        .update(&f.ctx, None, "h", "", input, &options)
+        .update(WriteRequest::new(&f.ctx, None, "h").with(&options), input)
         .await
         .unwrap_err();
     assert_eq!(error.reason, Some(StatusReason::Conflict));
@@ -114,13 +114,13 @@ async fn a_kind_may_require_the_version() {
     let options = UpdateOptions::default();
     f.gadgets
         .writes()
-        .update(&f.ctx, None, "g", "", input(), &options)
+        .update(WriteRequest::new(&f.ctx, None, "g").with(&options), input())
         .await
         .unwrap();
     let error = f
         .gadgets
         .writes()
-        .update(&f.ctx, None, "g", "", input(), &options)
+        .update(WriteRequest::new(&f.ctx, None, "g").with(&options), input())
         .await
         .unwrap_err();
     let text = "gadgets.test.example.com \"g\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update";
@@ -279,7 +279,7 @@ async fn a_dry_run_changes_nothing() {
     let (after, _) = f
         .widgets
         .writes()
-        .update(&f.ctx, NS, "a", "", input, &options)
+        .update(WriteRequest::new(&f.ctx, NS, "a").with(&options), input)
         .await
         .unwrap();
     assert_eq!(at(&after, "/spec/color"), "red");
@@ -335,7 +335,12 @@ async fn a_subresource_that_the_kind_does_not_have_is_not_there() {
     let error = f
         .widgets
         .writes()
-        .update(&f.ctx, NS, "a", "finalize", input, &options)
+        .update(
+            WriteRequest::new(&f.ctx, NS, "a")
+                .at("finalize")
+                .with(&options),
+            input,
+        )
         .await;
     let text = "the server could not find the requested resource";
     assert_eq!(shown(&error.unwrap_err()), (Some("NotFound"), text));

@@ -101,7 +101,10 @@ async fn check<K: Resource>() {
         let writes = endpoint.writes();
         let options = UpdateOptions::default();
         writes
-            .update(&f.ctx, NS, "g", "", input(spec), &options)
+            .update(
+                WriteRequest::new(&f.ctx, NS, "g").with(&options),
+                input(spec),
+            )
             .await
     };
     let error = create(json!({"min": 200, "max": 150})).await.unwrap_err();

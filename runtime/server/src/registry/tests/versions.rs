@@ -84,7 +84,10 @@ async fn an_update_through_another_version_that_changes_nothing_writes_nothing()
     let alpha = decoded(&alpha);
     f.alpha
         .writes()
-        .update(&f.ctx, NS, "a", "", alpha, &UpdateOptions::default())
+        .update(
+            WriteRequest::new(&f.ctx, NS, "a").with(&UpdateOptions::default()),
+            alpha,
+        )
         .await
         .unwrap();
     assert_eq!(f.revision().await, before);
@@ -240,7 +243,12 @@ async fn status_and_deletion_through_a_version_that_knows_less_lose_nothing() {
     let ready = object(json!({"metadata": {"name": "s"}, "status": {"ready": true}}));
     let (after, _) = plain
         .writes()
-        .update(&f.ctx, NS, "s", "status", ready, &UpdateOptions::default())
+        .update(
+            WriteRequest::new(&f.ctx, NS, "s")
+                .at("status")
+                .with(&UpdateOptions::default()),
+            ready,
+        )
         .await
         .unwrap();
     assert_eq!(at(&after, "/status/ready"), true);
@@ -303,7 +311,10 @@ async fn a_default_of_the_stored_version_is_written_and_answered_at_once() {
     for again in [created.object, input()] {
         crates
             .writes()
-            .update(&f.ctx, NS, "c", "", again, &UpdateOptions::default())
+            .update(
+                WriteRequest::new(&f.ctx, NS, "c").with(&UpdateOptions::default()),
+                again,
+            )
             .await
             .unwrap();
     }

@@ -3,31 +3,22 @@
 use apiloom_meta::codec::{self, DecodeError, Format};
 use apiloom_meta::go_value::mistyped;
 use apiloom_meta::{ApiError, Object};
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, TryFutureExt as _};
 use serde_json::Value;
 
 use super::Writes;
-use super::decode::all_strict;
-use super::field_manager::Applied;
-use super::managed;
+use super::change::{Change, Input, Passed};
+use super::decode::{Decoder, all_strict};
+use super::request::WriteRequest;
 use super::results::WrittenObject;
-use super::target::Target;
-use super::update::Change;
-use crate::registry::options::{FieldValidation, PatchOptions, RequestContext};
+use crate::registry::options::FieldValidation;
 
 /// The document of an apply request.
 pub struct AppliedDocument {
     object: Object,
     /// The duplicate fields.
     strict: Vec<String>,
-}
-
-/// An object with applied fields.
-pub(crate) struct AppliedObject {
-    pub(crate) object: Object,
-    /// Whether it differs from the present object.
-    pub(crate) is_changed: bool,
-    /// Whether it has what decoding would drop: of a custom resource that is validated, and dropped before it is stored.
-    pub(crate) is_unpruned: bool,
 }
 
 impl From<Object> for AppliedDocument {
@@ -70,93 +61,76 @@ impl Writes {
         })
     }
 
-    /// Reports duplicate fields of an applied document. kube-apiserver does so only when it could be applied.
-    fn report_applied(&self, ctx: &RequestContext, applied: &Applied<'_>) -> Result<(), ApiError> {
-        if applied.strict.is_empty() || applied.validation != FieldValidation::Strict {
-            return self
-                .report(ctx, applied.strict, applied.validation)
-                .map_err(ApiError::bad_request);
-        }
-        let why = all_strict(applied.strict);
-        Err(ApiError::bad_request(format!(
-            "error strict decoding YAML: error converting YAML to JSON: {why}"
-        )))
-    }
-
     /// Applies a document of a manager to an object, or creates the object. Returns `true` if it was created.
     ///
     /// # Errors
-    /// Conflict if others own fields of the document with other values, unless `force`; those of update.
-    #[allow(clippy::too_many_arguments, reason = "as update, and force")]
+    /// Conflict if others own fields of the document with other values, unless the options force it; those of update.
     pub async fn apply(
         &self,
-        ctx: &RequestContext,
-        namespace: Option<&str>,
-        name: &str,
-        subresource: &str,
+        request: WriteRequest<'_>,
         document: &AppliedDocument,
-        force: bool,
-        options: &PatchOptions,
     ) -> Result<(WrittenObject, bool), ApiError> {
-        let target = Target::of_write(ctx, namespace, name, subresource, options);
-        let change = Change::Apply(Applied {
-            document: &document.object,
-            strict: &document.strict,
-            validation: options.field_validation,
-            force,
-        });
-        self.write(target, &change).await
+        self.write(request, document).await
+    }
+}
+
+impl Change for AppliedDocument {
+    fn on_present<'a>(
+        &'a self,
+        writes: &'a Writes,
+        request: WriteRequest<'a>,
+        present: &'a Object,
+    ) -> BoxFuture<'a, Result<Input, ApiError>> {
+        self.applied(writes, request, Some(present)).boxed()
     }
 
+    fn on_absent<'a>(
+        &'a self,
+        writes: &'a Writes,
+        request: WriteRequest<'a>,
+    ) -> BoxFuture<'a, Result<Option<Input>, ApiError>> {
+        self.created(writes, request).map_ok(Some).boxed()
+    }
+}
+
+impl AppliedDocument {
     /// The present object with the applied fields, decoded as the body of an update.
-    pub(crate) async fn applied(
+    async fn applied(
         &self,
-        target: Target<'_>,
-        applied: &Applied<'_>,
-        live: Option<&Object>,
-    ) -> Result<AppliedObject, ApiError> {
-        let merged = self.apply_fields(target, applied, live).await?;
-        self.report_applied(target.ctx, applied)?;
+        writes: &Writes,
+        request: WriteRequest<'_>,
+        present: Option<&Object>,
+    ) -> Result<Input, ApiError> {
+        let merged = writes.owners.apply_fields(request, &self.object, present);
+        let merged = merged.await?;
+        self.report(&writes.decoder, request)?;
         let mut object = merged.object;
         let mut is_unpruned = false;
         if merged.is_changed {
-            let schema = self.resource.schema();
-            let is_custom = self.resource.def().custom.is_some();
+            let schema = writes.resource.schema();
+            let is_custom = writes.resource.def().custom.is_some();
             let is_copied = is_custom && schema.may_drop(object.fields());
             let whole = is_copied.then(|| object.clone());
-            object = self.decoded_again(object)?;
+            object = writes.decoder.decoded_again(object)?;
             if let Some(whole) = whole {
                 is_unpruned = schema.put_back_dropped(whole.fields(), object.fields_mut());
             }
         }
         if let Some(entries) = merged.managed {
-            self.write_owners(entries, &mut object);
+            writes.owners.write_owners(entries, &mut object);
         }
-        Ok(AppliedObject {
-            object: self.match_target(target, object)?,
-            is_changed: merged.is_changed,
+        Ok(Input {
+            passed: Passed::Owners {
+                is_changed: merged.is_changed,
+            },
             is_unpruned,
+            ..Input::new(writes.decoder.match_url(request, object)?)
         })
     }
 
-    /// An object with applied fields, decoded as the body of an update.
-    pub(crate) fn decoded_again(&self, mut object: Object) -> Result<Object, ApiError> {
-        let entries = managed::take(&mut object);
-        let decoded = self.decode_result(object.into_tree());
-        let (mut object, _) = decoded.map_err(|why| {
-            ApiError::internal_text(format!("failed to convert the applied object: {why}"))
-        })?;
-        managed::put(&mut object, entries);
-        Ok(object)
-    }
-
-    /// The object that an apply request creates.
-    pub(crate) async fn created_by_apply(
-        &self,
-        target: Target<'_>,
-        applied: &Applied<'_>,
-    ) -> Result<AppliedObject, ApiError> {
-        let created = self.applied(target, applied, None).await?;
+    /// The object that the request creates.
+    async fn created(&self, writes: &Writes, request: WriteRequest<'_>) -> Result<Input, ApiError> {
+        let created = self.applied(writes, request, None).await?;
         let uid = created.object.uid();
         if uid.is_empty() {
             return Ok(created);
@@ -164,7 +138,20 @@ impl Writes {
         let why = format!(
             "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
         );
-        let resource = &self.resource.kind.resource;
-        Err(ApiError::conflict(resource, target.name, &why))
+        let resource = &writes.resource.kind.resource;
+        Err(ApiError::conflict(resource, request.name, &why))
+    }
+
+    /// Reports duplicate fields. kube-apiserver does so only when the document could be applied.
+    fn report(&self, decoder: &Decoder, request: WriteRequest<'_>) -> Result<(), ApiError> {
+        if self.strict.is_empty() || request.validation != FieldValidation::Strict {
+            return decoder
+                .report(request.ctx, &self.strict, request.validation)
+                .map_err(ApiError::bad_request);
+        }
+        let why = all_strict(&self.strict);
+        Err(ApiError::bad_request(format!(
+            "error strict decoding YAML: error converting YAML to JSON: {why}"
+        )))
     }
 }

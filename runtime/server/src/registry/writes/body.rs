@@ -4,9 +4,8 @@ use apiloom_meta::kind::Verb;
 use apiloom_meta::{ApiError, Object};
 
 use super::Writes;
-use super::draft::Draft;
-use super::target::Target;
-use crate::registry::options::{CreateOptions, RequestContext};
+use super::request::WriteRequest;
+use super::versions::Draft;
 use crate::registry::rules::admission::Operation;
 
 impl Writes {
@@ -14,17 +13,9 @@ impl Writes {
     ///
     /// # Errors
     /// Those of admission.
-    pub(crate) async fn admit_connect(
-        &self,
-        (ctx, namespace, name): (&RequestContext, Option<&str>, &str),
-        subresource: &str,
-    ) -> Result<(), ApiError> {
-        let options = CreateOptions::default();
-        let target = Target {
-            operation: Some(Operation::Connect),
-            ..Target::of_write(ctx, namespace, name, subresource, &options)
-        };
-        self.admit_without_object(target).await
+    pub(crate) async fn admit_connect(&self, request: WriteRequest<'_>) -> Result<(), ApiError> {
+        let request = request.admitted_as(Operation::Connect);
+        self.rules.admit_without_object(request).await
     }
 
     /// Defaults, validates and admits a body. Its name and namespace are those of the URL; absent ones are set.
@@ -34,31 +25,26 @@ impl Writes {
     pub(crate) async fn admit_body(
         &self,
         verb: Verb,
-        (ctx, namespace, name): (&RequestContext, Option<&str>, &str),
-        subresource: &str,
+        request: WriteRequest<'_>,
         body: &mut Object,
-        options: &CreateOptions,
     ) -> Result<(), ApiError> {
-        self.set_type(body);
+        self.resource.set_type(body);
         if body.name().is_empty() && verb == Verb::Create {
-            body.set_meta_str("name", name);
+            body.set_meta_str("name", request.name);
         }
-        self.match_name(body, name)?;
-        self.match_namespace(body, namespace)?;
-        let operation = if verb == Verb::Create {
+        self.decoder.match_name(body, request.name)?;
+        self.decoder.match_namespace(body, request.namespace)?;
+        let request = request.admitted_as(if verb == Verb::Create {
             Operation::Create
         } else {
             Operation::Update
-        };
-        let target = Target {
-            operation: Some(operation),
-            ..Target::of_write(ctx, namespace, name, subresource, options)
-        };
-        self.default_input(target, body)?;
-        self.admit_mutation(target, body, None).await?;
-        ctx.pause().await?;
-        self.validate_create(ctx, body, Ok(Draft::of_new(None)))?;
-        ctx.pause().await?;
-        self.admit_validation(target, body, None).await
+        });
+        self.rules.default_input(request, body)?;
+        self.rules.admit_mutation(request, body, None).await?;
+        request.ctx.pause().await?;
+        let draft = Ok(Draft::of_new(None));
+        self.judge.validate_create(request, body, draft)?;
+        request.ctx.pause().await?;
+        self.rules.admit_validation(request, body, None).await
     }
 }

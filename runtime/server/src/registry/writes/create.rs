@@ -5,15 +5,15 @@ use std::sync::atomic::Ordering;
 
 use apiloom_meta::kind::GenerationRule;
 use apiloom_meta::{ApiError, Object};
-use apiloom_storage::{Entry, Revision, StorageError};
+use apiloom_storage::{Entry, StorageError};
 
-use super::Writes;
-use super::draft::{Draft, HubObject};
+use super::request::WriteRequest;
 use super::results::WrittenObject;
-use super::stamp;
-use super::target::Target;
+use super::versions::{Draft, HubObject};
+use super::{Writes, stamp};
 use crate::registry::error;
 use crate::registry::objects::hooks::ErasedHandler;
+use crate::registry::objects::versioned_resource::VersionedResource;
 use crate::registry::options::{CreateOptions, RequestContext};
 
 /// How many generated names are tried before the request fails; kube-apiserver tries as many.
@@ -39,18 +39,20 @@ impl Writes {
         mut object: Object,
         options: &CreateOptions,
     ) -> Result<WrittenObject, ApiError> {
-        self.set_type(&mut object);
+        self.resource.set_type(&mut object);
         stamp::wipe_for_create(&mut object);
-        self.match_namespace(&mut object, namespace)?;
+        self.decoder.match_namespace(&mut object, namespace)?;
         let name = object.name().to_owned();
-        let target = Target::of_write(ctx, namespace, &name, "", options);
-        self.default_input(target, &mut object)?;
+        let request = WriteRequest::new(ctx, namespace, &name).with(options);
+        self.rules.default_input(request, &mut object)?;
         if self.resource.def().has_store {
-            self.own_changes(target, &mut object, None).await;
+            self.owners.own_changes(request, &mut object, None).await;
         }
-        self.admit_mutation(target, &mut object, None).await?;
+        self.rules
+            .admit_mutation(request, &mut object, None)
+            .await?;
         if let Some(handler) = self.resource.handler() {
-            return self.call_handler(handler, target, object, options).await;
+            return self.call_handler(handler, request, object, options).await;
         }
         let is_generated = object.name().is_empty() && !object.meta_str("generateName").is_empty();
         let mut attempts_left = if is_generated { NAME_ATTEMPTS } else { 1 };
@@ -68,15 +70,19 @@ impl Writes {
                 new.set_meta_str("name", &name);
             }
             let name = new.name().to_owned();
-            let target = Target {
+            let request = WriteRequest {
                 name: &name,
-                ..target
+                ..request
             };
-            match self.create_once(target, new, false).await? {
+            match self.create_once(request, new, false).await? {
                 Creation::Created(written) => return Ok(written),
                 Creation::Exists(_) if attempts_left > 0 => {}
-                Creation::Exists(_) if is_generated => return Err(self.no_unique_name(&name)),
-                Creation::Exists(entry) => return Err(self.already_exists(&name, &entry)),
+                Creation::Exists(_) if is_generated => {
+                    return Err(no_unique_name(&self.resource, &name));
+                }
+                Creation::Exists(entry) => {
+                    return Err(already_exists(&self.resource, &name, &entry));
+                }
             }
         }
     }
@@ -86,18 +92,19 @@ impl Writes {
     async fn call_handler(
         &self,
         handler: &dyn ErasedHandler,
-        target: Target<'_>,
+        request: WriteRequest<'_>,
         mut object: Object,
         options: &CreateOptions,
     ) -> Result<WrittenObject, ApiError> {
-        let ctx = target.ctx;
+        let ctx = request.ctx;
         ctx.pause().await?;
-        let draft = self.prepare_create(target, &mut object);
-        self.validate_create(ctx, &object, draft)?;
+        let draft = self.prepare_create(request, &mut object);
+        self.judge.validate_create(request, &object, draft)?;
         ctx.pause().await?;
-        self.admit_validation(target, &mut object, None).await?;
+        let rules = &self.rules;
+        rules.admit_validation(request, &mut object, None).await?;
         let mut answer = handler.create(ctx, &object, options).await?;
-        self.set_type(&mut answer);
+        self.resource.set_type(&mut answer);
         Ok(answer.into())
     }
 
@@ -105,45 +112,44 @@ impl Writes {
     /// exists. An object that is not pruned is, once it is validated.
     pub(crate) async fn create_once(
         &self,
-        target: Target<'_>,
+        request: WriteRequest<'_>,
         mut object: Object,
         is_unpruned: bool,
     ) -> Result<Creation, ApiError> {
         let kind = &self.resource.kind;
-        if let Some(refused) = self.refused_by_definition(target.name) {
+        if let Some(refused) = self.refused_by_definition(request.name) {
             return Err(refused);
         }
-        let draft = self.prepare_and_validate(target, &mut object).await?;
+        let draft = self.prepare_and_validate(request, &mut object).await?;
         if is_unpruned {
-            object = self.decoded_again(object)?;
+            object = self.decoder.decoded_again(object)?;
         }
-        let key = kind.key(target.namespace, target.name)?;
-        let mut stored = self.to_store(&object, draft).await?;
+        let key = kind.key(request.namespace, request.name)?;
+        let mut stored = self.versions.to_store(&object, draft).await?;
         if stored.is_none() && self.resource.def().custom.is_some() {
             // What was reset has the defaults that a read would apply.
             kind.default(&mut object, self.resource.version);
         }
         let prepared = Arc::new(kind.encode(stored.as_mut().unwrap_or(&mut object))?);
-        self.check_size(&prepared, None)?;
-        if target.dry_run {
-            let mut object = self.as_read(object, stored.as_ref()).await?;
+        self.commit.check_size(&prepared, None)?;
+        if request.dry_run {
+            let mut object = self.versions.as_read(object, stored.as_ref()).await?;
             object.set_meta_str("resourceVersion", "");
             return Ok(match kind.get(&key, "create").await? {
                 Some(entry) => Creation::Exists(Box::new(entry)),
                 None => Creation::Created(object.into()),
             });
         }
-        match self.store(&key, &prepared, None).await {
+        match self.commit.store(&key, &prepared, None).await {
             Ok(revision) => {
-                target.ctx.settle(revision);
+                request.ctx.settle(revision);
                 // The objects of the definition may have been deleted before this one was stored.
-                if let Some(refused) = self.refused_by_definition(target.name) {
-                    self.undo_create(&key, &object, revision).await?;
+                if let Some(refused) = self.refused_by_definition(request.name) {
+                    self.commit.undo_create(&key, &object, revision).await?;
                     return Err(refused);
                 }
-                self.written(&key, &prepared, revision, object)
-                    .await
-                    .map(Creation::Created)
+                let written = self.commit.written(&key, &prepared, revision, object);
+                written.await.map(Creation::Created)
             }
             Err(StorageError::Exists(entry)) => Ok(Creation::Exists(entry)),
             Err(error) => Err(kind.error(error, "create")),
@@ -159,45 +165,20 @@ impl Writes {
         })
     }
 
-    /// Deletes an object that was stored at this revision, even if it was changed meanwhile. Another object of its name stays.
-    async fn undo_create(
-        &self,
-        key: &str,
-        object: &Object,
-        mut revision: Revision,
-    ) -> Result<(), ApiError> {
-        let kind = &self.resource.kind;
-        loop {
-            let present = match self.delete_stored(key, revision).await {
-                Err(StorageError::Conflict {
-                    present: Some(present),
-                    ..
-                }) => present,
-                Ok(_) | Err(StorageError::Conflict { present: None, .. }) => return Ok(()),
-                Err(error) => return Err(kind.error(error, "delete")),
-            };
-            let (changed, _) = kind.decode(&present.key, &present.value, present.revision)?;
-            if changed.uid() != object.uid() {
-                return Ok(());
-            }
-            revision = present.revision;
-        }
-    }
-
     /// Prepares and validates a new object, then runs the validating phase of admission. Returns the object in the
     /// other versions.
     async fn prepare_and_validate(
         &self,
-        target: Target<'_>,
+        request: WriteRequest<'_>,
         object: &mut Object,
     ) -> Result<Draft<'static>, ApiError> {
-        self.match_namespace(object, target.namespace)?;
-        target.ctx.pause().await?;
-        let draft = self.before_create(target, object);
-        target.ctx.pause().await?;
-        let draft = self.validate_create(target.ctx, object, draft)?;
-        target.ctx.pause().await?;
-        self.admit_validation(target, object, None).await?;
+        self.decoder.match_namespace(object, request.namespace)?;
+        request.ctx.pause().await?;
+        let draft = self.before_create(request, object);
+        request.ctx.pause().await?;
+        let draft = self.judge.validate_create(request, object, draft)?;
+        request.ctx.pause().await?;
+        self.rules.admit_validation(request, object, None).await?;
         if error::parse_version(object.resource_version()).is_ok_and(|version| version != 0) {
             return Err(ApiError::internal_text(
                 "resourceVersion should not be set on objects to be created",
@@ -211,7 +192,7 @@ impl Writes {
     /// strategy. Returns the object in the other versions.
     fn before_create(
         &self,
-        target: Target<'_>,
+        request: WriteRequest<'_>,
         object: &mut Object,
     ) -> Result<Draft<'static>, ApiError> {
         stamp::stamp_created(object, self.now());
@@ -227,50 +208,50 @@ impl Writes {
         if is_reset && self.resource.def().custom.is_none() {
             self.resource.kind.default(object, self.resource.version);
         }
-        self.prepare_create(target, object)
+        self.prepare_create(request, object)
     }
 
     /// Runs `prepare_for_create` of the strategy, in its version.
     fn prepare_create(
         &self,
-        target: Target<'_>,
+        request: WriteRequest<'_>,
         object: &mut Object,
     ) -> Result<Draft<'static>, ApiError> {
-        self.prepare(object, |strategy, object| {
-            strategy.prepare_for_create(target.ctx, object)
+        self.rules.prepare(object, |strategy, object| {
+            strategy.prepare_for_create(request.ctx, object)
         });
-        let mut hub = self.new_in_hub(object)?;
+        let mut hub = self.versions.new_in_hub(object)?;
         if let Some(hub) = &mut hub {
-            self.prepare_in_hub(object, hub, |strategy, HubObject { new, .. }| {
-                strategy.prepare_for_create(target.ctx, new)
-            })?;
+            self.rules
+                .prepare_in_hub(object, hub, |strategy, HubObject { new, .. }| {
+                    strategy.prepare_for_create(request.ctx, new)
+                })?;
         }
         Ok(Draft::of_new(hub))
     }
+}
 
-    /// The error if all generated names exist; `name` is the last of them.
-    fn no_unique_name(&self, name: &str) -> ApiError {
-        let mut error = ApiError::already_exists(self.resource.group_resource(), name);
-        error
-            .message
-            .push_str(", the server was not able to generate a unique name for the object");
-        if let Some(details) = &mut error.details {
-            details.retry_after_seconds = 1;
-        }
-        error
+/// The error if all generated names exist; `name` is the last of them.
+fn no_unique_name(resource: &VersionedResource, name: &str) -> ApiError {
+    let mut error = ApiError::already_exists(resource.group_resource(), name);
+    error
+        .message
+        .push_str(", the server was not able to generate a unique name for the object");
+    if let Some(details) = &mut error.details {
+        details.retry_after_seconds = 1;
     }
+    error
+}
 
-    /// AlreadyExists. Its message says if the present object is being deleted, since a later retry can succeed then.
-    fn already_exists(&self, name: &str, present: &Entry) -> ApiError {
-        let mut error = ApiError::already_exists(self.resource.group_resource(), name);
-        if self
-            .resource
-            .kind
-            .decode(&present.key, &present.value, present.revision)
-            .is_ok_and(|(object, _)| object.is_deleting())
-        {
-            error.message.insert_str(0, "object is being deleted: ");
-        }
-        error
+/// AlreadyExists. Its message says if the present object is being deleted, since a later retry can succeed then.
+fn already_exists(resource: &VersionedResource, name: &str, present: &Entry) -> ApiError {
+    let mut error = ApiError::already_exists(resource.group_resource(), name);
+    if resource
+        .kind
+        .decode(&present.key, &present.value, present.revision)
+        .is_ok_and(|(object, _)| object.is_deleting())
+    {
+        error.message.insert_str(0, "object is being deleted: ");
     }
+    error
 }

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use apiloom_meta::codec::{self, DecodeError, Format, MAX_EXPANDED_BYTES};
 use apiloom_meta::field::go_quote;
 use apiloom_meta::go_value::json_type;
+use apiloom_meta::kind::Scope;
 use apiloom_meta::{ApiError, GroupVersion, Object, ResourceDef};
 use serde_json::{Map, Value};
 
-use super::Writes;
+use super::request::WriteRequest;
+use super::{WriteSettings, managed};
 use crate::registry::error::{no_kind, no_type, unrecognized};
+use crate::registry::objects::versioned_resource::VersionedResource;
 use crate::registry::options::{FieldValidation, RequestContext};
 
 /// The versions of built-in kinds that kube-apiserver knows and does not serve any more: group, version and kind.
@@ -24,14 +27,25 @@ const RETIRED: [(&str, &str, &str); 4] = [
     ("events.k8s.io", "v1beta1", "Event"),
 ];
 
-impl Writes {
+/// Decodes what requests send for the objects of a resource, and checks it against their URL.
+#[derive(Debug)]
+pub(crate) struct Decoder {
+    resource: Arc<VersionedResource>,
+    settings: Arc<WriteSettings>,
+}
+
+impl Decoder {
+    pub(super) fn new(resource: Arc<VersionedResource>, settings: Arc<WriteSettings>) -> Self {
+        Self { resource, settings }
+    }
+
     /// Decodes a body, defaults and checks its apiVersion and kind, and handles unknown and duplicate fields as
     /// `validation` says.
     ///
     /// # Errors
     /// BadRequest with kube-apiserver's message; RequestEntityTooLarge if YAML aliases expand the body beyond
     /// [`MAX_EXPANDED_BYTES`].
-    pub fn decode(
+    pub(crate) fn decode(
         &self,
         ctx: &RequestContext,
         body: &[u8],
@@ -64,7 +78,8 @@ impl Writes {
         self.check_type(&mut object, body)?;
         let strict = self.strict_of(&object, decoded.strict);
         self.report(ctx, &strict, validation).map_err(|text| {
-            self.cannot_handle(object.kind(), &self.resource.def().version, &text)
+            let version = &self.resource.def().version;
+            self.resource.cannot_handle(object.kind(), version, &text)
         })?;
         object.drop_empty_metadata();
         Ok(object)
@@ -81,17 +96,15 @@ impl Writes {
         document: Value,
         validation: FieldValidation,
     ) -> Result<Object, ApiError> {
-        let def = self.resource.def();
-        let refuse = |why: &str| self.cannot_handle(&def.kind, &def.version, why);
-        let (object, strict) = self.decode_result(document).map_err(|why| refuse(&why))?;
-        self.report(ctx, &strict, validation)
-            .map_err(|why| refuse(&why))?;
+        let refuse = |why: String| self.resource.unusable(&why);
+        let (object, strict) = self.decode_result(document).map_err(refuse)?;
+        self.report(ctx, &strict, validation).map_err(refuse)?;
         Ok(object)
     }
 
     /// The unknown and duplicate fields of an object that are told: of one that is not of the custom resource, which is refused when
     /// it is validated, kube-apiserver knows the fields of the metadata alone.
-    pub(super) fn strict_of(&self, object: &Object, mut strict: Vec<String>) -> Vec<String> {
+    fn strict_of(&self, object: &Object, mut strict: Vec<String>) -> Vec<String> {
         let def = self.resource.def();
         let is_of_group =
             || GroupVersion::parse(object.api_version()).is_some_and(|gv| gv.group == def.group);
@@ -139,8 +152,7 @@ impl Writes {
     fn mistyped(&self, text: &str, body: &[u8], format: Format) -> ApiError {
         let Ok(value) = codec::decode_value(body, format) else {
             // A number that no type can hold, in a document that cannot be read otherwise.
-            let def = self.resource.def();
-            return self.cannot_handle(&def.kind, &def.version, text);
+            return self.resource.unusable(text);
         };
         if let Some(text) = mistyped_type(&value) {
             return self.unrecognized(&text, body);
@@ -150,11 +162,7 @@ impl Writes {
             Ok(object)
         });
         match checked {
-            Ok(_) => self.cannot_handle(
-                &self.resource.def().kind,
-                &self.resource.def().version,
-                text,
-            ),
+            Ok(_) => self.resource.unusable(text),
             Err(error) => error,
         }
     }
@@ -221,7 +229,7 @@ impl Writes {
                 go_quote(kind),
                 go_quote(given)
             );
-            return self.cannot_handle(kind, &gv.version, &text);
+            return self.resource.cannot_handle(kind, &gv.version, &text);
         }
         if kind == self.resource.def().kind && gv.group == self.resource.def().group {
             return ApiError::bad_request(format!(
@@ -242,23 +250,110 @@ impl Writes {
             "converting ({}.{kind}) to ({package}.{target}): unknown conversion",
             gv.version
         );
-        self.cannot_handle(kind, &gv.version, &text)
+        self.resource.cannot_handle(kind, &gv.version, &text)
     }
 
-    /// The error `Flunder in version "v1" cannot be handled as a Flunder: WHY`. What kube-apiserver decodes a custom resource into is
-    /// of the kind that the resource says.
-    pub(crate) fn cannot_handle(&self, kind: &str, version: &str, why: &str) -> ApiError {
-        let def = self.resource.def();
-        let expected = def.custom.as_ref().map_or(&*def.kind, |_| kind);
-        ApiError::bad_request(format!(
-            "{kind} in version {} cannot be handled as a {expected}: {why}",
-            go_quote(version)
+    /// Checks the namespace of a body against that of the URL, and sets it if it is absent. It is removed from an object
+    /// of a cluster-scoped kind.
+    pub(crate) fn match_namespace(
+        &self,
+        object: &mut Object,
+        namespace: Option<&str>,
+    ) -> Result<(), ApiError> {
+        if self.resource.kind.scope == Scope::Cluster {
+            object.set_meta_str("namespace", "");
+            return Ok(());
+        }
+        let namespace = namespace.unwrap_or_default();
+        if object.namespace().is_empty() {
+            object.set_meta_str("namespace", namespace);
+            return Ok(());
+        }
+        if object.namespace() == namespace {
+            return Ok(());
+        }
+        Err(ApiError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
         ))
+    }
+
+    /// Checks the name of a body against that of the URL.
+    pub(crate) fn match_name(&self, object: &Object, name: &str) -> Result<(), ApiError> {
+        let given = object.name();
+        if given.is_empty() {
+            let text = format!(
+                "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+            );
+            return Err(ApiError::bad_request(text));
+        }
+        if given == name {
+            return Ok(());
+        }
+        Err(ApiError::bad_request(format!(
+            "the name of the object ({given}) does not match the name on the URL ({name})"
+        )))
+    }
+
+    /// Decodes the result of a patch, a tree, by the schema. Returns the problems of strict validation too.
+    ///
+    /// # Errors
+    /// Why it cannot be decoded.
+    pub(crate) fn decode_result(&self, value: Value) -> Result<(Object, Vec<String>), String> {
+        if !value.is_object() {
+            return Err(no_type(&value));
+        }
+        if let Some(why) = mistyped_type(&value) {
+            return Err(why);
+        }
+        let decoded =
+            codec::decode_document_in(value, self.resource.schema(), &self.resource.def().version);
+        let decoded = decoded.map_err(|error| error.to_string())?;
+        let mut object = Object::from_value(decoded.value)
+            .ok_or_else(|| "the result is not an object".to_owned())?;
+        if self.resource.def().custom.is_none() {
+            self.check_type(&mut object, &[])
+                .map_err(|error| error.message)?;
+        } else if let Some(why) = unreadable_result(&object) {
+            return Err(why);
+        }
+        object.drop_empty_metadata();
+        let strict = self.strict_of(&object, decoded.strict);
+        Ok((object, strict))
+    }
+
+    /// Checks the name and the namespace of the result of a patch.
+    pub(crate) fn match_url(
+        &self,
+        request: WriteRequest<'_>,
+        mut object: Object,
+    ) -> Result<Object, ApiError> {
+        self.match_name(&object, request.name)?;
+        self.match_namespace(&mut object, request.namespace)?;
+        Ok(object)
+    }
+
+    /// An object with applied fields, decoded as the body of an update.
+    pub(crate) fn decoded_again(&self, mut object: Object) -> Result<Object, ApiError> {
+        let entries = managed::take(&mut object);
+        let decoded = self.decode_result(object.into_tree());
+        let (mut object, _) = decoded.map_err(|why| {
+            ApiError::internal_text(format!("failed to convert the applied object: {why}"))
+        })?;
+        managed::put(&mut object, entries);
+        Ok(object)
     }
 
     fn unrecognized(&self, why: &str, body: &[u8]) -> ApiError {
         unrecognized(&self.resource.def().kind, why, body)
     }
+}
+
+/// Why the type of an object of a custom resource cannot be read, which shows the object. A type of another kind is an error of its
+/// validation.
+fn unreadable_result(object: &Object) -> Option<String> {
+    let is_shown = object.kind().is_empty();
+    let json = is_shown.then(|| codec::encode_json(object.as_value()));
+    unreadable_type(object, json.as_deref().unwrap_or_default())
 }
 
 /// Whether a kind, or that of its lists, had a version.

@@ -7,14 +7,13 @@ use apiloom_meta::{ApiError, GroupResource, JsonPath, Object, ResourceDef, Statu
 use apiloom_storage::{Revision, StorageError};
 use serde_json::Value;
 
-use super::Writes;
-use super::attempt::Attempt;
+use super::commit::Attempt;
 use super::graceful::{self, Grace};
+use super::request::WriteRequest;
 use super::results::DeleteResult;
-use super::stamp;
-use super::target::Target;
+use super::{Writes, stamp};
 use crate::registry::objects::present_object::PresentObject;
-use crate::registry::options::{DeleteOptions, Preconditions, PropagationPolicy, RequestContext};
+use crate::registry::options::{DeleteOptions, PropagationPolicy, RequestContext};
 
 /// The finalizer that makes the garbage collector orphan the dependents.
 const ORPHAN: &str = "orphan";
@@ -45,64 +44,65 @@ impl Writes {
         options: &DeleteOptions,
     ) -> Result<DeleteResult, ApiError> {
         let key = self.resource.kind.key(namespace, name)?;
-        let target = Target {
-            ctx,
-            namespace,
-            name,
-            subresource: "",
-            manager: "",
-            dry_run: options.dry_run,
-            operation: None,
+        let request = WriteRequest::new(ctx, namespace, name).dry(options.dry_run);
+        let delete = Delete {
+            writes: self,
+            request,
+            options,
+            key: &key,
         };
-        let attempt = |present| self.attempt_delete(target, options, &key, present);
-        self.retry_on_conflict(&key, "delete", attempt).await
+        let attempt = |present| delete.attempt(present);
+        self.commit.retry_on_conflict(&key, "delete", attempt).await
     }
+}
 
-    async fn attempt_delete(
-        &self,
-        target: Target<'_>,
-        options: &DeleteOptions,
-        key: &str,
+/// A request to delete an object, which may take several attempts.
+#[derive(Clone, Copy)]
+struct Delete<'a> {
+    writes: &'a Writes,
+    request: WriteRequest<'a>,
+    options: &'a DeleteOptions,
+    key: &'a str,
+}
+
+impl Delete<'_> {
+    async fn attempt(
+        self,
         present: Option<PresentObject>,
     ) -> Result<Attempt<DeleteResult>, ApiError> {
-        let present = present.ok_or_else(|| self.resource.not_found(target.name))?;
-        self.resource.reserve(target.ctx, present.len()).await;
-        let (stored, old) = match self.check_deletion(target, options, &present).await {
+        let resource = &self.writes.resource;
+        let present = present.ok_or_else(|| resource.not_found(self.request.name))?;
+        resource.reserve(self.request.ctx, present.len()).await;
+        let (stored, old) = match self.check(&present).await {
             Ok(objects) => objects,
             Err(error) => return Ok(Attempt::Decided(Err(error))),
         };
-        let deletion = match &self.resource.kind.stored_def().deletion {
-            DeletionRule::Object(rule) => {
-                self.object_deletion(target, options, rule, &stored, &old)
-                    .await
-            }
+        let deletion = match &resource.kind.stored_def().deletion {
+            DeletionRule::Object(rule) => self.of_object(rule, &stored, &old).await,
             DeletionRule::Container { finalizers, phase } => {
-                Ok(container_deletion(&stored, finalizers, phase, self.now()))
+                let now = self.writes.now();
+                Ok(container_deletion(&stored, finalizers, phase, now))
             }
         };
         let revision = present.revision();
         match deletion {
-            Ok(Deletion::Marked(marked)) => self.mark(target, &stored, marked, key, revision).await,
-            Ok(Deletion::MarkedThenRemoved(marked)) => {
-                self.mark_and_remove(target, marked, key, revision).await
-            }
-            Ok(Deletion::Removed) => self.remove(target, old, key, revision).await,
+            Ok(Deletion::Marked(marked)) => self.mark(&stored, marked, revision).await,
+            Ok(Deletion::MarkedThenRemoved(marked)) => self.mark_and_remove(marked, revision).await,
+            Ok(Deletion::Removed) => self.remove(old, revision).await,
             Err(error) => Ok(Attempt::Decided(Err(error))),
         }
     }
 
     /// The deletion of an object that is no container; `old` is the stored object in the version of the request.
-    async fn object_deletion(
-        &self,
-        target: Target<'_>,
-        options: &DeleteOptions,
+    async fn of_object(
+        self,
         rule: &ObjectDeletion,
         stored: &Object,
         old: &Object,
     ) -> Result<Deletion, ApiError> {
-        let requested = graceful::requested(options.grace_period_seconds);
-        let now = self.now();
-        let prepared = self.prepared_for_delete(target, stored);
+        let requested = graceful::requested(self.options.grace_period_seconds);
+        let (now, rules) = (self.writes.now(), &self.writes.rules);
+        let prepared = rules.prepared_for_delete(self.request, stored);
         if let Some(marked) = prepared.as_ref().filter(|one| !one.finalizers().is_empty()) {
             return Ok(Deletion::Marked(graceful::held(marked.clone(), now)));
         }
@@ -112,7 +112,8 @@ impl Writes {
             None => Grace::Over,
             Some(_) if stored.is_deleting() => graceful::shorten(&mut marked, requested, now),
             Some(default) => {
-                let seconds = self.grace_seconds(target, stored, old, requested).await?;
+                let seconds = rules.grace_seconds(self.request, stored, old, requested);
+                let seconds = seconds.await?;
                 graceful::begin(&mut marked, seconds.unwrap_or_else(|| default.into()), now)
             }
         };
@@ -122,7 +123,7 @@ impl Writes {
         }
         set_finalizers(
             &mut marked,
-            finalizers_for(stored, options, rule.dependents),
+            finalizers_for(stored, self.options, rule.dependents),
         );
         let is_held = !marked.finalizers().is_empty();
         Ok(match grace {
@@ -136,47 +137,10 @@ impl Writes {
         })
     }
 
-    /// The object as the strategy prepares it when its deletion begins; `None` if it does not.
-    fn prepared_for_delete(&self, target: Target<'_>, stored: &Object) -> Option<Object> {
-        let kind = &self.resource.kind;
-        let (owner, strategy) = kind.strategy(kind.storage_version)?;
-        if stored.is_deleting() || owner != kind.storage_version || !strategy.prepares_delete() {
-            return None;
-        }
-        let mut object = stored.clone();
-        strategy.prepare_for_delete(target.ctx, &mut object);
-        Some(object)
-    }
-
-    /// The grace period of a first delete according to the strategy of the kind; `None` for that of the definition.
-    async fn grace_seconds(
-        &self,
-        target: Target<'_>,
-        stored: &Object,
-        old: &Object,
-        requested: Option<i64>,
-    ) -> Result<Option<i64>, ApiError> {
-        let kind = &self.resource.kind;
-        let Some((owner, strategy)) = kind.strategy(self.resource.version) else {
-            return Ok(requested);
-        };
-        if owner == self.resource.version {
-            return Ok(strategy.grace_seconds(target.ctx, old, requested));
-        }
-        let object = kind
-            .object_in(stored.clone(), kind.storage_version, owner)
-            .await?;
-        Ok(strategy.grace_seconds(target.ctx, &object, requested))
-    }
-
     /// Checks preconditions and admission. Returns the object in the version in which it is marked, and in that of the request.
-    async fn check_deletion(
-        &self,
-        target: Target<'_>,
-        options: &DeleteOptions,
-        present: &PresentObject,
-    ) -> Result<(Object, Object), ApiError> {
-        let (kind, version) = (&self.resource.kind, self.resource.version);
+    async fn check(self, present: &PresentObject) -> Result<(Object, Object), ApiError> {
+        let resource = &self.writes.resource;
+        let (kind, version) = (&resource.kind, resource.version);
         // The object is marked in the storage version, so that no field is lost by conversion; that of a kind without a hub in
         // the version of the request, as every write.
         let (stored, old) = if kind.has_hub() {
@@ -188,26 +152,15 @@ impl Writes {
             let old = kind.present_in(present, version).await?;
             (old.clone(), old)
         };
-        self.check_preconditions(&options.preconditions, &old)?;
-        self.admit_deletion(target, &old).await?;
+        self.check_preconditions(&old)?;
+        self.writes.rules.admit_deletion(self.request, &old).await?;
         Ok((stored, old))
-    }
-
-    /// Whether the kind has steps of its own at the beginning of a deletion, before which kube-apiserver checks the preconditions.
-    fn begins_deletion(&self) -> bool {
-        let kind = &self.resource.kind;
-        let is_container = matches!(kind.stored_def().deletion, DeletionRule::Container { .. });
-        let strategy = kind.strategy(kind.storage_version);
-        is_container || strategy.is_some_and(|(_, strategy)| strategy.prepares_delete())
     }
 
     /// Conflict if the uid or resourceVersion of the preconditions is another one. As in kube-apiserver, the error has
     /// the kind in place of the resource, unless the kind checks them by itself.
-    fn check_preconditions(
-        &self,
-        preconditions: &Preconditions,
-        present: &Object,
-    ) -> Result<(), ApiError> {
+    fn check_preconditions(self, present: &Object) -> Result<(), ApiError> {
+        let (preconditions, resource) = (&self.options.preconditions, &self.writes.resource);
         let wanted_uid = ("UID", &preconditions.uid, present.uid());
         let wanted_version = &preconditions.resource_version;
         let wanted_version = (
@@ -219,11 +172,11 @@ impl Writes {
             let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != found) else {
                 continue;
             };
-            if self.begins_deletion() {
+            if self.writes.rules.begins_deletion() {
                 let why = format!(
                     "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
                 );
-                let resource = self.resource.group_resource();
+                let resource = resource.group_resource();
                 return Err(ApiError::conflict(resource, present.name(), &why));
             }
             let happened = match what {
@@ -234,7 +187,7 @@ impl Writes {
                 "the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). The object \
                  might have been {happened}"
             );
-            let kind = self.resource.group_kind();
+            let kind = resource.group_kind();
             let kind = GroupResource::new(&kind.group, &kind.kind);
             return Err(ApiError::conflict(&kind, present.name(), &why));
         }
@@ -245,8 +198,9 @@ impl Writes {
     ///
     /// # Errors
     /// The error of a conversion.
-    async fn stored_and_shown(&self, marked: &mut Object) -> Result<Object, ApiError> {
-        let (kind, version) = (&self.resource.kind, self.resource.version);
+    async fn stored_and_shown(self, marked: &mut Object) -> Result<Object, ApiError> {
+        let resource = &self.writes.resource;
+        let (kind, version) = (&resource.kind, resource.version);
         if !kind.has_hub() {
             *marked = kind.stored_object(std::mem::take(marked), version).await?;
         }
@@ -257,11 +211,9 @@ impl Writes {
     /// Stores an object that is marked for deletion and stays until its finalizers are removed, or until a client removes
     /// it at the end of its grace period.
     async fn mark(
-        &self,
-        target: Target<'_>,
+        self,
         stored: &Object,
         mut marked: Object,
-        key: &str,
         revision: Revision,
     ) -> Result<Attempt<DeleteResult>, ApiError> {
         let unchanged = marked == *stored;
@@ -269,56 +221,64 @@ impl Writes {
             Ok(answer) => answer,
             Err(error) => return Ok(Attempt::Decided(Err(error))),
         };
-        if unchanged || target.dry_run {
+        if unchanged || self.request.dry_run {
             return Ok(Attempt::Decided(Ok(DeleteResult::Pending(answer))));
         }
-        let prepared = Arc::new(self.resource.kind.encode(&mut marked)?);
-        match self.store(key, &prepared, Some(revision)).await {
+        let prepared = Arc::new(self.writes.resource.kind.encode(&mut marked)?);
+        match self
+            .writes
+            .commit
+            .store(self.key, &prepared, Some(revision))
+            .await
+        {
             Ok(revision) => {
                 answer.set_meta_str("resourceVersion", &revision.to_string());
                 Ok(Attempt::Written(DeleteResult::Pending(answer)))
             }
-            Err(error) => self.conflict_or_error(error, "delete"),
+            Err(error) => self.writes.commit.conflict_or_error(error, "delete"),
         }
     }
 
     /// Stores an object with a grace period of 0, and removes it.
     async fn mark_and_remove(
-        &self,
-        target: Target<'_>,
+        self,
         mut marked: Object,
-        key: &str,
         revision: Revision,
     ) -> Result<Attempt<DeleteResult>, ApiError> {
         let mut answer = match self.stored_and_shown(&mut marked).await {
             Ok(answer) => answer,
             Err(error) => return Ok(Attempt::Decided(Err(error))),
         };
-        if target.dry_run {
+        if self.request.dry_run {
             return Ok(Attempt::Decided(Ok(self.delete_result(answer, None))));
         }
-        let prepared = Arc::new(self.resource.kind.encode(&mut marked)?);
-        match self.store(key, &prepared, Some(revision)).await {
+        let prepared = Arc::new(self.writes.resource.kind.encode(&mut marked)?);
+        match self
+            .writes
+            .commit
+            .store(self.key, &prepared, Some(revision))
+            .await
+        {
             Ok(revision) => {
                 answer.set_meta_str("resourceVersion", &revision.to_string());
-                let result = self.remove_marked(key, answer, revision).await?;
+                let result = self.remove_marked(answer, revision).await?;
                 Ok(Attempt::Written(result))
             }
-            Err(error) => self.conflict_or_error(error, "delete"),
+            Err(error) => self.writes.commit.conflict_or_error(error, "delete"),
         }
     }
 
     /// Removes an object that was stored with a grace period of 0. Other clients may change or remove it meanwhile. After a
     /// failure it stays in the store with that period, and the next delete removes it.
     async fn remove_marked(
-        &self,
-        key: &str,
+        self,
         mut last: Object,
         mut revision: Revision,
     ) -> Result<DeleteResult, ApiError> {
-        let kind = &self.resource.kind;
+        let resource = &self.writes.resource;
+        let kind = &resource.kind;
         loop {
-            let present = match self.delete_stored(key, revision).await {
+            let present = match self.writes.commit.delete_stored(self.key, revision).await {
                 Ok(revision) => return Ok(self.delete_result(last, Some(revision))),
                 Err(StorageError::Conflict { present, .. }) => present.map(PresentObject::Stored),
                 Err(error) => return Err(kind.error(error, "delete")),
@@ -326,7 +286,7 @@ impl Writes {
             let Some(present) = present else {
                 return Ok(self.delete_result(last, None));
             };
-            let object = kind.present_in(&present, self.resource.version).await?;
+            let object = kind.present_in(&present, resource.version).await?;
             // A new object has the name now: the old one is gone.
             if object.uid() != last.uid() {
                 return Ok(self.delete_result(last, None));
@@ -341,23 +301,22 @@ impl Writes {
     }
 
     async fn remove(
-        &self,
-        target: Target<'_>,
+        self,
         old: Object,
-        key: &str,
         revision: Revision,
     ) -> Result<Attempt<DeleteResult>, ApiError> {
-        if target.dry_run {
+        if self.request.dry_run {
             return Ok(Attempt::Decided(Ok(self.delete_result(old, None))));
         }
-        match self.delete_stored(key, revision).await {
+        match self.writes.commit.delete_stored(self.key, revision).await {
             Ok(revision) => Ok(Attempt::Written(self.delete_result(old, Some(revision)))),
-            Err(error) => self.conflict_or_error(error, "delete"),
+            Err(error) => self.writes.commit.conflict_or_error(error, "delete"),
         }
     }
 
-    fn delete_result(&self, mut old: Object, revision: Option<Revision>) -> DeleteResult {
-        if self.resource.def().deletion.returns_object() {
+    fn delete_result(self, mut old: Object, revision: Option<Revision>) -> DeleteResult {
+        let resource = &self.writes.resource;
+        if resource.def().deletion.returns_object() {
             if let Some(revision) = revision {
                 old.set_meta_str("resourceVersion", &revision.to_string());
             }
@@ -365,8 +324,8 @@ impl Writes {
         }
         DeleteResult::Gone(StatusDetails {
             name: old.name().to_owned(),
-            group: self.resource.group_resource().group.clone(),
-            kind: self.resource.group_resource().resource.clone(),
+            group: resource.group_resource().group.clone(),
+            kind: resource.group_resource().resource.clone(),
             uid: old.uid().to_owned(),
             ..StatusDetails::default()
         })

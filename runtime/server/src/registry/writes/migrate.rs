@@ -17,7 +17,7 @@ use crate::registry::options::RequestContext;
 
 /// The result for one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Migrated {
+pub(crate) enum MigrationOutcome {
     /// Its stored bytes are not stale.
     Current(VersionIndex),
     /// It was stored again, or would be without a dry run. Its bytes had this version.
@@ -45,7 +45,7 @@ impl Writes {
         &self,
         entry: Entry,
         dry_run: bool,
-    ) -> Result<Migrated, MigrateError> {
+    ) -> Result<MigrationOutcome, MigrateError> {
         let ctx = RequestContext::default();
         self.resource.reserve(&ctx, entry.value.len()).await;
         let migrate = Box::pin(self.migrate_off_thread(entry, dry_run));
@@ -56,24 +56,28 @@ impl Writes {
         &self,
         mut entry: Entry,
         dry_run: bool,
-    ) -> Result<Migrated, MigrateError> {
+    ) -> Result<MigrationOutcome, MigrateError> {
         let kind = &self.resource.kind;
         loop {
             let form = kind.stored_form(&entry).await;
             let (prepared, version) = form.map_err(MigrateError::Object)?;
             if prepared.stored == entry.value {
-                return Ok(Migrated::Current(version));
+                return Ok(MigrationOutcome::Current(version));
             }
             check_is_complete(kind, &entry, version).map_err(MigrateError::Object)?;
             if dry_run {
-                return Ok(Migrated::Rewritten(version));
+                return Ok(MigrationOutcome::Rewritten(version));
             }
             let prepared = Arc::new(prepared);
-            entry = match self.rewrite(&entry.key, &prepared, entry.revision).await {
-                Ok(_) => return Ok(Migrated::Rewritten(version)),
+            entry = match self
+                .commit
+                .rewrite(&entry.key, &prepared, entry.revision)
+                .await
+            {
+                Ok(_) => return Ok(MigrationOutcome::Rewritten(version)),
                 Err(StorageError::Conflict { present, .. }) => match present {
                     Some(present) => *present,
-                    None => return Ok(Migrated::Deleted),
+                    None => return Ok(MigrationOutcome::Deleted),
                 },
                 Err(error) => {
                     let is_of_store = matches!(error, StorageError::Unavailable(_));

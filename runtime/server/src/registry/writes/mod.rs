@@ -1,31 +1,48 @@
 //! Create, update, patch and delete, from the decoding of a body to the write in the store.
+//!
+//! A write is a value: a [`WriteRequest`](request::WriteRequest) and a [`Change`](change::Change) with a file of its own (`replace`, `patch`, `apply`, `edit`,
+//! `scale`). It passes five stages in order (`write`), none of which knows the next: [`Versions`] has the object in the versions that the
+//! write needs, [`Owners`] records who owns its fields, [`Rules`] prepares and admits it, [`Judge`] validates it, and [`Commit`] stores it.
 
 pub(super) mod apply;
-pub(super) mod attempt;
 pub(super) mod body;
-pub(super) mod create;
-pub(super) mod decode;
-pub(super) mod delete;
-pub(super) mod draft;
-pub(super) mod field_manager;
+mod change;
+mod commit;
+mod create;
+mod decode;
+mod delete;
+pub(super) mod edit;
+mod fields;
 mod graceful;
-pub(super) mod managed;
+mod judge;
+mod managed;
 pub(super) mod migrate;
-pub(super) mod patch;
+mod owners;
+mod patch;
+pub(super) mod preconditions;
+mod replace;
+pub(super) mod request;
 pub(super) mod results;
-pub(super) mod scale;
+mod rules;
+mod scale;
 pub(super) mod stamp;
-pub(super) mod store;
-pub(super) mod target;
-pub(super) mod update;
-pub(super) mod validate;
+mod versions;
+mod write;
 
 use std::sync::Arc;
 
-use apiloom_meta::{Clock, ResourceDef, Time};
+use apiloom_meta::codec::Format;
+use apiloom_meta::{ApiError, Clock, Object, ResourceDef, Time};
 use arc_swap::ArcSwap;
 
+use self::commit::Commit;
+use self::decode::Decoder;
+use self::judge::Judge;
+use self::owners::Owners;
+use self::rules::Rules;
+use self::versions::Versions;
 use crate::registry::objects::versioned_resource::VersionedResource;
+use crate::registry::options::{FieldValidation, RequestContext};
 use crate::registry::rules::admission::Chain;
 
 /// Create, update, patch and delete of one resource in one version. Arguments and results are objects of this version.
@@ -33,10 +50,14 @@ use crate::registry::rules::admission::Chain;
 pub struct Writes {
     resource: Arc<VersionedResource>,
     settings: Arc<WriteSettings>,
-    /// Of the bodies of a subresource: the resource to which it belongs.
-    parent: Option<Arc<VersionedResource>>,
-    /// Decodes and changes the Scales of a resource that has them.
+    /// Decodes and changes the bodies of a subresource with bodies of another kind.
     scale: Option<Arc<Writes>>,
+    decoder: Decoder,
+    versions: Versions,
+    owners: Owners,
+    rules: Rules,
+    judge: Judge,
+    pub(super) commit: Commit,
 }
 
 impl Writes {
@@ -45,12 +66,7 @@ impl Writes {
         settings: Arc<WriteSettings>,
         scale: Option<Arc<Self>>,
     ) -> Self {
-        Self {
-            resource,
-            settings,
-            parent: None,
-            scale,
-        }
+        Self::with(resource, settings, scale, None)
     }
 
     /// Decodes and changes the bodies of a subresource of `parent`.
@@ -59,16 +75,58 @@ impl Writes {
         parent: Arc<VersionedResource>,
         settings: Arc<WriteSettings>,
     ) -> Self {
+        Self::with(resource, settings, None, Some(parent))
+    }
+
+    fn with(
+        resource: Arc<VersionedResource>,
+        settings: Arc<WriteSettings>,
+        scale: Option<Arc<Self>>,
+        parent: Option<Arc<VersionedResource>>,
+    ) -> Self {
         Self {
+            decoder: Decoder::new(Arc::clone(&resource), Arc::clone(&settings)),
+            versions: Versions::new(Arc::clone(&resource)),
+            owners: Owners::new(Arc::clone(&resource), Arc::clone(&settings)),
+            rules: Rules::new(Arc::clone(&resource), parent, Arc::clone(&settings)),
+            judge: Judge::new(Arc::clone(&resource)),
+            commit: Commit::new(Arc::clone(&resource), Arc::clone(&settings)),
             resource,
             settings,
-            parent: Some(parent),
-            scale: None,
+            scale,
         }
     }
-}
 
-impl Writes {
+    /// Decodes a body, defaults and checks its apiVersion and kind, and handles unknown and duplicate fields as
+    /// `validation` says.
+    ///
+    /// # Errors
+    /// BadRequest with kube-apiserver's message; RequestEntityTooLarge if YAML aliases expand the body beyond
+    /// [`MAX_EXPANDED_BYTES`](apiloom_meta::codec::MAX_EXPANDED_BYTES).
+    pub fn decode(
+        &self,
+        ctx: &RequestContext,
+        body: &[u8],
+        format: Format,
+        validation: FieldValidation,
+    ) -> Result<Object, ApiError> {
+        self.decoder.decode(ctx, body, format, validation)
+    }
+
+    /// As [`decode`](Self::decode), for a document of this kind in memory.
+    ///
+    /// # Errors
+    /// BadRequest with kube-apiserver's message.
+    #[cfg(feature = "apis-apiextensions")]
+    pub(crate) fn decode_tree(
+        &self,
+        ctx: &RequestContext,
+        document: serde_json::Value,
+        validation: FieldValidation,
+    ) -> Result<Object, ApiError> {
+        self.decoder.decode_tree(ctx, document, validation)
+    }
+
     /// The time of the server's clock.
     pub(crate) fn now(&self) -> Time {
         self.settings.clock.now()

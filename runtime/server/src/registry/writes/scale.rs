@@ -7,27 +7,30 @@ use apiloom_meta::field::go_quote;
 use apiloom_meta::kind::ScalePaths;
 use apiloom_meta::managed_fields::{FieldSet, FieldsError, ManagedEntry, ManagedFields, Manager};
 use apiloom_meta::{ApiError, JsonPath, Object};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::Writes;
-use super::target::Target;
-use super::update::Change;
+use super::change::{Change, Input, Passed};
+use super::request::WriteRequest;
+use super::results::WrittenObject;
 use crate::registry::objects::scale::{scale_of, scale_or};
 
 /// The number in the Scale of an object without a number of replicas, by which a request that sets none is noticed.
 const NO_REPLICAS: i64 = i32::MIN as i64;
 
-/// An object whose Scale a request changed.
-pub(crate) struct Scaled {
-    /// The object with the new number of replicas.
-    pub(crate) object: Object,
-    /// Its Scale before the request.
-    old_scale: Object,
+/// A change of the Scale of an object.
+pub(super) struct ScaleChange<'a> {
+    change: &'a dyn Change,
+    /// The writes of Scales.
+    scales: &'a Writes,
+    paths: &'a ScalePaths,
 }
 
 impl Writes {
     /// The writes of the bodies of a subresource of another kind; those of the object itself for others.
-    pub(crate) fn bodies(&self, subresource: &str) -> &Self {
+    pub(super) fn bodies(&self, subresource: &str) -> &Self {
         match &self.scale {
             Some(scale) if self.is_scale(subresource) => scale,
             _ => self,
@@ -54,53 +57,104 @@ impl Writes {
         }
     }
 
-    /// The present object with the number of replicas of the changed Scale, after the mutating phase of admission. `None`
-    /// if the subresource is no Scale.
+    /// A change as one of the Scale, if that is what a subresource shows.
+    pub(super) fn change_of_scale<'a>(
+        &'a self,
+        subresource: &str,
+        change: &'a dyn Change,
+    ) -> Option<ScaleChange<'a>> {
+        Some(ScaleChange {
+            change,
+            scales: self.scale.as_deref()?,
+            paths: self.scale_paths(subresource)?,
+        })
+    }
+
+    /// Fails if a subresource shows another object than that which code edits.
+    pub(super) fn check_editable(&self, subresource: &str) -> Result<(), ApiError> {
+        if self.is_scale(subresource) {
+            let text = "a handler changes the number of replicas in the object itself";
+            return Err(ApiError::internal_text(text));
+        }
+        Ok(())
+    }
+}
+
+impl Change for ScaleChange<'_> {
+    fn on_present<'a>(
+        &'a self,
+        writes: &'a Writes,
+        request: WriteRequest<'a>,
+        present: &'a Object,
+    ) -> BoxFuture<'a, Result<Input, ApiError>> {
+        self.scaled(writes, request, present).boxed()
+    }
+
+    fn admit<'a>(
+        &'a self,
+        _writes: &'a Writes,
+        request: WriteRequest<'a>,
+        new: &'a mut Object,
+        shown: &'a Object,
+    ) -> BoxFuture<'a, Result<(), ApiError>> {
+        let admit = async move {
+            let mut scale = scale_of(self.paths, new)?;
+            let rules = &self.scales.rules;
+            rules
+                .admit_validation(request, &mut scale, Some(shown))
+                .await
+        };
+        admit.boxed()
+    }
+
+    fn response(&self, written: WrittenObject) -> Result<WrittenObject, ApiError> {
+        Ok(scale_of(self.paths, &written)?.into())
+    }
+
+    /// The rules of an update apply to its replicas too.
+    fn is_update_of_object(&self, _request: WriteRequest<'_>) -> bool {
+        true
+    }
+}
+
+impl ScaleChange<'_> {
+    /// The present object with the number of replicas of the changed Scale, after the mutating phase of admission.
     ///
     /// # Errors
     /// Those of the change; BadRequest if neither it nor the object has a number of replicas.
-    pub(crate) async fn scaled(
+    async fn scaled(
         &self,
-        target: Target<'_>,
-        change: &Change<'_>,
-        old: &Object,
-        key: &str,
-    ) -> Result<Option<Scaled>, ApiError> {
-        let (Some(scales), Some(paths)) = (&self.scale, self.scale_paths(target.subresource))
-        else {
-            return Ok(None);
-        };
-        let mut live = scale_or(paths, old, NO_REPLICAS)?;
-        let owners = Owners {
-            writes: self,
+        writes: &Writes,
+        request: WriteRequest<'_>,
+        present: &Object,
+    ) -> Result<Input, ApiError> {
+        let Self {
+            change,
+            scales,
             paths,
-        };
-        let mut managed = ManagedFields::read(old).unwrap_or_default();
+        } = self;
+        let mut shown = scale_or(paths, present, NO_REPLICAS)?;
+        let owners = ReplicaOwners { writes, paths };
+        let mut managed = ManagedFields::read(present).unwrap_or_default();
         let of_scale = owners.of_scale(&managed).unwrap_or_else(|error| {
-            tracing::warn!(name = target.name, %error, "managedFields cannot be read and are dropped");
+            tracing::warn!(name = request.name, %error, "managedFields cannot be read and are dropped");
             managed = ManagedFields::default();
             ManagedFields::default()
         });
-        of_scale.write(&mut live);
-        let mut new = match change {
-            Change::Replace(scale) => {
-                self.check_uid(scale.uid(), old.uid(), target.name, key)?;
-                scale.clone()
-            }
-            Change::Patch(patch, validation) => {
-                scales.patched(target, &live, patch, *validation)?
-            }
-            Change::Apply(applied) => scales.applied(target, applied, Some(&live)).await?.object,
-            Change::Edit(..) => {
-                let text = "a handler changes the number of replicas in the object itself";
-                return Err(ApiError::internal_text(text));
-            }
-        };
-        scales.default_input(target, &mut new)?;
-        if !matches!(change, Change::Apply(_)) {
-            scales.own_changes(target, &mut new, Some(&live)).await;
+        of_scale.write(&mut shown);
+        let input = change.on_present(scales, request, &shown).await?;
+        let mut new = input.object;
+        scales.rules.default_input(request, &mut new)?;
+        if input.passed == Passed::None {
+            scales
+                .owners
+                .own_changes(request, &mut new, Some(&shown))
+                .await;
         }
-        scales.admit_mutation(target, &mut new, Some(&live)).await?;
+        scales
+            .rules
+            .admit_mutation(request, &mut new, Some(&shown))
+            .await?;
         let replicas = sent_replicas(&new)?;
         if replicas == NO_REPLICAS {
             let path = go_quote(&paths.spec.to_string());
@@ -108,7 +162,7 @@ impl Writes {
                 "the spec replicas field {path} cannot be empty"
             )));
         }
-        let mut object = old.clone();
+        let mut object = present.clone();
         paths.spec.put_in(object.fields_mut(), replicas.into());
         if !new.resource_version().is_empty() {
             object.set_meta_str("resourceVersion", new.resource_version());
@@ -117,32 +171,12 @@ impl Writes {
         let managed = owners
             .of_object(managed, &of_scale)
             .map_err(|error| ApiError::internal_text(error.to_string()))?;
-        self.write_owners(managed, &mut object);
-        Ok(Some(Scaled {
-            object,
-            old_scale: live,
-        }))
-    }
-
-    /// Runs the validating phase of admission for the Scale of an object.
-    pub(crate) async fn admit_scale(
-        &self,
-        target: Target<'_>,
-        object: &Object,
-        old_scale: &Object,
-    ) -> Result<(), ApiError> {
-        let mut scale = self.shown(target.subresource, object)?;
-        let scales = self.bodies(target.subresource);
-        scales
-            .admit_validation(target, &mut scale, Some(old_scale))
-            .await
-    }
-}
-
-impl Scaled {
-    /// Splits it into the new object and the old Scale.
-    pub(crate) fn into_parts(self) -> (Object, Object) {
-        (self.object, self.old_scale)
+        writes.owners.write_owners(managed, &mut object);
+        Ok(Input {
+            passed: Passed::Admission,
+            shown: Some(shown),
+            ..Input::new(object)
+        })
     }
 }
 
@@ -165,12 +199,12 @@ fn sent_replicas(scale: &Object) -> Result<i64, ApiError> {
 }
 
 /// Translates the owners of the number of replicas between an object and its Scale.
-struct Owners<'a> {
+struct ReplicaOwners<'a> {
     writes: &'a Writes,
     paths: &'a ScalePaths,
 }
 
-impl Owners<'_> {
+impl ReplicaOwners<'_> {
     /// The set of the number of replicas in a version of the object; `None` for an unknown version.
     fn replicas_in(&self, api_version: &str) -> Option<FieldSet> {
         let kind = &self.writes.resource.kind;

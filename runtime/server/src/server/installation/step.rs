@@ -4,7 +4,9 @@ use apiloom_apis::definition_files::DefinitionFile;
 use apiloom_meta::{ApiError, Object};
 
 use crate::registry::definition_rules::take_schemas;
-use crate::registry::{CreateOptions, Endpoint, FieldValidation, PatchOptions, RequestContext};
+use crate::registry::{
+    CreateOptions, Endpoint, FieldValidation, PatchOptions, RequestContext, WriteRequest,
+};
 
 /// The manager of the fields that are applied.
 const MANAGER: &str = "definition-installer";
@@ -69,11 +71,12 @@ async fn apply(
     let document = document.into();
     let options = PatchOptions {
         field_manager: MANAGER.to_owned(),
+        force: true,
         ..PatchOptions::default()
     };
-    let writes = endpoint.writes();
-    let applied = writes.apply(ctx, None, &file.name, "", &document, true, &options);
-    Ok(applied.await?.0.object)
+    let request = WriteRequest::new(ctx, None, &file.name).with(&options);
+    let (applied, _) = endpoint.writes().apply(request, &document).await?;
+    Ok(applied.object)
 }
 
 /// The lines of an error: one for each field, or its message.

@@ -13,7 +13,7 @@ use apiloom::meta::patch::Patch;
 use apiloom::meta::{ApiError, Object, StatusReason};
 use apiloom::server::RequestContext;
 use apiloom::server::registry::{
-    CreateOptions, Endpoint, GetOptions, PatchOptions, Registry, UpdateOptions,
+    CreateOptions, Endpoint, GetOptions, PatchOptions, Registry, UpdateOptions, WriteRequest,
 };
 use apiloom::storage::Memory;
 use balancer_kinds::{GROUP, v1, v1alpha1, v1beta1};
@@ -124,10 +124,8 @@ impl Server {
                     dry_run: step.dry_run,
                     ..UpdateOptions::default()
                 };
-                let updated =
-                    endpoint
-                        .writes()
-                        .update(&self.ctx, NS, "b", subresource, object, &options);
+                let request = WriteRequest::new(&self.ctx, NS, "b").at(subresource);
+                let updated = endpoint.writes().update(request.with(&options), object);
                 return updated
                     .await
                     .map(|(written, _)| written.object.into_value());
@@ -151,9 +149,8 @@ impl Server {
             dry_run: step.dry_run,
             ..PatchOptions::default()
         };
-        let patched = endpoint
-            .writes()
-            .patch(&self.ctx, NS, "b", subresource, &patch, &options);
+        let request = WriteRequest::new(&self.ctx, NS, "b").at(subresource);
+        let patched = endpoint.writes().patch(request.with(&options), &patch);
         patched.await.map(|written| written.object.into_value())
     }
 }

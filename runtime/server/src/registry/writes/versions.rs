@@ -4,17 +4,16 @@
 //! present and the new object are both converted, and the difference between them, which is the client's change, is
 //! applied to the present object in the other version.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use apiloom_meta::schema::merge_difference;
 use apiloom_meta::{ApiError, Object};
 
-use super::Writes;
-use crate::registry::objects::hooks::ErasedStrategy;
+use super::fields;
 use crate::registry::objects::kind::Kind;
 use crate::registry::objects::kind_version::VersionIndex;
-use crate::registry::objects::prepared_object::PreparedObject;
 use crate::registry::objects::present_object::PresentObject;
+use crate::registry::objects::versioned_resource::VersionedResource;
 
 /// The present object in the versions that an update needs.
 pub(crate) struct PresentVersions {
@@ -105,33 +104,15 @@ impl Kind {
     }
 }
 
-impl Writes {
-    /// Checks the size of an object, as JSON without its resourceVersion, against the limit. A stored object above the limit, written when that was
-    /// higher, may still be made smaller.
-    ///
-    /// # Errors
-    /// RequestEntityTooLarge.
-    pub(crate) fn check_size(
-        &self,
-        prepared: &PreparedObject,
-        present: Option<&PresentObject>,
-    ) -> Result<(), ApiError> {
-        let (limit, len) = (self.settings.max_object_bytes, prepared.json.len());
-        // The cached object may be outdated; after a refusal the attempt is repeated with the stored one.
-        let shrinks = || {
-            present.is_some_and(|present| match present {
-                PresentObject::Stored(entry) => {
-                    let stored = self.resource.kind.stored_json(&entry.value);
-                    stored.is_ok_and(|json| len < json.len())
-                }
-                PresentObject::Cached(_) => false,
-            })
-        };
-        if len <= limit || shrinks() {
-            Ok(())
-        } else {
-            Err(ApiError::too_large(limit))
-        }
+/// Makes of the object of a request those of the other versions that the write needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Versions {
+    resource: Arc<VersionedResource>,
+}
+
+impl Versions {
+    pub(super) fn new(resource: Arc<VersionedResource>) -> Self {
+        Self { resource }
     }
 
     /// Whether the version of the request is the hub, or the kind has no hub. The object is validated only in that
@@ -194,7 +175,7 @@ impl Writes {
             old.fields(),
             sent.fields(),
         );
-        self.restore_unwritten_fields(subresource, &mut comparable, old);
+        fields::restore_unwritten(self.resource.def(), subresource, &mut comparable, old);
         Some(comparable)
     }
 
@@ -212,14 +193,7 @@ impl Writes {
             .kind
             .try_convert_with_defaults(object.clone(), from, to);
         // The client sent this object, so a failed conversion is its error and not an InternalError.
-        let refuse = |why: String| {
-            self.cannot_handle(
-                &self.resource.def().kind,
-                &self.resource.def().version,
-                &why,
-            )
-        };
-        let new = new.map_err(refuse)?;
+        let new = new.map_err(|why| self.resource.unusable(&why))?;
         let old = PresentInHub::Absent;
         Ok(Some(HubObject { new, old }))
     }
@@ -249,7 +223,7 @@ impl Writes {
             let comparable =
                 kind.convert_with_defaults(comparable.clone(), self.resource.version, hub)?;
             in_hub.new = kind.apply_update(hub, old.clone(), &comparable, in_hub.new);
-            self.restore_unwritten_fields(subresource, &mut in_hub.new, old);
+            fields::restore_unwritten(self.resource.def(), subresource, &mut in_hub.new, old);
         }
         in_hub.old = PresentInHub::Converted(old);
         Ok(Some(in_hub))
@@ -300,54 +274,8 @@ impl Writes {
             .resource
             .kind
             .apply_update(to, stored.clone(), &old, new);
-        self.restore_unwritten_fields(subresource, &mut document, stored);
+        fields::restore_unwritten(self.resource.def(), subresource, &mut document, stored);
         Ok(Some(document))
-    }
-
-    /// Runs a preparing hook of the request version's own strategy, if it has one, and applies the defaults again if
-    /// the hook changed the object.
-    pub(crate) fn prepare(
-        &self,
-        object: &mut Object,
-        hook: impl FnOnce(&dyn ErasedStrategy, &mut Object) -> bool,
-    ) {
-        let own = self.resource.version().strategy.as_deref();
-        if own.is_some_and(|strategy| hook(strategy, object)) {
-            self.resource.kind.default(object, self.resource.version);
-        }
-    }
-
-    /// Runs a preparing hook of the hub's strategy on the object in the hub, if the request's version has no strategy
-    /// of its own. Changes of the hook are applied to the object in the request's version too, except for fields that
-    /// it lacks.
-    ///
-    /// # Errors
-    /// If the changed object cannot be converted.
-    pub(crate) fn prepare_in_hub(
-        &self,
-        object: &mut Object,
-        in_hub: &mut HubObject<'_>,
-        hook: impl FnOnce(&dyn ErasedStrategy, &mut HubObject<'_>) -> bool,
-    ) -> Result<(), ApiError> {
-        let (kind, hub) = (&self.resource.kind, self.resource.kind.hub);
-        let strategy = kind.strategy(self.resource.version);
-        let Some((_, strategy)) = strategy.filter(|(version, _)| *version != self.resource.version)
-        else {
-            return Ok(());
-        };
-        let before = in_hub.new.clone();
-        if !hook(strategy, in_hub) {
-            return Ok(());
-        }
-        kind.default(&mut in_hub.new, hub);
-        kind.apply_hook_changes(
-            object,
-            self.resource.version,
-            hub,
-            [before, in_hub.new.clone()],
-        )?;
-        kind.default(object, self.resource.version);
-        Ok(())
     }
 
     /// Whether the update increases the generation. The objects in the storage version or the hub are compared, if there
@@ -358,14 +286,15 @@ impl Writes {
         before: &PresentVersions,
         draft: &Result<Draft<'_>, ApiError>,
     ) -> bool {
+        let def = self.resource.def();
         if let (Some(old), Ok(draft)) = (&before.stored, draft) {
             match (&draft.stored, &draft.hub) {
-                (Ok(Some(stored)), _) => return self.spec_differs(stored, old),
-                (Ok(None), Some(hub)) => return self.spec_differs(&hub.new, old),
+                (Ok(Some(stored)), _) => return fields::spec_differs(def, stored, old),
+                (Ok(None), Some(hub)) => return fields::spec_differs(def, &hub.new, old),
                 _ => {}
             }
         }
-        self.spec_differs(new, &before.object)
+        fields::spec_differs(def, new, &before.object)
     }
 
     /// The object in the storage version, if that is not the version of the request. Of a kind with a hub the metadata is that of

@@ -2,21 +2,33 @@
 //! errors have the paths that the client sent. The hub's schema applies to every version, but only to objects that are
 //! valid by the schema of the request's version.
 
+use std::sync::Arc;
+
 use apiloom_meta::kind::{NameFormat, Writes as Writable};
 use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, GroupVersion, Object, validation};
 
-use super::Writes;
-use super::draft::{Draft, HubObject, put_metadata};
-use super::target::Target;
+use super::request::WriteRequest;
+use super::versions::{Draft, HubObject, put_metadata};
 use crate::registry::objects::hooks::ErasedStrategy;
 use crate::registry::objects::scale::{ScaleFields, scale_errors};
+use crate::registry::objects::versioned_resource::VersionedResource;
 use crate::registry::options::RequestContext;
 
-impl Writes {
+/// Validates the objects of a resource.
+#[derive(Debug)]
+pub(crate) struct Judge {
+    resource: Arc<VersionedResource>,
+}
+
+impl Judge {
+    pub(super) fn new(resource: Arc<VersionedResource>) -> Self {
+        Self { resource }
+    }
+
     /// Validates a new object.
     pub(crate) fn validate_create(
         &self,
-        ctx: &RequestContext,
+        request: WriteRequest<'_>,
         object: &Object,
         draft: Result<Draft<'static>, ApiError>,
     ) -> Result<Draft<'static>, ApiError> {
@@ -37,8 +49,8 @@ impl Writes {
             schema,
             self.scale_errors(object, ScaleFields::All),
         );
-        let draft = self.validate_draft((ctx, ""), object, None, draft, errors)?;
-        self.warn_of_finalizers(ctx, object, None);
+        let draft = self.validate_draft(request, object, None, draft, errors)?;
+        self.warn_of_finalizers(request.ctx, object, None);
         Ok(draft)
     }
 
@@ -46,7 +58,7 @@ impl Writes {
     /// rest of the object only by rules and list types, as in kube-apiserver.
     pub(crate) fn validate_update<'a>(
         &self,
-        target: Target<'_>,
+        request: WriteRequest<'_>,
         new: &Object,
         old: &Object,
         draft: Result<Draft<'a>, ApiError>,
@@ -65,7 +77,7 @@ impl Writes {
         metadata.extend(self.finalizer_errors(new));
         let schema = &self.resource.version().version_schema;
         let mut tolerated = Vec::new();
-        let (schema, replicas) = match self.only_field(target.subresource) {
+        let (schema, replicas) = match self.only_field(request.subresource) {
             Some(field) => (
                 schema.validate_field(field, new.as_value(), old.as_value(), &mut tolerated),
                 self.scale_errors(new, ScaleFields::Status),
@@ -76,12 +88,11 @@ impl Writes {
             ),
         };
         for violation in &tolerated {
-            target.ctx.warn(violation.to_string());
+            request.ctx.warn(violation.to_string());
         }
         let errors = VersionErrors::new(metadata, schema, replicas);
-        let path = (target.ctx, target.subresource);
-        let draft = self.validate_draft(path, new, Some(old), draft, errors)?;
-        self.warn_of_finalizers(target.ctx, new, Some(old));
+        let draft = self.validate_draft(request, new, Some(old), draft, errors)?;
+        self.warn_of_finalizers(request.ctx, new, Some(old));
         Ok(draft)
     }
 
@@ -154,15 +165,19 @@ impl Writes {
     /// Validates an object with the hub's schema and the strategy, if it is valid by the schema of the request's version.
     fn validate_draft<'a>(
         &self,
-        (ctx, subresource): (&RequestContext, &str),
+        request: WriteRequest<'_>,
         new: &Object,
         old: Option<&Object>,
         draft: Result<Draft<'a>, ApiError>,
-        VersionErrors {
+        errors: VersionErrors,
+    ) -> Result<Draft<'a>, ApiError> {
+        let VersionErrors {
             mut errors,
             is_schema_valid,
-        }: VersionErrors,
-    ) -> Result<Draft<'a>, ApiError> {
+        } = errors;
+        let WriteRequest {
+            ctx, subresource, ..
+        } = request;
         if !is_schema_valid {
             return Err(self.invalid(new, &errors));
         }
@@ -175,11 +190,8 @@ impl Writes {
         let hub_errors = hub_errors.unwrap_or_default();
         let input = self.strategy_input(new, old, draft.hub.as_ref());
         if let Some(input) = input.as_ref().filter(|_| hub_errors.is_empty()) {
-            let found = input.validate(ctx, subresource).map_err(|text| {
-                let def = self.resource.def();
-                self.cannot_handle(&def.kind, &def.version, &text)
-            });
-            errors.extend(found?);
+            let found = input.validate(ctx, subresource);
+            errors.extend(found.map_err(|text| self.resource.unusable(&text))?);
         }
         errors.extend(hub_errors);
         if !errors.is_empty() {

@@ -10,12 +10,12 @@ use apiloom_meta::{ApiError, Object, StatusCause, StatusDetails, StatusReason};
 use serde_json::Value;
 
 use super::{
-    BEFORE_FIRST_APPLY, Difference, Overlap, Own, drop_overlaps, reconciled_fields, unreadable,
+    BEFORE_FIRST_APPLY, Difference, Overlap, Own, Owners, drop_overlaps, reconciled_fields,
+    unreadable,
 };
 use crate::registry::objects::kind_version::VersionIndex;
-use crate::registry::options::FieldValidation;
-use crate::registry::writes::Writes;
-use crate::registry::writes::target::Target;
+use crate::registry::writes::fields;
+use crate::registry::writes::request::WriteRequest;
 
 /// The manager whose applies take over from its applies on the client.
 const KUBECTL: &str = "kubectl";
@@ -23,19 +23,8 @@ const KUBECTL: &str = "kubectl";
 /// The annotation in which kubectl keeps what it applied on the client.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The document of an apply request.
-#[derive(Clone, Debug)]
-pub(crate) struct Applied<'a> {
-    pub(crate) document: &'a Object,
-    /// The duplicate fields of the document, for strict validation.
-    pub(crate) strict: &'a [String],
-    pub(crate) validation: FieldValidation,
-    /// Takes fields from other managers instead of refusing the request.
-    pub(crate) force: bool,
-}
-
 /// The result of an apply.
-pub(crate) struct Merged {
+pub(crate) struct MergeResult {
     /// The present object with the applied fields; its managedFields are those of the present one.
     pub(crate) object: Object,
     /// The new entries of managedFields; `None` if they stay as they are.
@@ -59,7 +48,7 @@ impl From<ApiError> for Refusal {
     }
 }
 
-impl Writes {
+impl Owners {
     /// The present object with the applied fields, and the entries of its managedFields; `live` is `None` if it does not
     /// exist.
     ///
@@ -68,18 +57,18 @@ impl Writes {
     /// not fit the kind.
     pub(crate) async fn apply_fields(
         &self,
-        target: Target<'_>,
-        applied: &Applied<'_>,
+        request: WriteRequest<'_>,
+        document: &Object,
         live: Option<&Object>,
-    ) -> Result<Merged, ApiError> {
-        self.check_applied(applied.document)?;
+    ) -> Result<MergeResult, ApiError> {
+        self.check_applied(document)?;
         let empty = Object::default();
         let present = live.unwrap_or(&empty);
         let mut managed = ManagedFields::read(present).map_err(|why| {
             ApiError::internal_text(format!("failed to decode managed fields: {why}"))
         })?;
         if managed.is_empty() {
-            let manager = self.manager(target, BEFORE_FIRST_APPLY, Operation::Update);
+            let manager = self.manager(request, BEFORE_FIRST_APPLY, Operation::Update);
             let difference = Difference {
                 live: &empty,
                 new: present,
@@ -89,17 +78,17 @@ impl Writes {
         }
         self.check_compared(&managed, present).await?;
         let result = self
-            .merge_and_prune(target, applied, present, managed.clone())
+            .merge_and_prune(request, document, present, managed.clone())
             .await;
         let result = match result {
             Err(Refusal::Conflicts(conflicts))
-                if target.manager == KUBECTL && self.are_of_kubectl(&conflicts, present) =>
+                if request.manager == KUBECTL && self.are_of_kubectl(&conflicts, present) =>
             {
-                let forced = Applied {
+                let forced = WriteRequest {
                     force: true,
-                    ..applied.clone()
+                    ..request
                 };
-                self.merge_and_prune(target, &forced, present, managed)
+                self.merge_and_prune(forced, document, present, managed)
                     .await
             }
             result => result,
@@ -110,8 +99,8 @@ impl Writes {
         })?;
         let object = &mut merged.object;
         let last_applied = object.annotation(LAST_APPLIED).unwrap_or_default();
-        if target.manager == KUBECTL && !last_applied.is_empty() {
-            set_last_applied(object, applied.document);
+        if request.manager == KUBECTL && !last_applied.is_empty() {
+            set_last_applied(object, document);
             merged.is_changed = object != present;
         }
         Ok(merged)
@@ -157,19 +146,21 @@ impl Writes {
 
     async fn merge_and_prune(
         &self,
-        target: Target<'_>,
-        applied: &Applied<'_>,
+        request: WriteRequest<'_>,
+        document: &Object,
         live: &Object,
         mut managed: ManagedFields,
-    ) -> Result<Merged, Refusal> {
-        let (schema, document) = (self.resource.schema(), applied.document);
+    ) -> Result<MergeResult, Refusal> {
+        let schema = self.resource.schema();
         let mut new = live.clone();
         let mut is_changed = schema.merge_applied(new.fields_mut(), document.fields());
-        let manager = self.manager(target, target.manager, Operation::Apply);
+        let manager = self.manager(request, request.manager, Operation::Apply);
         let last = managed.take(&manager);
         let fields = schema
             .present_fields(document.as_value())
-            .filter_root(|field| self.is_written(target.subresource, field));
+            .filter_root(|field| {
+                fields::is_written(self.resource.def(), request.subresource, field)
+            });
         // All fields of the document have an owner until it is merged, those of the system too.
         let own = ManagedEntry::new(manager.clone(), None, fields.clone());
         let mut entry = ManagedEntry::new(manager.clone(), None, fields.without_system_fields());
@@ -183,14 +174,14 @@ impl Writes {
         }
         let difference = Difference { live, new: &new };
         let changes = if is_changed {
-            self.changes(target.subresource, difference)
+            self.changes(request.subresource, difference)
         } else {
             FieldChanges::default()
         };
         let overlaps = self
             .overlaps(&mut managed, Own::KeepsAll(&manager), &changes, difference)
             .await?;
-        if !applied.force {
+        if !request.force {
             Conflicts::of(&managed, &overlaps).map_or(Ok(()), Err)?;
         }
         let are_kept = || {
@@ -199,7 +190,7 @@ impl Writes {
                 .all(|overlap| matches!(overlap, Overlap::None))
         };
         if is_known && !is_changed && are_kept() {
-            return Ok(Merged {
+            return Ok(MergeResult {
                 object: new,
                 managed: None,
                 is_changed,
@@ -216,10 +207,10 @@ impl Writes {
             None => entry,
         };
         if is_changed {
-            entry.time = Some(self.now().to_string());
+            entry.time = Some(self.settings.clock.now().to_string());
         }
         managed.entries_mut().push(entry);
-        Ok(Merged {
+        Ok(MergeResult {
             object: new,
             managed: Some(managed),
             is_changed,
@@ -249,7 +240,7 @@ impl Writes {
         let reconciled = schema.reconciled_fields(last);
         let owned = schema.with_named_fields(reconciled.as_ref().unwrap_or(last));
         let pruned = schema.without_fields(merged.as_value(), &owned);
-        let mut pruned = Pruned {
+        let mut pruned = PrunedObject {
             merged: merged.clone(),
             pruned: object(pruned)?,
             version,
@@ -290,10 +281,10 @@ impl Writes {
     /// Puts the fields of a set back that were pruned, in the version of the set.
     async fn put_back(
         &self,
-        from: Pruned,
+        from: PrunedObject,
         version: VersionIndex,
         owned: &FieldSet,
-    ) -> Result<Pruned, ApiError> {
+    ) -> Result<PrunedObject, ApiError> {
         let kind = &self.resource.kind;
         let failed = |which: &str, why: String| {
             let api_version = &kind.versions[version].api_version;
@@ -310,7 +301,7 @@ impl Writes {
         let kept = fields(&pruned).union(&schema.with_named_fields(owned));
         let gone = fields(&merged).difference(&kept);
         let pruned = object(schema.without_fields(merged.as_value(), &gone))?;
-        Ok(Pruned {
+        Ok(PrunedObject {
             merged,
             pruned,
             version,
@@ -342,7 +333,7 @@ impl Writes {
 }
 
 /// A merged object before and after pruning, in one version.
-struct Pruned {
+struct PrunedObject {
     merged: Object,
     pruned: Object,
     version: VersionIndex,

@@ -6,19 +6,19 @@
 
 mod apply;
 
-use apiloom_meta::kind;
+use std::sync::Arc;
+
 use apiloom_meta::managed_fields::{
     FieldChanges, FieldSet, FieldsError, ManagedEntry, ManagedFields, Manager, Operation,
 };
 use apiloom_meta::schema::Schema;
-use apiloom_meta::{ApiError, Object, ResourceDef};
+use apiloom_meta::{ApiError, Object};
 use serde_json::Value;
 
-pub(crate) use self::apply::Applied;
-use super::Writes;
-use super::managed;
-use super::target::Target;
+use super::request::WriteRequest;
+use super::{WriteSettings, fields, managed};
 use crate::registry::objects::kind_version::VersionIndex;
+use crate::registry::objects::versioned_resource::VersionedResource;
 
 /// The manager of the fields that an object had before the first apply.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
@@ -30,18 +30,29 @@ struct Difference<'a> {
     new: &'a Object,
 }
 
-impl Writes {
+/// Keeps the managedFields of the objects of a resource.
+#[derive(Debug)]
+pub(crate) struct Owners {
+    resource: Arc<VersionedResource>,
+    settings: Arc<WriteSettings>,
+}
+
+impl Owners {
+    pub(super) fn new(resource: Arc<VersionedResource>, settings: Arc<WriteSettings>) -> Self {
+        Self { resource, settings }
+    }
+
     /// Records in the new object which fields the manager of the request changes. `live` is the present object, `None`
     /// for a create.
     pub(crate) async fn own_changes(
         &self,
-        target: Target<'_>,
+        request: WriteRequest<'_>,
         new: &mut Object,
         live: Option<&Object>,
     ) {
-        if let Err(error) = self.try_own_changes(target, new, live).await {
+        if let Err(error) = self.try_own_changes(request, new, live).await {
             tracing::warn!(
-                kind = %self.resource.kind.group_kind, name = target.name, error = error.message,
+                kind = %self.resource.kind.group_kind, name = request.name, error = error.message,
                 "managedFields cannot be updated and are dropped"
             );
             self.write_owners(ManagedFields::default(), new);
@@ -65,7 +76,7 @@ impl Writes {
 
     async fn try_own_changes(
         &self,
-        target: Target<'_>,
+        request: WriteRequest<'_>,
         new: &mut Object,
         live: Option<&Object>,
     ) -> Result<(), ApiError> {
@@ -74,13 +85,13 @@ impl Writes {
             self.write_owners(ManagedFields::default(), new);
             return Ok(());
         }
-        let mut managed = sent_or_live(target, new, live);
+        let mut managed = sent_or_live(request, new, live);
         if managed.is_empty() && live.is_some() {
             // They were cleared, and only an apply request begins anew.
             self.write_owners(managed, new);
             return Ok(());
         }
-        let manager = self.manager(target, target.manager, Operation::Update);
+        let manager = self.manager(request, request.manager, Operation::Update);
         let blank = match live {
             None => self.blank(),
             Some(_) => Object::default(),
@@ -107,7 +118,7 @@ impl Writes {
         if own.is_empty() {
             return Ok(());
         }
-        let time = Some(self.now().to_string());
+        let time = Some(self.settings.clock.now().to_string());
         match managed.entry_mut(&manager) {
             Some(entry) => {
                 if !entry.has_all(&own).map_err(unreadable)? {
@@ -207,7 +218,7 @@ impl Writes {
         let Difference { live, new } = difference;
         let schema = self.resource.schema();
         let changes = schema.changed_fields(live.as_value(), new.as_value());
-        changes.filter_root(|field| self.is_written(subresource, field))
+        changes.filter_root(|field| fields::is_written(self.resource.def(), subresource, field))
     }
 
     /// The same in another version.
@@ -228,13 +239,13 @@ impl Writes {
         let changes = version
             .schema()
             .changed_fields(live.as_value(), new.as_value());
-        Ok(changes.filter_root(|field| writes(&version.def, subresource, field)))
+        Ok(changes.filter_root(|field| fields::is_written(&version.def, subresource, field)))
     }
 
     /// An object of the request's version in another version. An object that does not exist has no fields there either.
     ///
     /// # Errors
-    /// As [`Writes::compared_in`].
+    /// As [`Owners::compared_in`].
     async fn in_version(&self, object: &Object, version: VersionIndex) -> Result<Object, String> {
         if object.fields().is_empty() {
             return Ok(Object::default());
@@ -268,32 +279,12 @@ impl Writes {
         Ok(converted)
     }
 
-    /// Whether the path of a request writes a field of the object's root.
-    pub(crate) fn is_written(&self, subresource: &str, field: &str) -> bool {
-        writes(self.resource.def(), subresource, field)
-    }
-
-    fn manager(&self, target: Target<'_>, name: &str, operation: Operation) -> Manager {
+    fn manager(&self, request: WriteRequest<'_>, name: &str, operation: Operation) -> Manager {
         Manager {
             name: name.to_owned(),
             operation,
             api_version: self.resource.version().api_version.clone(),
-            subresource: target.subresource.to_owned(),
-        }
-    }
-}
-
-/// Whether the path of a request for a version writes a field of the object's root.
-fn writes(def: &ResourceDef, subresource: &str, field: &str) -> bool {
-    let own = def.subresource(subresource).map(|sub| &sub.writes);
-    match own {
-        Some(kind::Writes::Nothing) => false,
-        Some(kind::Writes::Only(only)) => field == only.as_str(),
-        Some(kind::Writes::WithMetadata(own)) => field == own.as_str() || field == "metadata",
-        Some(kind::Writes::Also(_) | kind::Writes::Replicas(_)) | None => {
-            let own = own.and_then(kind::Writes::field);
-            let mut fields = def.subresources.iter().filter_map(|sub| sub.writes.field());
-            own == Some(field) || fields.all(|other| other != field)
+            subresource: request.subresource.to_owned(),
         }
     }
 }
@@ -395,10 +386,10 @@ fn unreadable(why: FieldsError) -> ApiError {
 
 /// The entries to begin with: those that the client sends, if they are valid, else those of the present object. A
 /// subresource does not write them.
-fn sent_or_live(target: Target<'_>, new: &Object, live: Option<&Object>) -> ManagedFields {
+fn sent_or_live(request: WriteRequest<'_>, new: &Object, live: Option<&Object>) -> ManagedFields {
     let read = live.map(ManagedFields::read);
     let present = read.and_then(Result::ok).unwrap_or_default();
-    if !target.subresource.is_empty() {
+    if !request.subresource.is_empty() {
         return present;
     }
     if live.is_some_and(|live| ManagedFields::have_same_text(live, new)) {
