@@ -256,11 +256,11 @@ impl Metrics {
     /// Sets the number of stored objects of a resource; `None` if counting failed. A resource beyond the limit for series has none.
     pub fn set_objects(&self, resource: &GroupResource, count: Option<u64>) {
         let count = count.map_or(-1, |count| i64::try_from(count).unwrap_or(i64::MAX));
-        if let Some(objects) = self.objects.known(&ObjectLabels::of(resource)) {
+        if let Some(objects) = self.objects.within_room(&ObjectLabels::of(resource)) {
             objects.set(count);
         }
         let labels = StoredObjectLabels::of(resource);
-        if let Some(objects) = self.objects_by_old_name.known(&labels) {
+        if let Some(objects) = self.objects_by_old_name.within_room(&labels) {
             objects.set(count);
         }
     }

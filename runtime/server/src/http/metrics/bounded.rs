@@ -48,14 +48,14 @@ impl<L, M, C> BoundedFamily<L, M, C> {
 impl<L: Labels, M: Clone, C: MetricConstructor<M>> BoundedFamily<L, M, C> {
     /// The metric of these labels, or the one of all further labels.
     pub(super) fn metric(&self, labels: &L) -> M {
-        self.known(labels)
+        self.within_room(labels)
             .unwrap_or_else(|| self.family.get_or_create_owned(&labels.other()))
     }
 }
 
 impl<L: Clone + Eq + Hash, M: Clone, C: MetricConstructor<M>> BoundedFamily<L, M, C> {
-    /// The metric of these labels, unless they are beyond the limit.
-    pub(super) fn known(&self, labels: &L) -> Option<M> {
+    /// The metric of these labels, which is made if there is room for it.
+    pub(super) fn within_room(&self, labels: &L) -> Option<M> {
         if let Some(metric) = self.family.get(labels) {
             return Some(metric.clone());
         }
