@@ -3,19 +3,19 @@
 
 use std::sync::{Arc, LazyLock};
 
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Map, Value, json};
 
 use super::combine;
-use super::keywords::{flag, list, number, size, strings, text};
+use super::keywords::{flag, is_anything, is_null, list, ordered, strings, text};
 use super::node::{
-    Canonical, Choice, ListType, Node, OBJECT_META_NAME, PATCH_MERGE_KEY, PATCH_STRATEGY,
-    PatchStrategy, Property, QUANTITY, Rules, Types, Union,
+    Canonical, Choice, Node, OBJECT_META_NAME, PATCH_MERGE_KEY, PATCH_STRATEGY, Property, QUANTITY,
+    Rules, Types,
 };
 use super::plain_text::plain_text;
 use super::problems::{Problems, join};
 use super::recursion::{self, PRESERVE};
 use super::root;
-use crate::regexp::Pattern;
+use super::value_rules;
 use crate::types::ObjectMeta;
 
 /// Keyword for defaults, by the origin of the schema.
@@ -43,6 +43,9 @@ const REFUSED: [&str; 12] = [
     "maxContains",
 ];
 
+/// The keyword for further keywords of a type, as text with their JSON.
+const FURTHER: &str = "x-apiloom-schema";
+
 /// Builds a tree, and collects problems.
 pub(crate) struct Builder<'a> {
     source: SchemaOrigin,
@@ -54,7 +57,7 @@ pub(crate) struct Builder<'a> {
     /// Number of references so far that ended recursion.
     ended: usize,
     /// Number of junctors around the schema being built, whose fields are described outside of them.
-    pub(super) junctors: usize,
+    junctors: usize,
     pub(crate) problems: Problems,
 }
 
@@ -76,7 +79,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Whether the schema is that of a CRD.
-    pub(super) fn is_document(&self) -> bool {
+    fn is_document(&self) -> bool {
         self.source == SchemaOrigin::Document
     }
 
@@ -183,9 +186,9 @@ impl<'a> Builder<'a> {
     }
 
     /// Builds the keywords of this schema itself, without references and alternatives.
-    pub(super) fn own(&mut self, keywords: &'a Map<String, Value>, path: &str) -> Node {
+    fn own(&mut self, keywords: &'a Map<String, Value>, path: &str) -> Node {
         let mut node = Node {
-            types: self.types(keywords, path),
+            types: value_rules::types(&mut self.problems, keywords, path),
             ..Node::default()
         };
         for name in REFUSED.iter().filter(|name| keywords.contains_key(**name)) {
@@ -235,7 +238,7 @@ impl<'a> Builder<'a> {
             node.types = node.types.union(Types::NUMBER);
         }
         self.structure(&mut node, keywords, path);
-        self.topology(&mut node, keywords, path);
+        value_rules::topology(&mut self.problems, &mut node, keywords, path);
         node.default = match self.source {
             SchemaOrigin::Types if flag(keywords, "x-apiloom-default-null") => Some(&Value::Null),
             SchemaOrigin::Types => keywords
@@ -244,7 +247,7 @@ impl<'a> Builder<'a> {
             SchemaOrigin::Document => keywords.get("default").filter(|value| !value.is_null()),
         }
         .cloned();
-        node.rules = self.rules(keywords, path).into();
+        node.rules = value_rules::rules(&mut self.problems, keywords, path).into();
         self.open_enum(&mut node, keywords);
         let discriminator = node
             .rules
@@ -257,7 +260,7 @@ impl<'a> Builder<'a> {
             union.closed = true;
         }
         if self.source == SchemaOrigin::Types {
-            self.members(&node, path);
+            value_rules::check_members(&mut self.problems, &node, path);
         }
         for name in list(keywords, "x-apiloom-update").filter_map(Value::as_str) {
             if !node.update.set(name) {
@@ -271,63 +274,6 @@ impl<'a> Builder<'a> {
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         node
-    }
-
-    /// Reports members of a union that no value of its tag selects.
-    fn members(&mut self, node: &Node, path: &str) {
-        let Some(union) = &node.rules.union else {
-            return;
-        };
-        let tag = union.discriminator.as_ref();
-        let Some(tag) = tag.and_then(|name| node.property(name)) else {
-            return;
-        };
-        let known = if tag.node.known_values.is_empty() {
-            &tag.node.rules.values
-        } else {
-            &tag.node.known_values
-        };
-        if known.is_empty() {
-            return;
-        }
-        for (member, values) in &union.members {
-            for value in values.iter().filter(|value| !known.contains(&json!(value))) {
-                self.error(
-                    &join(path, member),
-                    format_args!(
-                        "the tag `{}` has no value {value:?}, which would select this member",
-                        tag.name
-                    ),
-                );
-            }
-        }
-    }
-
-    fn types(&mut self, keywords: &Map<String, Value>, path: &str) -> Types {
-        let names: Vec<&str> = match keywords.get("type") {
-            None => return Types::ANY,
-            Some(Value::String(name)) => vec![name],
-            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
-            Some(_) => {
-                self.error(path, "`type` must be a string");
-                return Types::ANY;
-            }
-        };
-        let mut types: Option<Types> = None;
-        // Null beside another type means an Option: absent, not null.
-        for name in names.iter().filter(|name| **name != "null") {
-            match Types::parse(name) {
-                Some(one) => types = Some(types.map_or(one, |t| t.union(one))),
-                None => self.error(path, format_args!("unknown type `{name}`")),
-            }
-        }
-        if types.is_none() && !names.is_empty() && names.iter().all(|n| *n == "null") {
-            self.error(
-                path,
-                "the unit type holds nothing and has no structural schema",
-            );
-        }
-        types.unwrap_or_default()
     }
 
     fn structure(&mut self, node: &mut Node, keywords: &'a Map<String, Value>, path: &str) {
@@ -418,181 +364,13 @@ impl<'a> Builder<'a> {
         self.refuse_null(schema, &below, "value of a map");
         node.additional = Some(Box::new(self.node(schema, &below)));
         let rules = Rules {
-            pattern: self.pattern(pattern, path),
+            pattern: value_rules::pattern_of(&mut self.problems, pattern, path),
             ..Rules::default()
         };
         node.keys = Some(Box::new(Node {
             rules: rules.into(),
             ..Node::of(Types::STRING)
         }));
-    }
-
-    fn topology(&mut self, node: &mut Node, keywords: &Map<String, Value>, path: &str) {
-        let keys: Vec<String> = list(keywords, "x-kubernetes-list-map-keys")
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect();
-        node.twins_allowed = flag(keywords, "x-apiloom-duplicates");
-        node.list_type = match keywords
-            .get("x-kubernetes-list-type")
-            .and_then(Value::as_str)
-        {
-            None if flag(keywords, "uniqueItems") => {
-                if node.items.as_ref().is_some_and(|items| is_scalar(items)) {
-                    Some(ListType::Set)
-                } else {
-                    None
-                }
-            }
-            None => None,
-            Some("atomic") => Some(ListType::Atomic),
-            Some("set") => Some(ListType::Set),
-            Some("map") if keys.is_empty() => {
-                self.error(
-                    path,
-                    "a list of type map needs `x-kubernetes-list-map-keys`",
-                );
-                None
-            }
-            Some("map") => {
-                for key in &keys {
-                    if node
-                        .items
-                        .as_ref()
-                        .is_some_and(|items| items.property(key).is_none() && !items.is_open())
-                    {
-                        self.error(
-                            path,
-                            format_args!("list map key `{key}` is not a field of its items"),
-                        );
-                    }
-                }
-                Some(ListType::Map(keys))
-            }
-            Some(other) => {
-                self.error(path, format_args!("unknown list type `{other}`"));
-                None
-            }
-        };
-        node.atomic_map = match keywords
-            .get("x-kubernetes-map-type")
-            .and_then(Value::as_str)
-        {
-            None => None,
-            Some("atomic") => Some(true),
-            Some("granular") => Some(false),
-            Some(other) => {
-                self.error(path, format_args!("unknown map type `{other}`"));
-                None
-            }
-        };
-        node.patch = text(keywords, PATCH_STRATEGY).map(|strategy| {
-            Box::new(PatchStrategy {
-                strategy,
-                merge_key: text(keywords, PATCH_MERGE_KEY),
-            })
-        });
-    }
-
-    fn rules(&mut self, keywords: &Map<String, Value>, path: &str) -> Rules {
-        let mut rules = Rules {
-            minimum: number(keywords, "minimum"),
-            maximum: number(keywords, "maximum"),
-            exclusive_minimum: number(keywords, "exclusiveMinimum"),
-            exclusive_maximum: number(keywords, "exclusiveMaximum"),
-            multiple_of: number(keywords, "multipleOf"),
-            min_length: size(keywords, "minLength"),
-            max_length: size(keywords, "maxLength"),
-            min_bytes: size(keywords, "x-apiloom-min-bytes"),
-            max_bytes: size(keywords, "x-apiloom-max-bytes"),
-            min_items: size(keywords, "minItems"),
-            max_items: size(keywords, "maxItems"),
-            min_properties: size(keywords, "minProperties"),
-            max_properties: size(keywords, "maxProperties"),
-            values: list(keywords, "enum")
-                .filter(|value| !value.is_null())
-                .cloned()
-                .collect(),
-            not_equal: keywords.get("x-apiloom-not-equal").cloned(),
-            unique: flag(keywords, "x-apiloom-unique") || flag(keywords, "uniqueItems"),
-            required: flag(keywords, "x-apiloom-required"),
-            forbidden: flag(keywords, "x-apiloom-forbidden"),
-            requires: strings(keywords, "x-apiloom-requires"),
-            conflicts: strings(keywords, "x-apiloom-conflicts"),
-            ..Rules::default()
-        };
-        // In OpenAPI 3.0, exclusive bounds are flags for the inclusive ones.
-        if flag(keywords, "exclusiveMinimum") {
-            rules.exclusive_minimum = rules.minimum.take();
-        }
-        if flag(keywords, "exclusiveMaximum") {
-            rules.exclusive_maximum = rules.maximum.take();
-        }
-        if rules
-            .multiple_of
-            .as_ref()
-            .and_then(Number::as_f64)
-            .is_some_and(|step| step <= 0.0)
-        {
-            self.error(path, "`multipleOf` must be greater than 0");
-            rules.multiple_of = None;
-        }
-        if let Some(value) = keywords.get("const") {
-            rules.values = vec![value.clone()];
-        }
-        if let Some(pattern) = keywords.get("pattern").and_then(Value::as_str) {
-            rules.pattern = self.pattern(pattern, path);
-        }
-        if let Some(union) = keywords.get("x-apiloom-union") {
-            rules.union = self.union(union, keywords, path);
-        }
-        rules
-    }
-
-    fn pattern(&mut self, text: &str, path: &str) -> Option<Pattern> {
-        match Pattern::new(text) {
-            Ok(pattern) => Some(pattern),
-            Err(reason) => {
-                self.error(
-                    path,
-                    format_args!("pattern `{text}` is not a regular expression: {reason}"),
-                );
-                None
-            }
-        }
-    }
-
-    fn union(&mut self, union: &Value, keywords: &Map<String, Value>, path: &str) -> Option<Union> {
-        let Some(members) = union.get("members").and_then(Value::as_object) else {
-            self.error(path, "`x-apiloom-union` needs `members`");
-            return None;
-        };
-        let properties = keywords.get("properties").and_then(Value::as_object);
-        for name in members.keys() {
-            if properties.is_none_or(|p| !p.contains_key(name)) {
-                self.error(path, format_args!("union member `{name}` is not a field"));
-            }
-        }
-        let members = ordered(members, keywords).into_iter().map(|name| {
-            let values = match &members[name] {
-                Value::Array(values) => values.iter().filter_map(Value::as_str).collect(),
-                value => vec![value.as_str().unwrap_or(name)],
-            };
-            let values = values.into_iter().map(str::to_owned).collect();
-            (name.to_owned(), values)
-        });
-        Some(Union {
-            discriminator: union
-                .get("discriminator")
-                .and_then(Value::as_str)
-                .map(str::to_owned),
-            members: members.collect(),
-            allow_none: union
-                .get("allowNone")
-                .and_then(Value::as_bool)
-                .unwrap_or(false),
-            closed: false,
-        })
     }
 
     fn open_enum(&mut self, node: &mut Node, keywords: &Map<String, Value>) {
@@ -603,8 +381,72 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// Builds the schemas that the value must match too.
+    fn junctors(&mut self, node: &mut Node, keywords: &'a Map<String, Value>, path: &str) {
+        for part in list(keywords, "allOf") {
+            let part = self.part(part, path);
+            // A node has one pattern; a part with another is a choice of one.
+            if self.is_document() && has_other_rules(node, &part) {
+                node.choices.push(Choice {
+                    exactly_one: false,
+                    branches: vec![part],
+                });
+            } else {
+                combine::both(&mut self.problems, node, part, path);
+            }
+        }
+        if !node.int_or_string {
+            self.choice(node, keywords, "oneOf", path);
+            self.choice(node, keywords, "anyOf", path);
+        }
+        if let Some(not) = keywords.get("not") {
+            node.not = Some(Box::new(self.part(not, path)));
+        }
+    }
+
+    /// Builds a schema inside of a junctor.
+    fn part(&mut self, schema: &'a Value, path: &str) -> Node {
+        self.junctors += 1;
+        let node = self.node(schema, path);
+        self.junctors -= 1;
+        node
+    }
+
+    /// Adds the keywords that `#[api(schema = "..")]` has as JSON. They have the syntax of a CRD: branches judge what the
+    /// type describes.
+    fn further(&mut self, node: &mut Node, keywords: &Map<String, Value>, path: &str) {
+        let Some(Value::String(text)) = keywords.get(FURTHER) else {
+            return;
+        };
+        let further = match serde_json::from_str(text) {
+            Ok(Value::Object(further)) => further,
+            Ok(_) => return self.error(path, format_args!("`schema` is no JSON object: {text}")),
+            Err(error) => {
+                return self.error(path, format_args!("`schema` is not JSON: {error}: {text}"));
+            }
+        };
+        let root = Value::Null;
+        let mut builder = Builder::new(&root, SchemaOrigin::Document);
+        let own = builder.own(&further, path);
+        let is_object = own.embedded_resource && !node.embedded_resource;
+        let declared = own.properties.clone();
+        combine::both(&mut builder.problems, node, own, path);
+        builder.junctors(node, &further, path);
+        if is_object {
+            root::add_type_and_metadata(node, object_meta());
+            // What it says of them holds too.
+            for property in declared {
+                let of_every_object = node.property_mut(&property.name);
+                if let Some(own) = of_every_object.filter(|own| own.name != "metadata") {
+                    *own = property;
+                }
+            }
+        }
+        self.problems.lines.extend(builder.problems.lines);
+    }
+
     /// Builds `oneOf` or `anyOf`: an Option, an enum of strings, an integer or a string, or variants.
-    pub(super) fn choice(
+    fn choice(
         &mut self,
         node: &mut Node,
         keywords: &'a Map<String, Value>,
@@ -659,6 +501,17 @@ impl<'a> Builder<'a> {
     }
 }
 
+/// Whether both have a rule of which a node has room for one.
+fn has_other_rules(node: &Node, part: &Node) -> bool {
+    fn differ<T: PartialEq>(a: Option<&T>, b: Option<&T>) -> bool {
+        a.zip(b).is_some_and(|(a, b)| a != b)
+    }
+    let (own, other) = (&node.rules, &part.rules);
+    differ(node.format.as_ref(), part.format.as_ref())
+        || differ(own.pattern.as_ref(), other.pattern.as_ref())
+        || differ(own.multiple_of.as_ref(), other.multiple_of.as_ref())
+}
+
 /// The schema of `metadata`: types, order and topology. Its values are validated by `validation`, for all kinds. All
 /// schemas share it.
 pub(crate) fn object_meta() -> Arc<Node> {
@@ -703,46 +556,6 @@ fn new_object_meta() -> Node {
     }
     meta.index();
     meta
-}
-
-/// The names of a map of schemas: those of `x-apiloom-order` first and in its order, then the others.
-fn ordered<'a>(names: &'a Map<String, Value>, keywords: &'a Map<String, Value>) -> Vec<&'a str> {
-    let order: Vec<&str> = list(keywords, "x-apiloom-order")
-        .filter_map(Value::as_str)
-        .filter(|name| names.contains_key(*name))
-        .collect();
-    let rest = names
-        .keys()
-        .map(String::as_str)
-        .filter(|name| !order.contains(name));
-    order.iter().copied().chain(rest).collect()
-}
-
-fn is_null(schema: &Value) -> bool {
-    let only_null = |values: &Value| {
-        values
-            .as_array()
-            .is_some_and(|v| !v.is_empty() && v.iter().all(Value::is_null))
-    };
-    schema.get("type").is_some_and(|t| t == "null")
-        || schema.get("enum").is_some_and(only_null)
-        || schema.get("const").is_some_and(Value::is_null)
-}
-
-fn is_anything(schema: &Value) -> bool {
-    match schema {
-        Value::Bool(any) => *any,
-        Value::Object(keywords) => keywords.is_empty(),
-        _ => false,
-    }
-}
-
-fn is_scalar(node: &Node) -> bool {
-    node.properties.is_empty()
-        && node.additional.is_none()
-        && node.items.is_none()
-        && !node.types.is_any()
-        && !node.types.accepts(&Value::Object(Map::new()))
 }
 
 /// Keywords that are printed, but not used by the engine.

@@ -50,3 +50,40 @@ pub(super) fn size(keywords: &Map<String, Value>, name: &str) -> Option<usize> {
         .and_then(Value::as_u64)
         .and_then(|n| usize::try_from(n).ok())
 }
+
+/// The names of a map of schemas: those of `x-apiloom-order` first and in its order, then the others.
+pub(super) fn ordered<'a>(
+    names: &'a Map<String, Value>,
+    keywords: &'a Map<String, Value>,
+) -> Vec<&'a str> {
+    let order: Vec<&str> = list(keywords, "x-apiloom-order")
+        .filter_map(Value::as_str)
+        .filter(|name| names.contains_key(*name))
+        .collect();
+    let rest = names
+        .keys()
+        .map(String::as_str)
+        .filter(|name| !order.contains(name));
+    order.iter().copied().chain(rest).collect()
+}
+
+/// Whether a schema takes null alone.
+pub(super) fn is_null(schema: &Value) -> bool {
+    let only_null = |values: &Value| {
+        values
+            .as_array()
+            .is_some_and(|v| !v.is_empty() && v.iter().all(Value::is_null))
+    };
+    schema.get("type").is_some_and(|t| t == "null")
+        || schema.get("enum").is_some_and(only_null)
+        || schema.get("const").is_some_and(Value::is_null)
+}
+
+/// Whether a schema takes every value.
+pub(super) fn is_anything(schema: &Value) -> bool {
+    match schema {
+        Value::Bool(any) => *any,
+        Value::Object(keywords) => keywords.is_empty(),
+        _ => false,
+    }
+}

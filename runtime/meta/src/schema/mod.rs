@@ -35,8 +35,6 @@ mod equality;
 mod fit;
 pub(crate) mod format;
 #[cfg(feature = "schema")]
-mod junctors;
-#[cfg(feature = "schema")]
 mod keywords;
 #[cfg(feature = "schema")]
 mod known_formats;
@@ -62,6 +60,8 @@ mod union;
 mod validate;
 #[cfg(feature = "schema")]
 mod validations;
+#[cfg(feature = "schema")]
+mod value_rules;
 mod walk;
 
 #[cfg(feature = "schema")]
