@@ -9,12 +9,15 @@ mod subresource;
 #[cfg(test)]
 mod tests;
 
+pub use apiloom_vocabulary::{
+    ColumnType, Comparison, Dependents, NameFormat, ObjectDeletion, Release, Scope, Verb,
+};
+
 pub use crate::values::{FieldRef, SelectableField};
-pub use crate::verb::Verb;
 pub(crate) use naming::{check_group, check_label};
 pub(crate) use parse::read_release;
 pub use parse::{parse_derived_kind, parse_kind};
-pub use query::{Comparison, Literal, Query, QueryStep};
+pub use query::{Literal, Query, QueryStep};
 
 use crate::api::ApiStruct;
 use crate::{Code, Name, SourceSpan, SpannedValue};
@@ -114,15 +117,6 @@ impl Kind {
     }
 }
 
-/// Whether objects live in a namespace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scope {
-    /// Objects live in a namespace.
-    Namespaced,
-    /// Objects belong to the whole server.
-    Cluster,
-}
-
 /// A subresource: a path below an object, with verbs of its own.
 #[derive(Clone, Debug)]
 pub struct Subresource {
@@ -212,29 +206,6 @@ pub enum Deletion {
     },
 }
 
-/// The choices of a kind for the deletion of its objects.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ObjectDeletion {
-    /// Grace period in seconds of a delete that asks for none; `None` without graceful deletion.
-    pub grace_seconds: Option<u32>,
-    /// What happens to dependents by default.
-    pub dependents: Dependents,
-    /// Whether the response to a removal is the object.
-    pub returns_object: bool,
-}
-
-/// What happens to the dependents of a deleted object by default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Dependents {
-    /// The garbage collector deletes them.
-    #[default]
-    Delete,
-    /// They are orphaned.
-    Orphan,
-    /// There are none; propagation policies are ignored.
-    Unsupported,
-}
-
 /// A printer column.
 #[derive(Clone, Debug)]
 pub struct Column {
@@ -263,50 +234,6 @@ pub enum ColumnSource {
     With(Code),
 }
 
-/// The type of a printer column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are the API's own")]
-pub enum ColumnType {
-    String,
-    Integer,
-    Number,
-    Boolean,
-    Date,
-}
-
-/// A release such as `1.2`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Release {
-    /// Major number.
-    pub major: u32,
-    /// Minor number.
-    pub minor: u32,
-}
-
-impl std::fmt::Display for Release {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}", self.major, self.minor)
-    }
-}
-
-impl Release {
-    /// Reads `MAJOR.MINOR`.
-    pub fn parse(text: &str) -> Option<Self> {
-        let (major, minor) = text.split_once('.')?;
-        let number = |s: &str| {
-            if s.bytes().all(|b| b.is_ascii_digit()) {
-                s.parse().ok()
-            } else {
-                None
-            }
-        };
-        Some(Self {
-            major: number(major)?,
-            minor: number(minor)?,
-        })
-    }
-}
-
 /// The releases that introduce, deprecate and remove a kind.
 #[derive(Clone, Debug, Default)]
 pub struct Lifecycle {
@@ -318,14 +245,4 @@ pub struct Lifecycle {
     pub removed: Option<SpannedValue<Release>>,
     /// Group, version and kind to use instead.
     pub replacement: Option<(String, String, String)>,
-}
-
-/// How names are checked on create.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are Kubernetes' own")]
-pub enum NameFormat {
-    #[default]
-    DnsSubdomain,
-    DnsLabel,
-    PathSegment,
 }

@@ -30,7 +30,6 @@ pub mod markers;
 pub mod names;
 mod source;
 mod values;
-mod verb;
 mod words;
 
 pub use api::{ApiEnum, ApiNewtype, ApiStruct, ApiType, Field, Rules, Variant, parse_api};

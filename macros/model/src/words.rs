@@ -1,7 +1,7 @@
 //! Values that are words from a closed list.
 
 use crate::diagnostics::DiagnosticId as Id;
-use crate::verb::Verb;
+use crate::kind::Verb;
 use crate::{Diagnostics, SpannedValue};
 
 /// The value of a word; an unknown one is reported with a similar spelling or the whole list.
@@ -32,6 +32,6 @@ pub(crate) fn look_up_verb(
     known: &[Verb],
     d: &mut Diagnostics,
 ) -> Option<Verb> {
-    let known: Vec<(&str, Verb)> = known.iter().map(|verb| (verb.key(), *verb)).collect();
+    let known: Vec<(&str, Verb)> = known.iter().map(|verb| (verb.word(), *verb)).collect();
     look_up(word, what, &known, d)
 }

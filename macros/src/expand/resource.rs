@@ -1,9 +1,8 @@
 //! `impl Resource`: the declaration of a kind as data.
 
 use apiloom_model::kind::{
-    Column, ColumnSource, ColumnType, Comparison, Deletion, Dependents, FieldRef, Kind, Literal,
-    NameFormat, ObjectDeletion, Query, QueryStep, Release, Scale, Scope, SelectableField,
-    Subresource, Writes,
+    Column, ColumnSource, Deletion, FieldRef, Kind, Literal, ObjectDeletion, Query, QueryStep,
+    Release, Scale, Scope, SelectableField, Subresource, Writes,
 };
 use apiloom_model::{Name, SpannedValue};
 use proc_macro2::{Ident, Span, TokenStream};
@@ -115,14 +114,7 @@ fn definition(kind: &Kind) -> TokenStream {
     );
     let short_names = kind.short_names.iter().map(|name| text(&name.value));
     let categories = kind.categories.iter().map(|name| text(&name.value));
-    let scope = variant(
-        "Scope",
-        if kind.scope == Scope::Cluster {
-            "Cluster"
-        } else {
-            "Namespaced"
-        },
-    );
+    let scope = variant("Scope", kind.scope.variant());
     let verbs = kind
         .verbs
         .iter()
@@ -149,14 +141,7 @@ fn definition(kind: &Kind) -> TokenStream {
         None => quote!(::core::option::Option::None),
     };
     let lifecycle = lifecycle(kind);
-    let name_format = variant(
-        "NameFormat",
-        match kind.name_format {
-            NameFormat::DnsSubdomain => "DnsSubdomain",
-            NameFormat::DnsLabel => "DnsLabel",
-            NameFormat::PathSegment => "PathSegment",
-        },
-    );
+    let name_format = variant("NameFormat", kind.name_format.variant());
     let generation = variant(
         "GenerationRule",
         if kind.generation { "Spec" } else { "None" },
@@ -231,7 +216,7 @@ fn subresource(kind: &Kind, sub: &Subresource) -> TokenStream {
     }
     // Each verb is a trait of the type, whose absence rustc reports at its name.
     let verbs = sub.verbs.iter().map(|verb| {
-        let verb = Ident::new(verb.key(), handler.span().start);
+        let verb = Ident::new(verb.word(), handler.span().start);
         quote_spanned!(handler.span().start=> .#verb())
     });
     quote_spanned! {handler.span().start=>
@@ -293,14 +278,7 @@ fn object_deletion(rule: ObjectDeletion) -> TokenStream {
         Some(seconds) => quote!(::core::option::Option::Some(#seconds)),
         None => quote!(::core::option::Option::None),
     };
-    let dependents = variant(
-        "Dependents",
-        match rule.dependents {
-            Dependents::Delete => "Delete",
-            Dependents::Orphan => "Orphan",
-            Dependents::Unsupported => "Unsupported",
-        },
-    );
+    let dependents = variant("Dependents", rule.dependents.variant());
     let returns_object = rule.returns_object;
     quote! {
         ::apiloom::codegen::DeletionRule::Object(::apiloom::codegen::ObjectDeletion {
@@ -380,7 +358,7 @@ fn column(kind: &Kind, column: &Column) -> TokenStream {
     };
     let column_type = column
         .column_type
-        .map_or(inferred, |ty| variant("ColumnType", type_name(ty)));
+        .map_or(inferred, |ty| variant("ColumnType", ty.variant()));
     quote! {
         ::apiloom::codegen::Column {
             name: #name,
@@ -404,7 +382,7 @@ fn expand_query(query: &Query) -> TokenStream {
             let filter = match test {
                 None => quote!(exists(#path)),
                 Some((comparison, literal)) => {
-                    let comparison = variant("Comparison", comparison_name(*comparison));
+                    let comparison = variant("Comparison", comparison.variant());
                     let literal = match literal {
                         Literal::Text(text) => quote!(#text),
                         Literal::Integer(number) => quote!(#number),
@@ -421,17 +399,6 @@ fn expand_query(query: &Query) -> TokenStream {
     quote!(::apiloom::codegen::JsonQuery::new(#start)#(.then(::apiloom::codegen::QueryStep::#steps))*)
 }
 
-fn comparison_name(comparison: Comparison) -> &'static str {
-    match comparison {
-        Comparison::Equal => "Equal",
-        Comparison::NotEqual => "NotEqual",
-        Comparison::Less => "Less",
-        Comparison::LessOrEqual => "LessOrEqual",
-        Comparison::Greater => "Greater",
-        Comparison::GreaterOrEqual => "GreaterOrEqual",
-    }
-}
-
 fn inferred_type(kind: &Kind, field: &FieldRef) -> TokenStream {
     let root = kind.root.name.to_ident();
     match field {
@@ -443,16 +410,6 @@ fn inferred_type(kind: &Kind, field: &FieldRef) -> TokenStream {
             quote_spanned!(span=> ::apiloom::codegen::column_type_of(&#chain))
         }
         FieldRef::Json(_) => variant("ColumnType", "String"),
-    }
-}
-
-fn type_name(ty: ColumnType) -> &'static str {
-    match ty {
-        ColumnType::String => "String",
-        ColumnType::Integer => "Integer",
-        ColumnType::Number => "Number",
-        ColumnType::Boolean => "Boolean",
-        ColumnType::Date => "Date",
     }
 }
 

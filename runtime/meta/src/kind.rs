@@ -6,7 +6,6 @@
 mod conversion;
 mod custom;
 mod deletion;
-mod name_format;
 pub mod names;
 mod place;
 mod proto_files;
@@ -15,17 +14,19 @@ mod scope;
 mod selectable;
 mod subresource;
 mod subresource_output;
-mod verb;
 pub mod verbs;
 mod version_order;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
+
+pub use apiloom_vocabulary::{
+    ColumnType, Dependents, NameFormat, ObjectDeletion, Release, Scope, Verb,
+};
 
 pub use crate::api_type::ApiType;
 use crate::gvk::{GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource};
@@ -43,18 +44,16 @@ pub use conversion::{ConversionReport, ConversionResult, Converter};
 pub use custom::CustomKind;
 #[cfg(feature = "schema")]
 pub use custom::{StoredDefinition, custom_definitions};
-pub use deletion::{DeletionRule, Dependents, ObjectDeletion};
-pub use name_format::NameFormat;
+pub use deletion::DeletionRule;
 pub use place::Place;
 pub use proto_files::{ProtoField, ProtoFile, ProtoFiles, ProtoMessage};
 pub use schema_source::{SchemaFn, SchemaSource};
-pub use scope::{ClusterKind, NamespacedKind, Scope};
+pub use scope::{ClusterKind, NamespacedKind};
 pub use selectable::SelectableField;
 /// Text of definitions: static in a compiled type, shared if it is from a document. Cloning does not allocate.
 pub use smol_str::SmolStr;
 pub use subresource::{ScalePaths, SubresourceDef, SubresourceHandler, Writes};
 pub use subresource_output::SubresourceOutput;
-pub use verb::Verb;
 pub use version_order::compare_versions;
 
 /// One version of a kind, as a Rust type. Implemented by `#[apiloom::resource]` or `#[derive(Resource)]`.
@@ -106,38 +105,6 @@ impl OwnerReference {
     }
 }
 
-/// A release of an API group, with which lifecycles are compared: `1.2`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Release {
-    /// Major number.
-    pub major: u32,
-    /// Minor number; compared as a number, so 1.10 comes after 1.9.
-    pub minor: u32,
-}
-
-impl FromStr for Release {
-    type Err = String;
-
-    /// Parses `MAJOR.MINOR`.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let number = |digits: &str| {
-            let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-            digits.parse().ok().filter(|_| is_number)
-        };
-        let (major, minor) = text.split_once('.').unwrap_or_default();
-        match (number(major), number(minor)) {
-            (Some(major), Some(minor)) => Ok(Self { major, minor }),
-            _ => Err(format!("{text:?} is not a release such as 1.2")),
-        }
-    }
-}
-
-impl fmt::Display for Release {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.major, self.minor)
-    }
-}
-
 /// The releases in which a version is introduced, deprecated and removed (Kubernetes' deprecation policy).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lifecycle {
@@ -172,21 +139,6 @@ pub enum GenerationRule {
     Spec,
     /// The kind has no generation.
     None,
-}
-
-/// The type of a printer column (`TableColumnDefinition.type`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ColumnType {
-    /// A string.
-    String,
-    /// An integer.
-    Integer,
-    /// A floating-point number.
-    Number,
-    /// `true` or `false`.
-    Boolean,
-    /// A time, shown as an age.
-    Date,
 }
 
 /// The content of one table cell, as JSON: a string, number, boolean or null.

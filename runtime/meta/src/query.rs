@@ -5,9 +5,10 @@ mod json_query;
 mod node;
 mod parse;
 
+pub use apiloom_vocabulary::Comparison;
+
 pub use self::evaluate::QueryValue;
 pub use self::json_query::{JsonQuery, QueryFilter, QueryStep};
-pub use self::node::Comparison;
 pub(crate) use self::node::Node;
 pub use self::parse::QueryError;
 

@@ -248,7 +248,7 @@ pub(super) fn check_methods(
                 d.error(
                     Id::Contradiction,
                     method.verb.span,
-                    format!("the kind has no verb `{}`", verb.key()),
+                    format!("the kind has no verb `{}`", verb.word()),
                 )
                 .help("add it to its `verbs`, or name the subresource of the method");
             }
@@ -283,7 +283,7 @@ pub(super) fn check_methods(
                 format!(
                     "the subresource {:?} has no verb `{}`",
                     name.value,
-                    verb.key()
+                    verb.word()
                 ),
             )
             .help("add it to the `verbs` of the subresource, and of the kind if no handler answers it");

@@ -15,11 +15,7 @@ pub(super) fn read(arg: &Arg, d: &mut Diagnostics) -> Option<Deletion> {
     }
     let mut rule = ObjectDeletion::default();
     if let Some(word) = args.find("dependents").and_then(|arg| arg.word(d)) {
-        let known = [
-            ("delete", Dependents::Delete),
-            ("orphan", Dependents::Orphan),
-            ("unsupported", Dependents::Unsupported),
-        ];
+        let known = Dependents::ALL.map(|rule| (rule.word(), rule));
         rule.dependents = look_up(&word, "rule of dependents", &known, d).unwrap_or_default();
     }
     if let Some(word) = args.find("returns").and_then(|arg| arg.word(d)) {

@@ -413,7 +413,7 @@ fn read_verbs(arg: &Arg, d: &mut Diagnostics) -> Vec<Verb> {
         };
         for mut word in arg.words(d) {
             if word == "deletecollection" {
-                word.value = Verb::DeleteCollection.key().to_owned();
+                word.value = Verb::DeleteCollection.word().to_owned();
             }
             let Some(verb) = look_up_verb(&word, "verb", &Verb::ALL, d) else {
                 continue;
@@ -444,13 +444,7 @@ fn read_verbs(arg: &Arg, d: &mut Diagnostics) -> Vec<Verb> {
 }
 
 fn read_column(arg: &Arg, d: &mut Diagnostics) -> Option<Column> {
-    let types = [
-        ("string", ColumnType::String),
-        ("integer", ColumnType::Integer),
-        ("number", ColumnType::Number),
-        ("boolean", ColumnType::Boolean),
-        ("date", ColumnType::Date),
-    ];
+    let types = ColumnType::ALL.map(|ty| (ty.word(), ty));
     let args = arg.list(Target::Column, d)?;
     let (mut name, mut source, mut column_type) = (None, None, None);
     let (mut format, mut priority, mut description) = (String::new(), 0, String::new());
@@ -566,7 +560,7 @@ fn read_lifecycle(arg: &Arg, d: &mut Diagnostics) -> Option<Lifecycle> {
 /// Reads a release, which is a string because `"1.10"` is not the number 1.1.
 pub(crate) fn read_release(arg: &Arg, d: &mut Diagnostics) -> Option<SpannedValue<Release>> {
     let text = arg.string(d)?;
-    let release = Release::parse(&text);
+    let release = text.value.parse::<Release>().ok();
     if release.is_none() {
         d.error(
             Id::BadRelease,
@@ -604,11 +598,7 @@ fn read_replacement(arg: &Arg, d: &mut Diagnostics) -> Option<(String, String, S
 }
 
 fn read_name_format(arg: &Arg, d: &mut Diagnostics) -> Option<NameFormat> {
-    let known = [
-        ("dns_subdomain", NameFormat::DnsSubdomain),
-        ("dns_label", NameFormat::DnsLabel),
-        ("path_segment", NameFormat::PathSegment),
-    ];
+    let known = NameFormat::ALL.map(|format| (format.word(), format));
     one_of(arg, "name format", &known, d)
 }
 

@@ -1,5 +1,7 @@
 //! JSONPaths of printer columns: plain fields, then indexes, wildcards and filters.
 
+use apiloom_vocabulary::Comparison;
+
 /// A path that selects items, such as `.status.conditions[?(@.type=="Ready")].status`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
@@ -27,18 +29,6 @@ pub enum QueryStep {
     },
 }
 
-/// The comparison operator of a filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are the operators")]
-pub enum Comparison {
-    Equal,
-    NotEqual,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-}
-
 /// A value in a filter.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the names are the types")]
@@ -48,16 +38,6 @@ pub enum Literal {
     Float(f64),
     Bool(bool),
 }
-
-/// No operator is a prefix of a later one.
-const COMPARISONS: [(&str, Comparison); 6] = [
-    ("==", Comparison::Equal),
-    ("!=", Comparison::NotEqual),
-    ("<=", Comparison::LessOrEqual),
-    (">=", Comparison::GreaterOrEqual),
-    ("<", Comparison::Less),
-    (">", Comparison::Greater),
-];
 
 impl Query {
     /// Parses a path with or without a leading dot; the error describes what is wrong.
@@ -247,11 +227,11 @@ impl<'a> Reader<'a> {
             path.push(self.name()?);
         }
         self.skip_spaces();
-        let comparison = COMPARISONS
+        let comparison = Comparison::ALL
             .into_iter()
-            .find(|(operator, _)| self.takes(operator));
+            .find(|comparison| self.takes(comparison.word()));
         let test = match comparison {
-            Some((_, comparison)) => {
+            Some(comparison) => {
                 self.skip_spaces();
                 Some((comparison, self.literal()?))
             }

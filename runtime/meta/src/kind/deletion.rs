@@ -1,5 +1,7 @@
 //! Rules for the deletion of objects.
 
+use apiloom_vocabulary::ObjectDeletion;
+
 use crate::path::JsonPath;
 
 /// How objects of a kind are deleted.
@@ -17,32 +19,6 @@ pub enum DeletionRule {
         /// Path of the string that becomes `Terminating` when the object is marked.
         phase: JsonPath,
     },
-}
-
-/// The choices of a kind for the deletion of its objects. By default they are those of custom resources.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ObjectDeletion {
-    /// Grace period of a delete that asks for none, in seconds; `None` if objects are not deleted gracefully.
-    ///
-    /// With a grace period, a delete only sets `deletionTimestamp` to its end. The server never removes the object by
-    /// itself: the client that runs it does, by a delete with a grace period of 0.
-    pub grace_seconds: Option<u32>,
-    /// What happens to the dependents if neither the request nor the object's finalizers say it.
-    pub dependents: Dependents,
-    /// Whether the response to the removal of an object is its last state instead of a Status.
-    pub returns_object: bool,
-}
-
-/// What happens to the dependents of a deleted object by default (kube-apiserver's `GarbageCollectionPolicy`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Dependents {
-    /// The garbage collector deletes them.
-    #[default]
-    Delete,
-    /// They are orphaned: the object gets the finalizer `orphan`.
-    Orphan,
-    /// Objects have no dependents: propagation policies are ignored, and set no finalizer.
-    Unsupported,
 }
 
 impl Default for DeletionRule {

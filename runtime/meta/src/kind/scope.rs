@@ -1,13 +1,4 @@
-//! Scope of a kind's objects, as data and as traits: a client of the other scope does not compile.
-
-/// Whether objects are in namespaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scope {
-    /// Objects are in a namespace.
-    Namespaced,
-    /// Objects are not in namespaces.
-    Cluster,
-}
+//! Scope of a kind's objects as traits: a client of the other scope does not compile.
 
 /// A kind whose objects are in namespaces: `#[apiloom::resource]` implements it for the key `namespaced`.
 ///

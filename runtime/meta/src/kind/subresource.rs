@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use smol_str::SmolStr;
 
-use super::verb::Verb;
+use super::Verb;
 use crate::gvk::GroupVersionKind;
 use crate::path::JsonPath;
 

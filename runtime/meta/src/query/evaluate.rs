@@ -3,9 +3,10 @@
 
 use std::cmp::Ordering;
 
+use apiloom_vocabulary::Comparison;
 use serde_json::Value;
 
-use super::node::{Comparison, Filter, Node, Operator, Slice};
+use super::node::{Filter, Node, Operator, Slice};
 use crate::{interrupt, number};
 
 /// A value that a query found.
@@ -201,7 +202,7 @@ impl Search {
             return Ok(false);
         };
         let holds = match operator {
-            Operator::Known(comparison) => comparison.holds(left, right),
+            Operator::Known(comparison) => holds(*comparison, left, right),
             Operator::Unknown(_) => None,
         };
         holds.ok_or(Failure::Misfit(Vec::new()))
@@ -306,26 +307,24 @@ impl<'a> Comparable<'a> {
     }
 }
 
-impl Comparison {
-    /// Whether the comparison is true; `None` if the values cannot be compared: those of different kinds, an integer and a
-    /// fraction among them, and the order of booleans.
-    fn holds(self, left: QueryValue<'_>, right: QueryValue<'_>) -> Option<bool> {
-        let (left, right) = (Comparable::of(left)?, Comparable::of(right)?);
-        if std::mem::discriminant(&left) != std::mem::discriminant(&right) {
-            return None;
-        }
-        let is_order = !matches!(self, Self::Equal | Self::NotEqual);
-        if is_order && matches!(left, Comparable::Boolean(_)) {
-            return None;
-        }
-        let order = left.partial_cmp(&right)?;
-        Some(match self {
-            Self::Equal => order == Ordering::Equal,
-            Self::NotEqual => order != Ordering::Equal,
-            Self::Less => order == Ordering::Less,
-            Self::LessOrEqual => order != Ordering::Greater,
-            Self::Greater => order == Ordering::Greater,
-            Self::GreaterOrEqual => order != Ordering::Less,
-        })
+/// Whether a comparison is true; `None` if the values cannot be compared: those of different kinds, an integer and a
+/// fraction among them, and the order of booleans.
+fn holds(comparison: Comparison, left: QueryValue<'_>, right: QueryValue<'_>) -> Option<bool> {
+    let (left, right) = (Comparable::of(left)?, Comparable::of(right)?);
+    if std::mem::discriminant(&left) != std::mem::discriminant(&right) {
+        return None;
     }
+    let is_order = !matches!(comparison, Comparison::Equal | Comparison::NotEqual);
+    if is_order && matches!(left, Comparable::Boolean(_)) {
+        return None;
+    }
+    let order = left.partial_cmp(&right)?;
+    Some(match comparison {
+        Comparison::Equal => order == Ordering::Equal,
+        Comparison::NotEqual => order != Ordering::Equal,
+        Comparison::Less => order == Ordering::Less,
+        Comparison::LessOrEqual => order != Ordering::Greater,
+        Comparison::Greater => order == Ordering::Greater,
+        Comparison::GreaterOrEqual => order != Ordering::Less,
+    })
 }

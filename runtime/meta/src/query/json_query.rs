@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use apiloom_vocabulary::Comparison;
 use serde_json::Value;
 
 use super::evaluate::{QueryValue, first};
-use super::node::{Comparison, Filter, Node, Operator, Slice, write};
+use super::node::{Filter, Node, Operator, Slice, write};
 use crate::path::JsonPath;
 
 /// How many values of a document a query looks at unless told otherwise.

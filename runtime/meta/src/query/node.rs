@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display, Write as _};
 
+use apiloom_vocabulary::Comparison;
 use serde_json::Value;
 
 /// One part of a query. It makes new values of those that the part before it found.
@@ -48,40 +49,6 @@ pub(crate) enum Operator {
     Known(Comparison),
     /// `=` and the like: no item can be compared.
     Unknown(String),
-}
-
-/// Comparison operator of a filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are the operators")]
-pub enum Comparison {
-    Equal,
-    NotEqual,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-}
-
-impl Comparison {
-    pub(super) const ALL: [Self; 6] = [
-        Self::Equal,
-        Self::NotEqual,
-        Self::Less,
-        Self::LessOrEqual,
-        Self::Greater,
-        Self::GreaterOrEqual,
-    ];
-
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Equal => "==",
-            Self::NotEqual => "!=",
-            Self::Less => "<",
-            Self::LessOrEqual => "<=",
-            Self::Greater => ">",
-            Self::GreaterOrEqual => ">=",
-        }
-    }
 }
 
 /// Writes the parts of a query. A literal that follows another part stands apart from it.
@@ -195,7 +162,7 @@ impl Display for Filter {
             return Ok(());
         };
         f.write_str(match operator {
-            Operator::Known(comparison) => comparison.as_str(),
+            Operator::Known(comparison) => comparison.word(),
             Operator::Unknown(text) => text,
         })?;
         write(right, false, f)

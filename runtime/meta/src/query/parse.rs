@@ -3,10 +3,11 @@
 use std::ops::ControlFlow;
 use std::str::Chars;
 
+use apiloom_vocabulary::Comparison;
 use serde_json::Value;
 
 use super::json_query::JsonQuery;
-use super::node::{Comparison, Filter, Node, Operator, Slice};
+use super::node::{Filter, Node, Operator, Slice};
 use crate::path::JsonPath;
 
 /// How deep the expressions of filters and keys can be within each other; client-go's grammar has no more than a few.
@@ -289,7 +290,7 @@ impl<'a> Parser<'a> {
         }
         let known = Comparison::ALL
             .into_iter()
-            .find(|one| one.as_str() == operator);
+            .find(|one| one.word() == operator);
         let operator = match known {
             Some(known) => Operator::Known(known),
             None => Operator::Unknown(operator.to_owned()),
