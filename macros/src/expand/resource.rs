@@ -1,8 +1,8 @@
 //! `impl Resource`: the declaration of a kind as data.
 
 use apiloom_model::kind::{
-    Column, ColumnSource, Deletion, FieldRef, Kind, Literal, ObjectDeletion, Query, QueryStep,
-    Release, Scale, Scope, SelectableField, Subresource, Writes,
+    Column, ColumnSource, Deletion, FieldRef, Kind, Literal, NameFormat, ObjectDeletion, Query,
+    QueryStep, Release, Scale, Scope, SelectableField, Subresource, Verb, Writes,
 };
 use apiloom_model::{Name, SpannedValue};
 use proc_macro2::{Ident, Span, TokenStream};
@@ -95,92 +95,111 @@ fn metadata_field(kind: &Kind) -> Ident {
     )
 }
 
-/// A flat table: one line per field of `ResourceDef`.
+/// The fields of `ResourceDef` that differ from those of most kinds.
 fn definition(kind: &Kind) -> TokenStream {
-    let Kind {
-        has_store,
-        storage,
-        served,
-        disabled_by_default,
-        unconditional_update,
-        create_on_update,
-        strategic_merge_patch,
-        ..
-    } = kind;
-    let (list_kind, singular, description) = (
-        text(&kind.list_kind.value),
-        text(&kind.singular.value),
-        text(&kind.root.description),
-    );
-    let short_names = kind.short_names.iter().map(|name| text(&name.value));
-    let categories = kind.categories.iter().map(|name| text(&name.value));
-    let scope = variant("Scope", kind.scope.variant());
-    let verbs = kind
-        .verbs
-        .iter()
-        .map(|verb| variant("Verb", verb.variant()));
-    let columns = kind.columns.iter().map(|column| self::column(kind, column));
-    let selectable = kind
-        .selectable
-        .iter()
-        .map(|field| selectable_field(kind, field));
-    let conversion = conversion(kind);
-    let place = place(kind.root.name.span);
-    let subresources = kind.subresources.iter().map(|sub| subresource(kind, sub));
-    let deletion = deletion(kind);
-    let protobuf = match &kind.protobuf {
-        Some(message) => quote!(::core::option::Option::Some(&#message)),
-        None if kind.root.is_message() => quote!(::apiloom::codegen::protobuf_message::<Self>()),
-        None => quote!(::core::option::Option::None),
-    };
-    let store_path = match &kind.store_path {
-        Some(path) => {
-            let path = text(&path.value);
-            quote!(::core::option::Option::Some(#path))
+    let mut fields = Vec::new();
+    let mut set = |name: &str, is_set: bool, value: &dyn Fn() -> TokenStream| {
+        if is_set {
+            let (name, value) = (format_ident!("{name}"), value());
+            fields.push(quote!(#name: #value));
         }
-        None => quote!(::core::option::Option::None),
     };
-    let lifecycle = lifecycle(kind);
-    let name_format = variant("NameFormat", kind.name_format.variant());
-    let generation = variant(
-        "GenerationRule",
-        if kind.generation { "Spec" } else { "None" },
+    let kind_name = &kind.kind.value;
+    let (list_kind, singular) = (&kind.list_kind.value, &kind.singular.value);
+    set(
+        "list_kind",
+        *list_kind != format!("{kind_name}List"),
+        &|| text(list_kind),
     );
+    set("singular", *singular != kind_name.to_lowercase(), &|| {
+        text(singular)
+    });
+    let short_names = || list(kind.short_names.iter().map(|name| text(&name.value)));
+    set("short_names", !kind.short_names.is_empty(), &short_names);
+    let categories = || list(kind.categories.iter().map(|name| text(&name.value)));
+    set("categories", !kind.categories.is_empty(), &categories);
+    let scope = || variant("Scope", kind.scope.variant());
+    set("scope", kind.scope != Scope::Namespaced, &scope);
+    let verbs = || {
+        list(
+            kind.verbs
+                .iter()
+                .map(|verb| variant("Verb", verb.variant())),
+        )
+    };
+    set("verbs", kind.verbs != Verb::ALL, &verbs);
+    let subresources = || list(kind.subresources.iter().map(|sub| subresource(kind, sub)));
+    set("subresources", !kind.subresources.is_empty(), &subresources);
+    let is_deleted_as_most =
+        matches!(&kind.deletion, Deletion::Object(rule) if *rule == ObjectDeletion::default());
+    set("deletion", !is_deleted_as_most, &|| deletion(kind));
+    set("has_store", !kind.has_store, &|| quote!(false));
+    if let Some(path) = &kind.store_path {
+        let path = text(&path.value);
+        set(
+            "store_path",
+            true,
+            &|| quote!(::core::option::Option::Some(#path)),
+        );
+    }
+    set("storage", !kind.storage, &|| quote!(false));
+    set("served", !kind.served, &|| quote!(false));
+    set("disabled_by_default", kind.disabled_by_default, &|| {
+        quote!(true)
+    });
+    set("conversion", kind.converts_to().is_some(), &|| {
+        conversion(kind)
+    });
+    let columns = || list(kind.columns.iter().map(|column| self::column(kind, column)));
+    set("columns", !kind.columns.is_empty(), &columns);
+    let selectable = || {
+        list(
+            kind.selectable
+                .iter()
+                .map(|field| selectable_field(kind, field)),
+        )
+    };
+    set("selectable", !kind.selectable.is_empty(), &selectable);
+    set("lifecycle", kind.lifecycle.is_some(), &|| lifecycle(kind));
+    let name_format = || variant("NameFormat", kind.name_format.variant());
+    set(
+        "name_format",
+        kind.name_format != NameFormat::default(),
+        &name_format,
+    );
+    set("generation", !kind.generation, &|| {
+        variant("GenerationRule", "None")
+    });
+    set("unconditional_update", !kind.unconditional_update, &|| {
+        quote!(false)
+    });
+    set("create_on_update", kind.create_on_update, &|| quote!(true));
+    set("strategic_merge_patch", kind.strategic_merge_patch, &|| {
+        quote!(true)
+    });
+    let description = &kind.root.description;
+    set("description", !description.is_empty(), &|| {
+        text(description)
+    });
+    set("place", true, &|| place(kind.root.name.span));
+    let protobuf = match &kind.protobuf {
+        Some(message) => Some(quote!(::core::option::Option::Some(&#message))),
+        None if kind.root.is_message() => {
+            Some(quote!(::apiloom::codegen::protobuf_message::<Self>()))
+        }
+        None => None,
+    };
+    set("protobuf", protobuf.is_some(), &|| quote!(#protobuf));
     quote! {
         ::apiloom::codegen::ResourceDef {
-            group: ::apiloom::codegen::SmolStr::new_static(<Self as ::apiloom::codegen::Resource>::GROUP),
-            version: ::apiloom::codegen::SmolStr::new_static(<Self as ::apiloom::codegen::Resource>::VERSION),
-            kind: ::apiloom::codegen::SmolStr::new_static(<Self as ::apiloom::codegen::Resource>::KIND),
-            list_kind: #list_kind,
-            plural: ::apiloom::codegen::SmolStr::new_static(<Self as ::apiloom::codegen::Resource>::PLURAL),
-            singular: #singular,
-            short_names: ::std::vec![#(#short_names),*],
-            categories: ::std::vec![#(#categories),*],
-            scope: #scope,
-            verbs: ::std::vec![#(#verbs),*],
-            subresources: ::std::vec![#(#subresources),*],
-            deletion: #deletion,
-            has_store: #has_store,
-            store_path: #store_path,
-            storage: #storage,
-            served: #served,
-            disabled_by_default: #disabled_by_default,
-            conversion: #conversion,
-            columns: ::std::vec![#(#columns),*],
-            selectable: ::std::vec![#(#selectable),*],
-            lifecycle: #lifecycle,
-            name_format: #name_format,
-            generation: #generation,
-            unconditional_update: #unconditional_update,
-            create_on_update: #create_on_update,
-            strategic_merge_patch: #strategic_merge_patch,
-            description: #description,
-            place: #place,
-            protobuf: #protobuf,
-            schema: ::apiloom::codegen::SchemaSource::Type(::apiloom::codegen::Schema::for_resource::<Self>),
-            custom: ::core::option::Option::None,
+            #(#fields,)*
+            ..::apiloom::codegen::ResourceDef::of_type::<Self>(::apiloom::codegen::Schema::for_resource::<Self>)
         }
     }
+}
+
+fn list(items: impl Iterator<Item = TokenStream>) -> TokenStream {
+    quote!(::std::vec![#(#items),*])
 }
 
 fn subresource(kind: &Kind, sub: &Subresource) -> TokenStream {
@@ -271,9 +290,6 @@ fn deletion(kind: &Kind) -> TokenStream {
 }
 
 fn object_deletion(rule: ObjectDeletion) -> TokenStream {
-    if rule == ObjectDeletion::default() {
-        return quote!(<::apiloom::codegen::DeletionRule as ::core::default::Default>::default());
-    }
     let grace_seconds = match rule.grace_seconds {
         Some(seconds) => quote!(::core::option::Option::Some(#seconds)),
         None => quote!(::core::option::Option::None),

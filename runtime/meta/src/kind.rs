@@ -50,7 +50,7 @@ pub use proto_files::{ProtoField, ProtoFile, ProtoFiles, ProtoMessage};
 pub use schema_source::{SchemaFn, SchemaSource};
 pub use scope::{ClusterKind, NamespacedKind};
 pub use selectable::SelectableField;
-/// Text of definitions: static in a compiled type, shared if it is from a document. Cloning does not allocate.
+/// Text of definitions: static or short in a compiled type, shared if it is from a document. Cloning does not allocate.
 pub use smol_str::SmolStr;
 pub use subresource::{ScalePaths, SubresourceDef, SubresourceHandler, Writes};
 pub use subresource_output::SubresourceOutput;
@@ -252,6 +252,75 @@ pub struct ResourceDef {
 }
 
 impl ResourceDef {
+    /// The definition of a kind as most are: in namespaces, stored and served in this version, with all verbs, and without
+    /// subresources, columns and a description. What differs is set beside it:
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use apiloom_meta::kind::{SchemaSource, Scope, SubresourceDef};
+    /// use apiloom_meta::schema::Schema;
+    /// use apiloom_meta::{GroupVersionKind, ResourceDef};
+    ///
+    /// let schema = Schema::of_resource(&serde_json::json!({"type": "object"}))?;
+    /// let ship = ResourceDef {
+    ///     scope: Scope::Cluster,
+    ///     subresources: vec![SubresourceDef::status()],
+    ///     ..ResourceDef::new(
+    ///         &GroupVersionKind::new("example.com", "v1", "Ship"),
+    ///         "ships",
+    ///         SchemaSource::Document(Arc::new(schema)),
+    ///     )
+    /// };
+    /// assert_eq!((&*ship.singular, &*ship.list_kind), ("ship", "ShipList"));
+    /// # Ok::<(), apiloom_meta::schema::SchemaErrors>(())
+    /// ```
+    pub fn new(gvk: &GroupVersionKind, plural: impl Into<SmolStr>, schema: SchemaSource) -> Self {
+        let [group, version, kind] = [&gvk.group, &gvk.version, &gvk.kind].map(SmolStr::new);
+        Self::of_names([group, version, kind, plural.into()], schema)
+    }
+
+    /// The same for a Rust type, whose schema is made by a function.
+    pub fn of_type<K: Resource>(schema: SchemaFn) -> Self {
+        let names = [K::GROUP, K::VERSION, K::KIND, K::PLURAL].map(SmolStr::new_static);
+        Self::of_names(names, SchemaSource::Type(schema))
+    }
+
+    fn of_names([group, version, kind, plural]: [SmolStr; 4], schema: SchemaSource) -> Self {
+        Self {
+            list_kind: smol_str::format_smolstr!("{kind}List"),
+            singular: kind.to_lowercase().into(),
+            group,
+            version,
+            kind,
+            plural,
+            short_names: Vec::new(),
+            categories: Vec::new(),
+            scope: Scope::Namespaced,
+            verbs: Verb::ALL.to_vec(),
+            subresources: Vec::new(),
+            deletion: DeletionRule::default(),
+            has_store: true,
+            store_path: None,
+            storage: true,
+            served: true,
+            disabled_by_default: false,
+            conversion: None,
+            columns: Vec::new(),
+            selectable: Vec::new(),
+            lifecycle: None,
+            name_format: NameFormat::default(),
+            generation: GenerationRule::default(),
+            unconditional_update: true,
+            create_on_update: false,
+            strategic_merge_patch: false,
+            description: SmolStr::default(),
+            place: None,
+            protobuf: None,
+            schema,
+            custom: None,
+        }
+    }
+
     /// Group, version and kind.
     pub fn gvk(&self) -> GroupVersionKind {
         GroupVersionKind::new(&*self.group, &*self.version, &*self.kind)

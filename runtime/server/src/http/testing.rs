@@ -3,8 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use apiloom_meta::kind::{
-    CellSource, Column, ColumnType, DeletionRule, GenerationRule, NameFormat, SchemaSource, Scope,
-    SubresourceDef, Verb, Writes,
+    CellSource, Column, ColumnType, SchemaSource, Scope, SubresourceDef, Verb, Writes,
 };
 use apiloom_meta::schema::{CrdSchema, Metadata};
 use apiloom_meta::{ApiError, GroupVersionKind, JsonPath, Resource as _, ResourceDef};
@@ -138,24 +137,12 @@ pub(crate) fn header<'a>(response: &'a Response<Body>, name: &str) -> &'a str {
 
 /// Flunder of v1alpha1: namespaced, every verb, status, columns, a selectable field.
 pub(crate) fn flunder() -> ResourceDef {
+    let schema = SchemaSource::Type(|| Err(apiloom_meta::schema::SchemaErrors(Vec::new())));
+    let gvk = GroupVersionKind::new("wardle.example.com", "v1alpha1", "Flunder");
     ResourceDef {
-        group: "wardle.example.com".into(),
-        version: "v1alpha1".into(),
-        kind: "Flunder".into(),
-        list_kind: "FlunderList".into(),
-        plural: "flunders".into(),
-        singular: "flunder".into(),
         short_names: vec!["fl".into()],
         categories: vec!["all".into()],
-        scope: Scope::Namespaced,
-        verbs: Verb::ALL.to_vec(),
         subresources: vec![SubresourceDef::status()],
-        deletion: DeletionRule::default(),
-        storage: true,
-        served: true,
-        disabled_by_default: false,
-        custom: None,
-        conversion: None,
         columns: vec![Column {
             name: "Type".into(),
             column_type: ColumnType::String,
@@ -165,18 +152,8 @@ pub(crate) fn flunder() -> ResourceDef {
             source: CellSource::Path(JsonPath::parse(".spec.referenceType").unwrap()),
         }],
         selectable: vec![JsonPath::parse(".spec.referenceType").unwrap().into()],
-        lifecycle: None,
-        name_format: NameFormat::DnsSubdomain,
-        generation: GenerationRule::Spec,
-        has_store: true,
-        unconditional_update: true,
-        create_on_update: false,
-        strategic_merge_patch: false,
         description: "Flunder is an example type with a spec and a status.".into(),
-        place: None,
-        protobuf: None,
-        store_path: None,
-        schema: SchemaSource::Type(|| Err(apiloom_meta::schema::SchemaErrors(Vec::new()))),
+        ..ResourceDef::new(&gvk, "flunders", schema)
     }
 }
 

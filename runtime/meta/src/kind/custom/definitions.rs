@@ -8,9 +8,8 @@ use smol_str::SmolStr;
 
 use super::CustomKind;
 use crate::kind::{
-    CellSource, Column, ColumnType, Conversion, ConversionMethod, Converter, DeletionRule,
-    GenerationRule, NameFormat, ResourceDef, ScalePaths, SchemaSource, Scope, SelectableField,
-    SubresourceDef, Verb, compare_versions,
+    CellSource, Column, ColumnType, Conversion, ConversionMethod, Converter, ResourceDef,
+    ScalePaths, SchemaSource, Scope, SelectableField, SubresourceDef, compare_versions,
 };
 use crate::path::JsonPath;
 use crate::query::JsonQuery;
@@ -193,42 +192,29 @@ impl Reader {
         });
         let fields = version["selectableFields"].as_array().into_iter().flatten();
         let fields = fields.filter_map(|field| JsonPath::parse(field["jsonPath"].as_str()?));
+        let (group, name_of_kind, plural) = (&kind.group, &names.kind, &names.plural);
+        let texts = [group, &name, name_of_kind, plural].map(Clone::clone);
+        let without_schema = SchemaSource::Document(Arc::new(Schema::unusable()));
         ResourceDef {
-            group: kind.group.clone(),
-            kind: names.kind.clone(),
             list_kind: names.list_kind.clone(),
-            plural: names.plural.clone(),
             singular: names.singular.clone(),
             short_names: names.short_names.clone(),
             categories: names.categories.clone(),
             scope: kind.scope,
-            verbs: Verb::ALL.to_vec(),
             subresources: self.subresources(&version["subresources"], path),
-            deletion: DeletionRule::default(),
-            has_store: true,
-            store_path: None,
             storage: name == kind.stored,
             served: flag(version, "served"),
-            disabled_by_default: false,
             conversion,
             columns: columns(&version["additionalPrinterColumns"]),
             selectable: fields.map(SelectableField::from).collect(),
-            lifecycle: None,
-            name_format: NameFormat::DnsSubdomain,
-            generation: GenerationRule::Spec,
             unconditional_update: false,
-            create_on_update: false,
-            strategic_merge_patch: false,
             description: SmolStr::new(schema["description"].as_str().unwrap_or_default()),
-            place: None,
-            protobuf: None,
-            schema: SchemaSource::Document(Arc::new(Schema::unusable())),
             custom: Some(CustomKind {
                 deprecation_warning: deprecation_warning(kind, version, &name),
                 uid: SmolStr::default(),
                 state: SmolStr::default(),
             }),
-            version: name,
+            ..ResourceDef::of_names(texts, without_schema)
         }
     }
 

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::*;
-use crate::kind::{DeletionRule, GenerationRule, NameFormat, SchemaSource, Scope, SmolStr, Verb};
+use crate::gvk::GroupVersionKind;
+use crate::kind::{SchemaSource, Scope};
 use crate::protobuf::{OBJECT_META, ProtobufField as Field};
 use crate::schema::SchemaErrors;
 
@@ -29,39 +30,12 @@ static THING: ProtobufMessage = ProtobufMessage::new("Thing").fields(&[
 
 /// A kind with this form.
 fn kind(name: &'static str, protobuf: Option<&'static ProtobufMessage>) -> ResourceDef {
-    let name = SmolStr::new_static(name);
+    let schema = SchemaSource::Type(|| Err(SchemaErrors(Vec::new())));
+    let gvk = GroupVersionKind::new("ex.a-b.com", "v1", name);
     ResourceDef {
-        group: "ex.a-b.com".into(),
-        version: "v1".into(),
-        list_kind: format!("{name}List").into(),
-        plural: name.to_lowercase().into(),
-        singular: name.to_lowercase().into(),
-        kind: name,
-        short_names: Vec::new(),
-        categories: Vec::new(),
         scope: Scope::Cluster,
-        verbs: Verb::ALL.to_vec(),
-        subresources: Vec::new(),
-        deletion: DeletionRule::default(),
-        has_store: true,
-        store_path: None,
-        storage: true,
-        served: true,
-        disabled_by_default: false,
-        custom: None,
-        conversion: None,
-        columns: Vec::new(),
-        selectable: Vec::new(),
-        lifecycle: None,
-        name_format: NameFormat::DnsSubdomain,
-        generation: GenerationRule::Spec,
-        unconditional_update: true,
-        create_on_update: false,
-        strategic_merge_patch: false,
-        description: SmolStr::default(),
-        place: None,
         protobuf,
-        schema: SchemaSource::Type(|| Err(SchemaErrors(Vec::new()))),
+        ..ResourceDef::new(&gvk, name.to_lowercase(), schema)
     }
 }
 

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use apiloom_meta::kind::{
-    ApiType, CellSource, Column, ColumnType, DeletionRule, GenerationRule, Lifecycle, NameFormat,
-    Release, ScalePaths, SchemaSource, Scope, SmolStr, SubresourceDef, Verb,
+    ApiType, CellSource, Column, ColumnType, Lifecycle, Release, ScalePaths, Scope, SmolStr,
+    SubresourceDef, Verb,
 };
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{GroupDef, GroupVersionKind, JsonPath, ObjectMeta, Resource, ResourceDef};
@@ -162,36 +162,8 @@ fn definition<K: Resource>(
     schema: fn() -> Result<Schema, apiloom_meta::schema::SchemaErrors>,
 ) -> ResourceDef {
     ResourceDef {
-        group: K::GROUP.into(),
-        version: K::VERSION.into(),
-        kind: K::KIND.into(),
-        list_kind: format!("{}List", K::KIND).into(),
-        plural: K::PLURAL.into(),
-        singular: K::KIND.to_ascii_lowercase().into(),
-        short_names: Vec::new(),
-        categories: Vec::new(),
         scope,
-        verbs: Verb::ALL.to_vec(),
-        subresources: Vec::new(),
-        deletion: DeletionRule::default(),
-        storage: true,
-        served: true,
-        disabled_by_default: false,
-        custom: None,
-        conversion: None,
-        columns: Vec::new(),
-        selectable: Vec::new(),
-        lifecycle: None,
-        name_format: NameFormat::DnsSubdomain,
-        generation: GenerationRule::Spec,
-        has_store: true,
-        unconditional_update: true,
-        create_on_update: false,
-        strategic_merge_patch: false,
         description: "A kind for tests.".into(),
-        place: None,
-        protobuf: None,
-        store_path: None,
-        schema: SchemaSource::Type(schema),
+        ..ResourceDef::of_type::<K>(schema)
     }
 }

@@ -48,7 +48,7 @@ use std::sync::Arc;
 
 use apiloom_meta::kind::{
     ApiType, Column, Conversion, ConversionMethod, DeletionRule, GenerationRule, GroupDef,
-    InMemoryConversion, NameFormat, SchemaSource, Scope, SubresourceDef, Verb,
+    InMemoryConversion, SchemaSource, Scope, SubresourceDef, Verb,
 };
 use apiloom_meta::schema::Schema;
 use apiloom_meta::selector::{FieldSelector, LabelQuery};
@@ -141,37 +141,10 @@ impl ApiType for Gadget {}
 
 fn definition<K: Resource>(schema: apiloom_meta::kind::SchemaFn) -> ResourceDef {
     ResourceDef {
-        group: K::GROUP.into(),
-        version: K::VERSION.into(),
-        kind: K::KIND.into(),
-        list_kind: format!("{}List", K::KIND).into(),
-        plural: K::PLURAL.into(),
-        singular: K::KIND.to_lowercase().into(),
-        short_names: Vec::new(),
-        categories: Vec::new(),
-        scope: Scope::Namespaced,
-        verbs: Verb::ALL.to_vec(),
         subresources: vec![SubresourceDef::status()],
-        deletion: DeletionRule::default(),
         storage: false,
-        served: true,
-        disabled_by_default: false,
-        custom: None,
-        conversion: None,
-        columns: Vec::<Column>::new(),
-        selectable: Vec::new(),
-        lifecycle: None,
-        name_format: NameFormat::DnsSubdomain,
-        generation: GenerationRule::Spec,
-        has_store: true,
-        unconditional_update: true,
-        create_on_update: false,
         strategic_merge_patch: true,
-        description: "".into(),
-        place: None,
-        protobuf: None,
-        store_path: None,
-        schema: SchemaSource::Type(schema),
+        ..ResourceDef::of_type::<K>(schema)
     }
 }
 

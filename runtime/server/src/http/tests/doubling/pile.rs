@@ -1,8 +1,6 @@
 //! The kind of these tests, and its strategy.
 
-use apiloom_meta::kind::{
-    ApiType, DeletionRule, GenerationRule, NameFormat, SchemaSource, Scope, Verb,
-};
+use apiloom_meta::kind::{ApiType, Scope};
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ObjectMeta, Resource, ResourceDef};
 use schemars::{JsonSchema, SchemaGenerator, json_schema};
@@ -58,37 +56,9 @@ impl Resource for Pile {
 
     fn definition() -> ResourceDef {
         ResourceDef {
-            group: Self::GROUP.into(),
-            version: Self::VERSION.into(),
-            kind: Self::KIND.into(),
-            list_kind: "PileList".into(),
-            plural: Self::PLURAL.into(),
-            singular: "pile".into(),
-            short_names: Vec::new(),
-            categories: Vec::new(),
             scope: Scope::Cluster,
-            verbs: Verb::ALL.to_vec(),
-            subresources: Vec::new(),
-            deletion: DeletionRule::default(),
-            storage: true,
-            served: true,
-            disabled_by_default: false,
-            custom: None,
-            conversion: None,
-            columns: Vec::new(),
-            selectable: Vec::new(),
-            lifecycle: None,
-            name_format: NameFormat::DnsSubdomain,
-            generation: GenerationRule::Spec,
-            has_store: true,
-            unconditional_update: true,
-            create_on_update: false,
-            strategic_merge_patch: false,
             description: "A kind for tests.".into(),
-            place: None,
-            protobuf: None,
-            store_path: None,
-            schema: SchemaSource::Type(Schema::for_resource::<Self>),
+            ..ResourceDef::of_type::<Self>(Schema::for_resource::<Self>)
         }
     }
     fn metadata(&self) -> &ObjectMeta {
