@@ -1,8 +1,8 @@
 //! What an informer of many objects costs a client: time until it is synced, CPU time and memory, beside kube-rs over the
 //! same server and objects, each in a process of its own; and how fast watches are decoded.
 //!
-//! `cargo run --release -p apiloom-load --example informers -- follow --kubeconfig FILE --objects 100000`
-//! `cargo run --release -p apiloom-load --example informers -- decode`
+//! `cargo run --release -p apiloom-benches --example informers -- follow --kubeconfig FILE --objects 100000`
+//! `cargo run --release -p apiloom-benches --example informers -- decode`
 
 #![expect(clippy::print_stdout, reason = "it is what this program is for")]
 

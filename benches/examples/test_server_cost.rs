@@ -1,6 +1,6 @@
 //! What servers of tests cost: a start, a create, and a thousand tests with a server each.
 //!
-//! `cargo run --release -p apiloom-testing --example test_server_cost`
+//! `cargo run --release -p apiloom-benches --example test_server_cost`
 
 #![allow(clippy::print_stdout, reason = "an example that measures")]
 

@@ -1,6 +1,6 @@
 //! Benchmark of a watch cache that applies changes while others read it.
 //!
-//! `cargo run --release -p apiloom-storage --example cache_updates [CHANGES-A-SECOND [SECONDS]]`
+//! `cargo run --release -p apiloom-benches --example cache_updates [CHANGES-A-SECOND [SECONDS]]`
 //!
 //! A store that only produces changes feeds 20,000 objects of 1.5 KiB, first alone, then beside threads that list all
 //! of them without a pause, then beside watchers too. The delay of a change is the time from the moment at which it was

@@ -1,4 +1,4 @@
-//! The time of 20 rules for an object of 2 KiB: `cargo run --release -p apiloom-cel --example cost`.
+//! The time of 20 rules for an object of 2 KiB: `cargo run --release -p apiloom-benches --example rule_cost`.
 
 #![allow(clippy::print_stdout, reason = "the example prints its measurement")]
 

@@ -1,6 +1,6 @@
 //! What a strategy costs: a kind without one, with one that only validates, and with one that has every hook, side by side.
 //!
-//! `cargo run --release -p apiloom --example strategy_cost [OBJECTS]`
+//! `cargo run --release -p apiloom-benches --example strategy_cost [OBJECTS]`
 //!
 //! CPU time of the process per object: starting over a filled store, listing, applying changes that another server made, and
 //! writing. Medians of five rounds in which the kinds take turns. Linux only: it reads `/proc`.

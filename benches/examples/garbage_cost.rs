@@ -1,6 +1,6 @@
 //! What the garbage collector costs: chains and fans of owner references whose roots are deleted.
 //!
-//! `cargo run --release -p apiloom --example garbage_cost [OBJECTS]`
+//! `cargo run --release -p apiloom-benches --example garbage_cost [OBJECTS]`
 //!
 //! CPU time of the process, the server included, from the deletion of the roots until the last dependent is gone; the
 //! number of DELETE requests; and the memory for the graph, which is what the process has more than without collector. Linux

@@ -1,7 +1,7 @@
 //! What CustomResourceDefinitions cost: an idle one, a new one, objects beside those of a compiled kind, readers of other
 //! kinds during changes, and a start with many.
 //!
-//! `cargo run --release -p apiloom --features apis --example definition_cost`
+//! `cargo run --release -p apiloom-benches --example definition_cost`
 //!
 //! Requests are made in process, so that no connection hides a difference. Medians of rounds, in which both kinds take turns.
 #![expect(clippy::print_stdout, reason = "it is what this program is for")]

@@ -1,7 +1,7 @@
 //! Measures what a watch cache over the embedded store takes: the time to fill it, live bytes and resident memory at rest,
 //! and both while objects are updated.
 //!
-//! `cargo run --release -p apiloom --example watch_cache_memory [OBJECTS [UPDATES-A-SECOND [SECONDS]]]`
+//! `cargo run --release -p apiloom-benches --example watch_cache_memory [OBJECTS [UPDATES-A-SECOND [SECONDS]]]`
 //!
 //! Live bytes are what the program has allocated and not freed; resident memory is more by what the allocator does not
 //! give back. Linux only: it reads `/proc`.

@@ -1,6 +1,6 @@
 //! Benchmark of phase 1 on a large package: 100 kinds of 20 fields in 2 versions.
 //!
-//! `cargo run --release -p apiloom-cli --example measure_generate [KINDS [FIELDS]]` prints a line per run: the first
+//! `cargo run --release -p apiloom-benches --example measure_generate [KINDS [FIELDS]]` prints a line per run: the first
 //! one writes every file, the others find them fresh.
 
 mod large;

@@ -1,7 +1,7 @@
 //! Cost of a large package: CPU time and memory of rustc, size of the library, time and memory of its server's start;
 //! beside the same structs with derives of serde and schemars alone.
 //!
-//! `cargo run --release -p apiloom-cli --example measure_package [KINDS [FIELDS [DIR]]]` writes packages of kinds in 2
+//! `cargo run --release -p apiloom-benches --example measure_package [KINDS [FIELDS [DIR]]]` writes packages of kinds in 2
 //! versions and builds them in DIR, with the dev profile of this workspace. Dependencies are built first and do not
 //! count. Reads `/proc`, so Linux only.
 

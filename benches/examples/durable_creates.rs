@@ -1,12 +1,12 @@
 //! Benchmark of the embedded store on a directory's disk, beside a plain log that appends and syncs.
 //!
-//! `cargo run --release -p apiloom-storage --example durable_creates [DIR]`
+//! `cargo run --release -p apiloom-benches --example durable_creates [DIR]`
 //!
 //! Medians of three rounds: durable creates and updates of 1.5 KiB by 1 and by 64 writers, with the CPU time of the whole
 //! process and of the store's own threads; then size, memory and the time to open with 100,000 objects, after a clean stop
 //! and after SIGKILL, each opened by a new process. Linux only: it reads `/proc`.
 //!
-//! `cargo run --release -p apiloom-storage --features etcd --example durable_creates -- --etcd URL PID` measures the same
+//! `cargo run --release -p apiloom-benches --features etcd --example durable_creates -- --etcd URL PID` measures the same
 //! writes to an etcd; the CPU time is this process' and then etcd's.
 #![expect(clippy::print_stdout, reason = "it is what this program is for")]
 
