@@ -151,11 +151,14 @@ fn of_document(document: &Value, place: &str) -> Result<Vec<Definition>, String>
         } else {
             others.read(component)?
         };
+        let names = KindNames {
+            group: &group,
+            version: &version,
+            plural: &plural,
+            kind: &kind,
+        };
         definitions.push(definition(
-            &group,
-            &version,
-            &plural,
-            &kind,
+            names,
             place,
             &resource,
             Schema {
@@ -185,15 +188,27 @@ struct Schema {
     selectable: Vec<String>,
 }
 
+/// The names of a kind in its paths and in its component.
+#[derive(Clone, Copy)]
+struct KindNames<'a> {
+    group: &'a str,
+    version: &'a str,
+    plural: &'a str,
+    kind: &'a str,
+}
+
 fn definition(
-    group: &str,
-    version: &str,
-    plural: &str,
-    kind: &str,
+    names: KindNames<'_>,
     place: &str,
     resource: &Resource,
     schema: Schema,
 ) -> Definition {
+    let KindNames {
+        group,
+        version,
+        plural,
+        kind,
+    } = names;
     let mut left_out = Vec::new();
     let scale = resource.subresources.contains("scale").then(|| {
         left_out.push(format!(

@@ -65,7 +65,6 @@ impl<'ast> Visit<'ast> for Functions {
     }
 }
 
-/// The known ones. A change that removes some removes their lines from the snapshot; none may be added.
 #[test]
 fn functions_have_few_parameters() {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -84,10 +83,7 @@ fn functions_have_few_parameters() {
         }
     }
     found.retain(|_, functions| !functions.is_empty());
-    let lines = found
-        .iter()
-        .map(|(file, functions)| format!("{file}: {}\n", functions.join(", ")));
-    insta::assert_snapshot!(lines.collect::<String>());
+    assert!(found.is_empty(), "{found:#?}");
 }
 
 #[test]

@@ -144,9 +144,14 @@ pub(crate) fn read_struct(item: &DeriveInput, form: Form, d: &mut Diagnostics) -
     let rename_all = item::serde_text(&item.attrs, "rename_all");
     let camel = form == Form::Attribute || rename_all.as_deref() == Some("camelCase");
     let before = d.errors().len();
+    let of = FieldOwner {
+        item: &item.ident,
+        form,
+        camel,
+    };
     let mut fields: Vec<Field> = declared_fields(&item.data)
         .enumerate()
-        .map(|(at, field)| parse_field((at, field), &item.ident, form, camel, d))
+        .map(|(at, field)| parse_field((at, field), of, d))
         .collect();
     if item.attrs.iter().any(|a| item::is_attribute(a, "resource")) {
         proto::number_metadata(&mut fields);
@@ -217,14 +222,31 @@ fn declared_fields(data: &Data) -> impl Iterator<Item = &syn::Field> {
         .chain(of_union.into_iter().flatten())
 }
 
+/// What has a field, and how its fields are named.
+#[derive(Clone, Copy)]
+struct FieldOwner<'a> {
+    item: &'a Ident,
+    form: Form,
+    /// Whether the names in JSON are in camelCase.
+    camel: bool,
+}
+
+/// An enum, whose variants hold fields.
+fn of_variant(item: &Ident) -> FieldOwner<'_> {
+    FieldOwner {
+        item,
+        form: Form::Attribute,
+        camel: true,
+    }
+}
+
 /// Reads a field, with its index.
 fn parse_field(
     (at, field): (usize, &syn::Field),
-    item: &Ident,
-    form: Form,
-    camel: bool,
+    of: FieldOwner<'_>,
     d: &mut Diagnostics,
 ) -> Field {
+    let FieldOwner { item, form, camel } = of;
     let name = field.ident.as_ref().map_or_else(
         || Name {
             text: at.to_string(),
@@ -675,7 +697,7 @@ fn read_content(variant: &syn::Variant, item: &Ident, d: &mut Diagnostics) -> Op
             )
             .help("JSON objects have named fields: write `{ .. }`");
             for field in values.unnamed.iter().enumerate() {
-                parse_field(field, item, Form::Attribute, true, d);
+                parse_field(field, of_variant(item), d);
             }
             None
         }
@@ -684,7 +706,7 @@ fn read_content(variant: &syn::Variant, item: &Ident, d: &mut Diagnostics) -> Op
                 .named
                 .iter()
                 .enumerate()
-                .map(|field| parse_field(field, item, Form::Attribute, true, d))
+                .map(|field| parse_field(field, of_variant(item), d))
                 .collect();
             for span in fields.iter().filter_map(|field| field.sensitive) {
                 d.error(

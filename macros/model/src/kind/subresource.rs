@@ -314,9 +314,7 @@ pub(super) fn settle(
     let mut subresources: Vec<Subresource> = declared
         .into_iter()
         .map(|declared| {
-            let writes = declared.writes.as_ref().and_then(|(rule, field)| {
-                settle_field(&declared, *rule, field, root, item, form, d)
-            });
+            let writes = settle_field(&declared, root, (item, form), d);
             check_status(&declared, writes.as_ref(), d);
             Subresource {
                 name: declared.name,
@@ -350,13 +348,12 @@ fn check_status(declared: &SubresourceDeclaration, writes: Option<&Writes>, d: &
 
 fn settle_field(
     declared: &SubresourceDeclaration,
-    rule: WriteRule,
-    written: &Name,
     root: &mut ApiStruct,
-    item: &DeriveInput,
-    form: Form,
+    (item, form): (&DeriveInput, Form),
     d: &mut Diagnostics,
 ) -> Option<Writes> {
+    let (rule, written) = declared.writes.as_ref()?;
+    let rule = *rule;
     let writes = |json: &str| match rule {
         WriteRule::Only => Writes::Only(json.to_owned()),
         WriteRule::WithMetadata => Writes::WithMetadata(json.to_owned()),

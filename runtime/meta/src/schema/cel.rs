@@ -314,7 +314,7 @@ impl Writer {
                 let message = format!("{name} must not be set");
                 out.push(Rule::new("`forbidden`", text, message, Cost::of(8)));
             }
-            self.siblings(node, property, &field, printed, place, out);
+            out.extend(self.siblings(node, property, &field, printed, place));
             field.transitions(property, out);
         }
         if let Some(union) = &node.rules.union {
@@ -329,8 +329,8 @@ impl Writer {
         field: &Field,
         printed: &Map<String, Value>,
         place: &Place,
-        out: &mut Vec<Rule>,
-    ) {
+    ) -> Vec<Rule> {
+        let mut out = Vec::new();
         let (name, rules) = (&property.name, &property.node.rules);
         for (others, key, negation, word) in [
             (&rules.requires, "`requires`", "", "must"),
@@ -353,6 +353,7 @@ impl Writer {
                 out.push(Rule::new(key, text, message, Cost::of(16)));
             }
         }
+        out
     }
 
     fn union(

@@ -9,15 +9,23 @@ use crate::field::{FieldError, go_quote};
 
 type Fields = Map<String, Value>;
 
+/// A union, and the object whose fields are its members.
+#[derive(Clone, Copy)]
+pub(crate) struct UnionFields<'a> {
+    pub(crate) object: &'a Node,
+    pub(crate) union: &'a Union,
+    pub(crate) fields: &'a Fields,
+    pub(crate) path: &'a Path<'a>,
+}
+
 /// Checks a union, unless discriminator and members are as before the update.
-pub(crate) fn check(
-    walk: &mut Walk,
-    object: &Node,
-    union: &Union,
-    fields: &Fields,
-    old: Option<&Fields>,
-    path: &Path<'_>,
-) {
+pub(crate) fn check(walk: &mut Walk, checked: UnionFields<'_>, old: Option<&Fields>) {
+    let UnionFields {
+        object,
+        union,
+        fields,
+        path,
+    } = checked;
     let members = || union.members.iter().map(|(name, _)| name.as_str());
     let unchanged = |old: &Fields| {
         selected(union, old) == selected(union, fields)
@@ -27,7 +35,7 @@ pub(crate) fn check(
         return;
     }
     if let Some(discriminator) = &union.discriminator {
-        discriminated(walk, object, union, discriminator, fields, path);
+        discriminated(walk, checked, discriminator);
         return;
     }
     let set: Vec<&str> = members()
@@ -48,14 +56,13 @@ fn selected<'a>(union: &Union, fields: &'a Fields) -> &'a str {
 }
 
 /// Only the first violated rule is reported, since the others mostly follow from it.
-fn discriminated(
-    walk: &mut Walk,
-    object: &Node,
-    union: &Union,
-    discriminator: &str,
-    fields: &Fields,
-    path: &Path<'_>,
-) {
+fn discriminated(walk: &mut Walk, checked: UnionFields<'_>, discriminator: &str) {
+    let UnionFields {
+        object,
+        union,
+        fields,
+        path,
+    } = checked;
     let selected = selected(union, fields);
     let selects = |values: &[String]| values.iter().any(|value| value == selected);
     let at = |name: &str| Path::Field(path, name).field();

@@ -249,7 +249,13 @@ impl Walk {
             }
         }
         if let Some(union) = &node.rules.union {
-            union::check(self, node, union, fields, old, path);
+            let of_object = union::UnionFields {
+                object: node,
+                union,
+                fields,
+                path,
+            };
+            union::check(self, of_object, old);
         }
         if node.embedded_resource {
             for error in embedded_type_errors(fields, path) {

@@ -270,67 +270,73 @@ impl<'o> Cells<'o> {
     }
 }
 
-/// Writes the cells of a row. An interrupted row has not all of them.
-fn write_cells(
-    (columns, frame): (&[Column], Frame),
-    finder: &Finder,
-    json: &Json<'_>,
+/// What the cells of one row are made by.
+struct Row<'t> {
+    columns: &'t [Column],
+    frame: Frame,
+    finder: &'t Finder,
+    /// The time of ages, in Unix seconds.
     now: i64,
-    out: &mut dyn Sink,
-) {
-    let found = json.find(finder);
-    let mut found = found.into_iter();
-    let name = found.next().flatten();
-    let created = found.next().flatten();
-    // Decoded only if a column needs the whole object.
-    let object = LazyCell::new(|| decoded(json.whole()).unwrap_or_default());
-    if frame.has_name {
-        out.json(name.unwrap_or(b"\"\""));
-    }
-    let mut starts = Starts::default();
-    let mut cells = Cells::new(out, now);
-    for column in columns {
-        if is_interrupted() {
-            return;
+}
+
+impl Row<'_> {
+    /// Writes the cells of an object. An interrupted row has not all of them.
+    fn write(&self, json: &Json<'_>, out: &mut dyn Sink) {
+        let (frame, now) = (self.frame, self.now);
+        let found = json.find(self.finder);
+        let mut found = found.into_iter();
+        let name = found.next().flatten();
+        let created = found.next().flatten();
+        // Decoded only if a column needs the whole object.
+        let object = LazyCell::new(|| decoded(json.whole()).unwrap_or_default());
+        if frame.has_name {
+            out.json(name.unwrap_or(b"\"\""));
         }
-        let column_type = column.column_type;
-        match &column.source {
-            CellSource::Path(_) => cells.found(column_type, found.next().flatten()),
-            CellSource::Query(query) => {
-                if starts_below(query) {
-                    let start = found.next().flatten();
-                    let len = start.map_or(0, <[u8]>::len);
-                    let start = start.and_then(|json| starts.decoded(json));
-                    let value = query.first_below(start, max_values(len));
-                    cells.queried(column_type, value);
-                } else {
-                    let max_values = max_values(json.whole().len());
-                    let value = query.first_below(Some(&object), max_values);
-                    cells.queried(column_type, value);
+        let mut starts = Starts::default();
+        let mut cells = Cells::new(out, now);
+        for column in self.columns {
+            if is_interrupted() {
+                return;
+            }
+            let column_type = column.column_type;
+            match &column.source {
+                CellSource::Path(_) => cells.found(column_type, found.next().flatten()),
+                CellSource::Query(query) => {
+                    if starts_below(query) {
+                        let start = found.next().flatten();
+                        let len = start.map_or(0, <[u8]>::len);
+                        let start = start.and_then(|json| starts.decoded(json));
+                        let value = query.first_below(start, max_values(len));
+                        cells.queried(column_type, value);
+                    } else {
+                        let max_values = max_values(json.whole().len());
+                        let value = query.first_below(Some(&object), max_values);
+                        cells.queried(column_type, value);
+                    }
+                }
+                CellSource::With(compute) => {
+                    let cell = computed(column, compute(&object)).filter(|cell| !cell.is_null());
+                    match column_type {
+                        // As an age: the function knows all there is to know of the time.
+                        ColumnType::Date => cells.out.text(&match cell {
+                            None => UNKNOWN_AGE.to_owned(),
+                            Some(Value::String(time)) => age(&time, now),
+                            Some(_) => INVALID_AGE.to_owned(),
+                        }),
+                        _ => cells.typed(column_type, cell.as_ref()),
+                    }
                 }
             }
-            CellSource::With(compute) => {
-                let cell = computed(column, compute(&object)).filter(|cell| !cell.is_null());
-                match column_type {
-                    // As an age: the function knows all there is to know of the time.
-                    ColumnType::Date => cells.out.text(&match cell {
-                        None => UNKNOWN_AGE.to_owned(),
-                        Some(Value::String(time)) => age(&time, now),
-                        Some(_) => INVALID_AGE.to_owned(),
-                    }),
-                    _ => cells.typed(column_type, cell.as_ref()),
-                }
-            }
         }
-    }
-    match frame.last {
-        // A missing timestamp is shown as Go's zero time.
-        LastColumn::CreatedAt => match created {
-            Some(created) => out.json(created),
-            None => out.text(GO_ZERO_TIME),
-        },
-        LastColumn::Age => out.text(&age_of(created, now)),
-        LastColumn::Declared => {}
+        match frame.last {
+            // A missing timestamp is shown as Go's zero time.
+            LastColumn::CreatedAt => match created {
+                Some(created) => out.json(created),
+                None => out.text(GO_ZERO_TIME),
+            },
+            LastColumn::Age => out.text(&age_of(created, now)),
+            LastColumn::Declared => {}
+        }
     }
 }
 
@@ -451,13 +457,16 @@ impl Tables {
 
     /// Writes one row.
     pub(super) fn write_row(&self, json: &Json<'_>, out: &mut dyn Sink) {
-        let def = self.endpoint.def();
-        let columns = (&def.columns[..], self.frame);
-        let now = self.endpoint.writes().now().unix_seconds();
+        let row = Row {
+            columns: &self.endpoint.def().columns,
+            frame: self.frame,
+            finder: &self.finder,
+            now: self.endpoint.writes().now().unix_seconds(),
+        };
         out.begin_map();
         out.key("cells");
         out.begin_list();
-        write_cells(columns, &self.finder, json, now, out);
+        row.write(json, out);
         out.end_list();
         out.key("object");
         match self.include {

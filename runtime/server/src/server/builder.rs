@@ -19,7 +19,7 @@ use super::filters::Auth;
 use super::hooks::{Hook, HookContext};
 use super::installation::Installation;
 use super::loopback::Loopback;
-use super::running::{InProcess, RunningServer};
+use super::running::{InProcess, RunningServer, ServerParts};
 use super::services::{ClusterDns, ServiceMap, ServiceResolver};
 use super::stores::{OwnStore, Stores};
 use super::webhooks::Webhooks;
@@ -529,9 +529,16 @@ impl Server {
             webhooks,
             ..
         } = self;
-        let nowhere = (String::new(), aggregated);
-        let running =
-            RunningServer::new(&config, registry, stores, auth, nowhere, (additions, next))?;
+        let parts = ServerParts {
+            registry,
+            stores,
+            auth,
+            address: String::new(),
+            services: aggregated,
+            additions,
+            next,
+        };
+        let running = RunningServer::new(&config, parts)?;
         Ok(InProcess(running.with_webhooks(webhooks)))
     }
 
@@ -564,20 +571,21 @@ impl Server {
         auth.authenticators
             .push_first(StaticToken::of_admin(&token));
         let address = url.trim_start_matches("https://").to_owned();
+        let parts = ServerParts {
+            registry,
+            stores,
+            auth,
+            address,
+            services: aggregated,
+            additions,
+            next,
+        };
         Ok(BoundServer {
             listener,
             url,
             kubeconfig,
             tls: certificates.tls,
-            running: RunningServer::new(
-                &config,
-                registry,
-                stores,
-                auth,
-                (address, aggregated),
-                (additions, next),
-            )?
-            .with_webhooks(webhooks),
+            running: RunningServer::new(&config, parts)?.with_webhooks(webhooks),
         })
     }
 

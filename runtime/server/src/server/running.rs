@@ -53,16 +53,32 @@ pub(super) struct RunningServer {
     next: Option<Box<RunningServer>>,
 }
 
+/// What a server is built from.
+pub(super) struct ServerParts {
+    /// Started.
+    pub(super) registry: Arc<Registry>,
+    pub(super) stores: Stores,
+    pub(super) auth: Auth,
+    /// Host and port for clients; empty without a listener.
+    pub(super) address: String,
+    pub(super) services: Services,
+    pub(super) additions: Additions,
+    /// The next server of the chain.
+    pub(super) next: Option<Box<RunningServer>>,
+}
+
 impl RunningServer {
-    /// Builds a server from a started registry. `address` is the server's URL for clients; empty without a listener.
-    pub(super) fn new(
-        config: &Config,
-        registry: Arc<Registry>,
-        stores: Stores,
-        mut auth: Auth,
-        (address, services): (String, Services),
-        (mut additions, next): (Additions, Option<Box<Self>>),
-    ) -> Result<Self, ServerError> {
+    /// Builds a server from its parts.
+    pub(super) fn new(config: &Config, parts: ServerParts) -> Result<Self, ServerError> {
+        let ServerParts {
+            registry,
+            stores,
+            mut auth,
+            address,
+            services,
+            mut additions,
+            next,
+        } = parts;
         controllers::check_stores(&config.controllers, &registry.catalog())?;
         let info = ServerInfo {
             address,

@@ -89,7 +89,14 @@ impl<N: Normalize> WatchCache<N> {
         drop(history);
         match place {
             Ok((next, epoch)) => {
-                let cursor = Cursor::new(Arc::clone(self), waiter, interest, next, after, epoch);
+                let cursor = Cursor {
+                    cache: Arc::clone(self),
+                    waiter,
+                    interest,
+                    next,
+                    after,
+                    epoch,
+                };
                 Ok((snapshot, cursor))
             }
             Err(error) => {
@@ -101,24 +108,6 @@ impl<N: Normalize> WatchCache<N> {
 }
 
 impl<N: Normalize> Cursor<N> {
-    fn new(
-        cache: Arc<WatchCache<N>>,
-        waiter: Arc<Waiter>,
-        interest: Interest,
-        next: u64,
-        after: Revision,
-        epoch: u64,
-    ) -> Self {
-        Self {
-            cache,
-            waiter,
-            interest,
-            next,
-            after,
-            epoch,
-        }
-    }
-
     /// Takes up to `most` available changes, fewer if they are large, and returns the revision up to which all matching
     /// changes were taken.
     ///

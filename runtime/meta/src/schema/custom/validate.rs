@@ -173,7 +173,8 @@ fn value_of(
     }
     allowed(node, value, path, &mut out);
     if let Value::Object(fields) = value {
-        object(node, fields, old, path, is_root, &mut out);
+        let old = OldFields { old, is_root };
+        object(node, fields, &old, path, &mut out);
     }
     out
 }
@@ -329,12 +330,25 @@ fn array(node: &Node, items: &[Value], old: Option<&Value>, path: &Path<'_>, out
     }
 }
 
+/// The fields of the present object that excuse those of the new one; at the root not its type.
+struct OldFields<'a> {
+    old: Option<&'a Value>,
+    is_root: bool,
+}
+
+impl<'a> OldFields<'a> {
+    fn get(&self, name: &str) -> Option<&'a Value> {
+        let is_type = self.is_root && matches!(name, "apiVersion" | "kind");
+        let old = self.old.filter(|_| !is_type)?;
+        old.as_object()?.get(name)
+    }
+}
+
 fn object(
     node: &Node,
     fields: &Map<String, Value>,
-    old: Option<&Value>,
+    old: &OldFields<'_>,
     path: &Path<'_>,
-    is_root: bool,
     out: &mut Outcome,
 ) {
     let rules = &node.rules;
@@ -349,11 +363,6 @@ fn object(
     if let Some(max) = rules.max_properties.filter(|max| fields.len() > *max) {
         out.add(|| FieldError::too_many(&path.field(), fields.len(), max));
     }
-    let old_field = |name: &str| {
-        let is_type = is_root && matches!(name, "apiVersion" | "kind");
-        let old = old.filter(|_| !is_type)?;
-        old.as_object()?.get(name)
-    };
     let refuses_unknown = custom.is_some_and(|custom| custom.refuses_unknown);
     if let Some(values) = node.additional.as_deref() {
         for (name, value) in fields {
@@ -369,20 +378,20 @@ fn object(
                 out.add(|| FieldError::invalid(&parent, name.as_str(), &detail));
                 continue;
             }
-            out.merge(checked(values, value, old_field(name), &at, false));
+            out.merge(checked(values, value, old.get(name), &at, false));
         }
     }
     for property in &node.properties {
         if let Some(value) = fields.get(&property.name) {
             let at = Path::Field(path, &property.name);
-            let old = old_field(&property.name);
+            let old = old.get(&property.name);
             out.merge(checked(&property.node, value, old, &at, false));
         }
     }
     for property in custom.iter().flat_map(|custom| &custom.declared) {
         if let Some(value) = fields.get(&property.name) {
             let at = Path::Field(path, &property.name);
-            let old = old_field(&property.name);
+            let old = old.get(&property.name);
             out.merge(checked(&property.node, value, old, &at, false));
         }
     }

@@ -22,10 +22,15 @@ fn column(name: &'static str, column_type: ColumnType, path: &str) -> Column {
 
 fn check(columns: &[Column], value: Value, expected: &Value) {
     let json = Json::new(encode_json(&value).to_vec().into());
-    let (frame, finder) = (Frame::around(columns), finder(columns));
+    let row = Row {
+        columns,
+        frame: Frame::around(columns),
+        finder: &finder(columns),
+        now: NOW,
+    };
     let show = |out: &mut dyn Sink| {
         out.begin_list();
-        write_cells((columns, frame), &finder, &json, NOW, out);
+        row.write(&json, out);
         out.end_list();
     };
     let cells: Value = serde_json::from_slice(&JSON.document(&show, 0)).expect("JSON");

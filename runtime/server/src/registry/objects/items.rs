@@ -69,22 +69,8 @@ impl Items {
         Self::cached(of, Objects::Selected(items.into()), replaced)
     }
 
-    /// A list of all objects of a snapshot below a prefix, from a start key; `replaced` as for [`Items::selected`].
-    pub(crate) fn all(
-        of: (&Arc<Kind>, VersionIndex),
-        state: State,
-        (prefix, start): (&str, &str),
-        replaced: u64,
-    ) -> Self {
-        let objects = Objects::Range {
-            state,
-            prefix: prefix.to_owned(),
-            start: start.to_owned(),
-        };
-        Self::cached(of, objects, replaced)
-    }
-
-    fn cached(
+    /// A list of objects that are read while it is sent; `replaced` as for [`Items::selected`].
+    pub(crate) fn cached(
         (kind, version): (&Arc<Kind>, VersionIndex),
         objects: Objects,
         replaced: u64,

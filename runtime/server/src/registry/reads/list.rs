@@ -20,6 +20,7 @@ use crate::registry::objects::document::Document;
 use crate::registry::objects::items::Items;
 use crate::registry::objects::json::Json;
 use crate::registry::objects::normalizer::CacheNormalizer;
+use crate::registry::objects::readers::Objects;
 use crate::registry::options::{ListOptions, RequestContext, VersionMatch};
 
 /// Maximum number of entries read from the store at once in search for selected objects.
@@ -85,6 +86,16 @@ pub struct ListResult {
     pub continue_token: String,
     /// Number of objects on the following pages; `None` if it is unknown, or if selectors are used.
     pub remaining_item_count: Option<i64>,
+}
+
+/// The end of a page that is not the last: its last object, and the next one.
+struct PageEnd<'a> {
+    state: &'a State,
+    plan: &'a Plan,
+    /// Number of objects in the page.
+    taken: usize,
+    last: &'a Arc<str>,
+    next: &'a Arc<str>,
 }
 
 impl Reads {
@@ -215,14 +226,14 @@ impl Reads {
         };
         self.resource.kind.reads.cached(None, objects, objects);
         let resource_version = state.revision().to_string();
-        let range = (plan.prefix.as_str(), plan.start.as_str());
+        let objects = Objects::Range {
+            state,
+            prefix: plan.prefix.clone(),
+            start: plan.start.clone(),
+        };
+        let of = (&self.resource.kind, self.resource.version);
         Ok(ListResult {
-            items: Items::all(
-                (&self.resource.kind, self.resource.version),
-                state,
-                range,
-                replaced,
-            ),
+            items: Items::cached(of, objects, replaced),
             resource_version,
             ..ListResult::default()
         })
@@ -257,22 +268,28 @@ impl Reads {
         let index = self.index_of(selection).map(|(index, _)| index);
         self.resource.kind.reads.cached(index, fetched, taken);
         let mut listed = self.listed(&state, chosen, replaced);
-        if let Some(following) = following {
-            self.continue_after(following, &state, plan, selection, taken, &mut listed);
+        if let Some((last, next)) = following {
+            let end = PageEnd {
+                state: &state,
+                plan,
+                taken,
+                last,
+                next,
+            };
+            self.continue_after(&end, selection, &mut listed);
         }
         Ok(listed)
     }
 
     /// Sets the continue token of a page that is not the last, and the remaining-item count if there are no selectors.
-    fn continue_after(
-        &self,
-        (last, next): (&Arc<str>, &Arc<str>),
-        state: &State,
-        plan: &Plan,
-        selection: &Selection,
-        taken: usize,
-        listed: &mut ListResult,
-    ) {
+    fn continue_after(&self, end: &PageEnd<'_>, selection: &Selection, listed: &mut ListResult) {
+        let PageEnd {
+            state,
+            plan,
+            taken,
+            last,
+            next,
+        } = *end;
         listed.continue_token = continue_token::encode(&plan.prefix, last, state.revision().0);
         if selection.is_everything() {
             let page = ListPage {
@@ -336,8 +353,15 @@ impl Reads {
             resource_version: state.revision().to_string(),
             ..ListResult::default()
         };
-        if let Some(following) = following {
-            self.continue_after(following, state, plan, selection, taken, &mut listed);
+        if let Some((last, next)) = following {
+            let end = PageEnd {
+                state,
+                plan,
+                taken,
+                last,
+                next,
+            };
+            self.continue_after(&end, selection, &mut listed);
         }
         Ok(listed)
     }

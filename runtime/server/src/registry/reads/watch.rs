@@ -42,6 +42,18 @@ const TAKEN_AT_ONCE: usize = 32;
 /// Annotation of the bookmark that ends the initial events.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
+/// A watch that is to be opened.
+struct WantedWatch<'a> {
+    /// Prefix of the keys, or the key of the one object.
+    prefix: &'a str,
+    selection: &'a Selection,
+    options: &'a ListOptions,
+    /// The revision after which changes are sent; 0 for any.
+    version: u64,
+    /// Whether the present objects are sent first.
+    initial: bool,
+}
+
 impl Reads {
     /// Watches the objects of a namespace, or of all namespaces. Errors before the first event are errors of the
     /// request; later ones are ERROR events of the stream. Without `timeout_seconds` the stream ends after a random
@@ -70,8 +82,14 @@ impl Reads {
         let lifetime = Lifetime::new(options.timeout_seconds, options.allow_watch_bookmarks);
         let cached = match &self.resource.cache {
             Some(cache) => {
-                self.open_cached(cache, &prefix, &selection, options, version, initial)
-                    .await
+                let wanted = WantedWatch {
+                    prefix: &prefix,
+                    selection: &selection,
+                    options,
+                    version,
+                    initial,
+                };
+                self.open_cached(cache, &wanted).await
             }
             None => Ok(None),
         };
@@ -97,12 +115,15 @@ impl Reads {
     async fn open_cached(
         &self,
         cache: &Arc<WatchCache<CacheNormalizer>>,
-        prefix: &str,
-        selection: &Selection,
-        options: &ListOptions,
-        version: u64,
-        initial: bool,
+        wanted: &WantedWatch<'_>,
     ) -> Result<Option<OpenWatch>, ApiError> {
+        let WantedWatch {
+            prefix,
+            selection,
+            options,
+            version,
+            initial,
+        } = *wanted;
         let wanted = Freshness::by(&options.resource_version, version);
         let interest = self.interest(prefix, selection);
         if version > 0 && !initial {
