@@ -71,7 +71,7 @@ pub fn document<K: Resource>(part: &impl Part) -> Result<Document, Error> {
     };
     let document = serde_json::to_value(part).map_err(|error| of_kind(&error.to_string()))?;
     let schema = schema_of::<K>().map_err(|error| of_kind(&error))?;
-    match &*schema.item_problems(&document) {
+    match &*schema.ownership().item_problems(&document) {
         [] => {}
         problems => return Err(of_kind(&problems.join("; "))),
     }

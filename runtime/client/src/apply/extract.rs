@@ -117,7 +117,10 @@ pub fn extract_part<K: Resource>(
             error,
         })?;
     let schema = schema_of::<K>().map_err(ExtractError::Kind)?;
-    match schema.extract(document, &fields.unwrap_or_default()) {
+    match schema
+        .ownership()
+        .extract(document, &fields.unwrap_or_default())
+    {
         Ok(Value::Object(part)) => Ok(Some(part)),
         Ok(_) => Err(ExtractError::Kind(format!(
             "{} is not a JSON object",

@@ -82,21 +82,23 @@ fn works() -> Vec<(&'static str, Work)> {
         ),
         work(
             "the fields of an apply",
-            with_schema(|schema, one, _| drop(schema.present_named_fields(one))),
+            with_schema(|schema, one, _| drop(schema.ownership().present_named_fields(one))),
         ),
         work(
             "the check of an apply",
-            with_schema(|schema, one, _| drop(schema.check_applied(one))),
+            with_schema(|schema, one, _| drop(schema.ownership().check_applied(one))),
         ),
         work(
             "the merge of an apply",
             with_schema(|schema, one, other| {
-                schema.merge_applied(one.as_object_mut().unwrap(), other.as_object().unwrap());
+                schema
+                    .ownership()
+                    .merge_applied(one.as_object_mut().unwrap(), other.as_object().unwrap());
             }),
         ),
         work(
             "changed fields",
-            with_schema(|schema, one, other| drop(schema.changed_fields(one, other))),
+            with_schema(|schema, one, other| drop(schema.ownership().changed_fields(one, other))),
         ),
         work("test and replace", applies(Patch::parse_json, &patch)),
         work("a merge patch", applies(Patch::parse_merge, &other)),

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::Ownership;
 use super::SYSTEM_METADATA;
 use super::field_set::FieldSet;
 use super::path_element::{PathElement, is_same};
 use super::shape::{ItemKeys, Shape, field, is_empty};
 use crate::interrupt::is_interrupted;
-use crate::schema::Schema;
 use crate::schema::node::Node;
 
 /// The fields that differ between two documents. No field is in more than one of the sets, but an item of a list that
@@ -56,7 +56,7 @@ impl FieldChanges {
     }
 }
 
-impl Schema {
+impl Ownership<'_> {
     /// The fields that differ between two documents of objects, but those that have no owner, see
     /// [`FieldSet::without_system_fields`].
     pub fn changed_fields(&self, before: &Value, after: &Value) -> FieldChanges {

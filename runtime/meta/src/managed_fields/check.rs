@@ -6,13 +6,13 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
+use super::Ownership;
 use super::shape::Shape;
 use crate::go_value;
 use crate::interrupt::is_interrupted;
-use crate::schema::Schema;
 use crate::schema::node::{Child, Node, Types};
 
-impl Schema {
+impl Ownership<'_> {
     /// Why a document cannot be applied: unknown fields, values of the wrong type, and items that cannot be told apart.
     ///
     /// # Errors

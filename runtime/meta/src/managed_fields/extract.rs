@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
+use super::Ownership;
 use super::field_set::{FieldSet, SetNode};
 use super::path_element::PathElement;
 use super::shape::{ItemKeys, Shape, field};
-use crate::schema::Schema;
 use crate::schema::node::{Node, Types};
 
 /// Fields of a set that the document does not have. The type by which it was decoded may not know them.
@@ -16,7 +16,7 @@ pub struct MissingFields {
     pub paths: Vec<String>,
 }
 
-impl Schema {
+impl Ownership<'_> {
     /// The part of a document that has the fields of a set, and no others. Applied by their manager, it owns the same
     /// set again: a struct, a map or a list that is a member without any fields below it becomes empty, and one that is
     /// owned as one value is whole. Items are in the order of the document, and have their keys, except for those that

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::Ownership;
 use super::path_element::PathElement;
 use super::shape::{Shape, field};
-use crate::schema::Schema;
 use crate::schema::node::Node;
 
-impl Schema {
+impl Ownership<'_> {
     /// Problems of a document's lists for which a server would refuse it: two items with the same keys, two equal ones in a
-    /// set, one without keys. One line for each, with its path. Unlike [`Schema::check_applied`] it allows fields that the schema
+    /// set, one without keys. One line for each, with its path. Unlike [`Ownership::check_applied`] it allows fields that the schema
     /// does not have, since the server may have a newer one.
     pub fn item_problems(&self, document: &Value) -> Vec<String> {
         let mut problems = Vec::new();

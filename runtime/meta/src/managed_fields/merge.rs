@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
+use super::Ownership;
 use super::path_element::PathElement;
 use super::shape::{ItemKeys, Shape, field, is_empty};
 use crate::interrupt::is_interrupted;
-use crate::schema::Schema;
 use crate::schema::node::Node;
 
-impl Schema {
+impl Ownership<'_> {
     /// Merges the fields of an applied document into those of the present one: values of the applied one win, and fields and
     /// items that only one of them has are kept. Items of the applied list are in its order; those that only the present
     /// list has keep their place between them. Returns whether that changes the present document.

@@ -25,6 +25,7 @@ mod fields_json;
 mod items;
 pub(crate) mod limits;
 mod merge;
+mod ownership;
 mod path_element;
 mod present;
 mod reconcile;
@@ -38,6 +39,7 @@ pub(crate) use entry_text::{EntryText, entry_texts};
 pub use extract::MissingFields;
 pub use field_set::FieldSet;
 pub use fields_json::FieldsError;
+pub use ownership::Ownership;
 pub use path_element::{PathElement, PathElementError};
 
 /// Fields of the metadata without an owner, besides `apiVersion`, `kind` and `metadata` itself.

@@ -2,21 +2,21 @@
 
 use serde_json::Value;
 
+use super::Ownership;
 use super::field_set::FieldSet;
 use super::path_element::PathElement;
 use super::shape::{Shape, field};
 use crate::interrupt::is_interrupted;
-use crate::schema::Schema;
 use crate::schema::node::Node;
 
-impl Schema {
+impl Ownership<'_> {
     /// The fields that a document has, as the manager who applies it owns them.
     pub fn present_fields(&self, document: &Value) -> FieldSet {
         present(document, Some(self.root())).1
     }
 }
 
-impl Schema {
+impl Ownership<'_> {
     /// The fields that a document has, with those of structs on the way to them.
     pub fn present_named_fields(&self, document: &Value) -> FieldSet {
         self.with_named_fields(&self.present_fields(document))
@@ -54,7 +54,7 @@ fn present(value: &Value, node: Option<&Node>) -> (bool, FieldSet) {
     (false, below)
 }
 
-impl Schema {
+impl Ownership<'_> {
     /// Adds to a set the fields of structs on the way to its members. Maps and items are not added: they may be there
     /// without their content.
     pub fn with_named_fields(&self, set: &FieldSet) -> FieldSet {

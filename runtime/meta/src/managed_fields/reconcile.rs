@@ -1,13 +1,13 @@
 //! Changes sets of fields that were owned under another schema.
 
+use super::Ownership;
 use super::field_set::{FieldSet, SetNode};
 use super::path_element::PathElement;
 use super::shape::field;
 use crate::interrupt::is_interrupted;
-use crate::schema::Schema;
 use crate::schema::node::{ListType, Node};
 
-impl Schema {
+impl Ownership<'_> {
     /// The set of an earlier schema in this one: who owned fields or items of a list or map that is atomic now owns the
     /// list or map. `None` if the set stays as it is. As in Kubernetes, who owns a list or map that is no longer atomic
     /// owns none of its fields and items.

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
+use super::Ownership;
 use super::field_set::FieldSet;
 use super::path_element::PathElement;
 use super::shape::{Shape, field};
 use crate::interrupt::is_interrupted;
-use crate::schema::Schema;
 use crate::schema::node::Node;
 
-impl Schema {
+impl Ownership<'_> {
     /// The document without the fields of the set. A list or map that loses all its content becomes null, and one that is
     /// owned as one value keeps it.
     pub fn without_fields(&self, document: &Value, fields: &FieldSet) -> Value {

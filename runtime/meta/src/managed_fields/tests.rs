@@ -140,7 +140,7 @@ fn fields_of_a_document_follow_its_schema() {
         "tags": ["a", "b", "b"], "args": ["x"], "free": {"deep": {"list": [1]}, "none": {}}
     }});
     assert_eq!(
-        value(&schema().present_fields(&document)),
+        value(&schema().ownership().present_fields(&document)),
         json!({"f:spec": {
             "f:size": {}, "f:labels": {"f:a": {}}, "f:point": {}, "f:args": {},
             "f:ports": {
@@ -155,7 +155,9 @@ fn fields_of_a_document_follow_its_schema() {
 
 #[track_caller]
 fn check_changes(before: Value, after: Value, [removed, modified, added]: [Value; 3]) {
-    let changes = schema().changed_fields(&json!({"spec": before}), &json!({"spec": after}));
+    let changes = schema()
+        .ownership()
+        .changed_fields(&json!({"spec": before}), &json!({"spec": after}));
     let of = |set: &FieldSet| value(set).get("f:spec").cloned().unwrap_or(json!({}));
     assert_eq!(of(&changes.removed), removed, "removed");
     assert_eq!(of(&changes.modified), modified, "modified");
@@ -237,7 +239,9 @@ fn changes_are_told_by_field_and_by_item() {
 /// Both documents merged; checks that a change is reported if there is one.
 fn merge_applied(present: &Value, applied: &Value) -> Value {
     let mut merged = present.as_object().unwrap().clone();
-    let is_changed = schema().merge_applied(&mut merged, applied.as_object().unwrap());
+    let is_changed = schema()
+        .ownership()
+        .merge_applied(&mut merged, applied.as_object().unwrap());
     let merged = Value::Object(merged);
     assert_eq!(is_changed, merged != *present, "{present} and {applied}");
     merged
@@ -283,9 +287,9 @@ fn an_atomic_document_is_replaced() {
         merged.as_object_mut().unwrap(),
         applied.as_object().unwrap(),
     );
-    assert!(schema.merge_applied(present, applied));
+    assert!(schema.ownership().merge_applied(present, applied));
     assert_eq!(present, applied);
-    assert!(!schema.merge_applied(present, applied));
+    assert!(!schema.ownership().merge_applied(present, applied));
 }
 
 #[test]
@@ -329,7 +333,7 @@ fn removed_fields_leave_their_parents_as_null() {
             "k:{\"port\":2,\"protocol\":\"TCP\"}": {}}
     }}));
     assert_eq!(
-        schema().without_fields(&document, &removed),
+        schema().ownership().without_fields(&document, &removed),
         json!({"spec": {"labels": {"b": "1"}, "tags": null, "ports": [{"port": 1}]}})
     );
 }
@@ -342,7 +346,7 @@ fn structs_on_the_way_are_named_but_maps_and_items_are_not() {
         "f:free": {"f:deep": {"f:x": {}}}
     }});
     assert_eq!(
-        value(&schema().with_named_fields(&set(below))),
+        value(&schema().ownership().with_named_fields(&set(below))),
         json!({"f:spec": {
             ".": {},
             "f:labels": {".": {}, "f:a": {}},
@@ -356,7 +360,7 @@ fn structs_on_the_way_are_named_but_maps_and_items_are_not() {
 #[track_caller]
 fn check_reconciled(owned: Value, reconciled: Option<Value>) {
     let set = set(json!({ "f:spec": owned }));
-    let result = schema().reconciled_fields(&set);
+    let result = schema().ownership().reconciled_fields(&set);
     let below = result.map(|set| value(&set)["f:spec"].clone());
     assert_eq!(below, reconciled);
 }
@@ -389,7 +393,7 @@ fn who_owned_parts_of_what_is_atomic_now_owns_it() {
 
 #[test]
 fn documents_that_cannot_be_applied_are_told_with_their_paths() {
-    let check = |spec: Value| schema().check_applied(&json!({"spec": spec}));
+    let check = |spec: Value| schema().ownership().check_applied(&json!({"spec": spec}));
     assert_eq!(
         check(json!({"size": 1, "free": {"any": [{}]}, "labels": {"a": "b"}, "on": null})),
         Ok(())
@@ -454,7 +458,7 @@ fn custom_documents_that_cannot_be_applied_are_told_as_by_kubernetes() {
         },
     }}}))
     .unwrap();
-    let check = |spec: Value| schema.check_applied(&json!({"spec": spec}));
+    let check = |spec: Value| schema.ownership().check_applied(&json!({"spec": spec}));
     for taken in [
         json!({"either": {"a": 1}}),
         json!({"either": []}),

@@ -66,11 +66,11 @@ fn compact(value: &Value) -> Value {
 proptest! {
     #[test]
     fn no_field_changes_in_two_ways(a in spec(), b in spec()) {
-        let changes = schema().changed_fields(&a, &b);
+        let changes = schema().ownership().changed_fields(&a, &b);
         prop_assert!(changes.removed.intersection(&changes.modified).is_empty());
         prop_assert!(changes.removed.intersection(&changes.added).is_empty());
         prop_assert!(changes.modified.intersection(&changes.added).is_empty());
-        let back = schema().changed_fields(&b, &a);
+        let back = schema().ownership().changed_fields(&b, &a);
         prop_assert_eq!(&changes.added, &back.removed);
         prop_assert_eq!(&changes.modified, &back.modified);
     }
@@ -79,8 +79,8 @@ proptest! {
     fn an_applied_document_is_in_the_result(a in spec(), b in spec()) {
         let schema = schema();
         let merged = merge_applied(&a, &b);
-        let applied = schema.present_fields(&b);
-        let changes = schema.changed_fields(&b, &merged);
+        let applied = schema.ownership().present_fields(&b);
+        let changes = schema.ownership().changed_fields(&b, &merged);
         // Nothing of the applied document is missing or different.
         let differs = changes.removed.union(&changes.modified);
         prop_assert!(differs.intersection(&applied).is_empty(), "{:?}", differs);
@@ -92,40 +92,40 @@ proptest! {
         a in spec(), b in spec(), c in spec()
     ) {
         let schema = schema();
-        let (of_b, of_c) = (schema.present_fields(&b), schema.present_fields(&c));
+        let (of_b, of_c) = (schema.ownership().present_fields(&b), schema.ownership().present_fields(&c));
         prop_assume!(of_b.intersection(&of_c).is_empty());
         let one = merge_applied(&merge_applied(&a, &b), &c);
         let other = merge_applied(&merge_applied(&a, &c), &b);
-        prop_assert_eq!(schema.present_fields(&one), schema.present_fields(&other));
-        let changes = schema.changed_fields(&one, &other);
+        prop_assert_eq!(schema.ownership().present_fields(&one), schema.ownership().present_fields(&other));
+        let changes = schema.ownership().changed_fields(&one, &other);
         prop_assert!(changes.modified.is_empty() && changes.added.is_empty(), "{:?}", changes);
     }
 
     #[test]
     fn what_is_removed_is_gone_and_the_rest_stays(a in spec(), b in spec()) {
         let schema = schema();
-        let removed = schema.present_fields(&b);
-        let rest = schema.without_fields(&a, &removed);
-        let left = schema.present_fields(&compact(&rest));
+        let removed = schema.ownership().present_fields(&b);
+        let rest = schema.ownership().without_fields(&a, &removed);
+        let left = schema.ownership().present_fields(&compact(&rest));
         prop_assert!(left.intersection(&removed).is_empty());
-        let all = schema.with_named_fields(&schema.present_fields(&a));
-        let gone = schema.without_fields(&a, &all);
+        let all = schema.ownership().with_named_fields(&schema.ownership().present_fields(&a));
+        let gone = schema.ownership().without_fields(&a, &all);
         prop_assert_eq!(compact(&gone), Value::Null);
     }
 
     #[test]
     fn what_a_manager_has_applied_is_extracted(a in spec(), b in spec()) {
         let schema = schema();
-        let applied = schema.present_fields(&b);
-        let part = schema.extract(&merge_applied(&a, &b), &applied).unwrap();
-        prop_assert_eq!(&schema.present_fields(&part), &applied, "{}", part);
-        prop_assert!(schema.changed_fields(&b, &part).modified.is_empty(), "{}", part);
-        prop_assert!(schema.item_problems(&part).is_empty());
+        let applied = schema.ownership().present_fields(&b);
+        let part = schema.ownership().extract(&merge_applied(&a, &b), &applied).unwrap();
+        prop_assert_eq!(&schema.ownership().present_fields(&part), &applied, "{}", part);
+        prop_assert!(schema.ownership().changed_fields(&b, &part).modified.is_empty(), "{}", part);
+        prop_assert!(schema.ownership().item_problems(&part).is_empty());
     }
 
     #[test]
     fn sets_are_read_as_they_were_written(a in spec()) {
-        let fields = schema().present_fields(&a);
+        let fields = schema().ownership().present_fields(&a);
         prop_assert_eq!(FieldSet::from_json(&fields.to_json()).unwrap(), fields);
     }
 }

@@ -134,7 +134,11 @@ impl Owners {
         if managed.is_some_and(|managed| !managed.is_null()) {
             return Err(ApiError::bad_request("metadata.managedFields must be nil"));
         }
-        let checked = self.resource.schema().check_applied(document.as_value());
+        let checked = self
+            .resource
+            .schema()
+            .ownership()
+            .check_applied(document.as_value());
         checked.map_err(|why| {
             ApiError::internal_text(format!(
                 "failed to create typed patch object ({}/{}; {gvk}): {why}",
@@ -153,10 +157,13 @@ impl Owners {
     ) -> Result<MergeResult, Refusal> {
         let schema = self.resource.schema();
         let mut new = live.clone();
-        let mut is_changed = schema.merge_applied(new.fields_mut(), document.fields());
+        let mut is_changed = schema
+            .ownership()
+            .merge_applied(new.fields_mut(), document.fields());
         let manager = self.manager(request, request.manager, Operation::Apply);
         let last = managed.take(&manager);
         let fields = schema
+            .ownership()
             .present_fields(document.as_value())
             .filter_root(|field| {
                 fields::is_written(self.resource.def(), request.subresource, field)
@@ -237,9 +244,11 @@ impl Owners {
             ))
         })?;
         let last = last.fields().map_err(unreadable)?;
-        let reconciled = schema.reconciled_fields(last);
-        let owned = schema.with_named_fields(reconciled.as_ref().unwrap_or(last));
-        let pruned = schema.without_fields(merged.as_value(), &owned);
+        let reconciled = schema.ownership().reconciled_fields(last);
+        let owned = schema
+            .ownership()
+            .with_named_fields(reconciled.as_ref().unwrap_or(last));
+        let pruned = schema.ownership().without_fields(merged.as_value(), &owned);
         let mut pruned = PrunedObject {
             merged: merged.clone(),
             pruned: object(pruned)?,
@@ -269,11 +278,11 @@ impl Owners {
                 "failed add back dangling items: failed to convert pruned object to last applied version: {why}"
             ))
         })?;
-        let fields = |object: &Object| schema.present_named_fields(object.as_value());
+        let fields = |object: &Object| schema.ownership().present_named_fields(object.as_value());
         let gone = fields(&merged)
             .difference(&fields(&pruned))
             .intersection(&owned);
-        let pruned = object(schema.without_fields(merged.as_value(), &gone))?;
+        let pruned = object(schema.ownership().without_fields(merged.as_value(), &gone))?;
         let pruned = self.compared_in(pruned, version, request).await;
         pruned.map_err(|why| not_pruned(&why))
     }
@@ -297,10 +306,10 @@ impl Owners {
         let pruned = self.compared_in(from.pruned, from.version, version).await;
         let pruned = pruned.map_err(|why| failed("pruned", why))?;
         let schema = kind.versions[version].schema();
-        let fields = |object: &Object| schema.present_named_fields(object.as_value());
-        let kept = fields(&pruned).union(&schema.with_named_fields(owned));
+        let fields = |object: &Object| schema.ownership().present_named_fields(object.as_value());
+        let kept = fields(&pruned).union(&schema.ownership().with_named_fields(owned));
         let gone = fields(&merged).difference(&kept);
-        let pruned = object(schema.without_fields(merged.as_value(), &gone))?;
+        let pruned = object(schema.ownership().without_fields(merged.as_value(), &gone))?;
         Ok(PrunedObject {
             merged,
             pruned,
@@ -322,8 +331,11 @@ impl Owners {
             return false;
         }
         let schema = self.resource.schema();
-        let changes = schema.changed_fields(&last_applied, live.as_value());
+        let changes = schema
+            .ownership()
+            .changed_fields(&last_applied, live.as_value());
         let unchanged = schema
+            .ownership()
             .present_fields(&last_applied)
             .difference(&changes.set())
             .difference(&changes.removed);

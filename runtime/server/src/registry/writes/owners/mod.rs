@@ -217,7 +217,9 @@ impl Owners {
     fn changes(&self, subresource: &str, difference: Difference<'_>) -> FieldChanges {
         let Difference { live, new } = difference;
         let schema = self.resource.schema();
-        let changes = schema.changed_fields(live.as_value(), new.as_value());
+        let changes = schema
+            .ownership()
+            .changed_fields(live.as_value(), new.as_value());
         changes.filter_root(|field| fields::is_written(self.resource.def(), subresource, field))
     }
 
@@ -238,6 +240,7 @@ impl Owners {
         let version = &self.resource.kind.versions[version];
         let changes = version
             .schema()
+            .ownership()
             .changed_fields(live.as_value(), new.as_value());
         Ok(changes.filter_root(|field| fields::is_written(&version.def, subresource, field)))
     }
@@ -274,7 +277,7 @@ impl Owners {
         let converted = kind.unpruned_in(object, from, to).await;
         let mut converted = converted.map_err(|error| error.message)?;
         let schema = kind.versions[to].schema();
-        schema.check_applied(converted.as_value())?;
+        schema.ownership().check_applied(converted.as_value())?;
         managed::put(&mut converted, entries);
         Ok(converted)
     }
@@ -374,7 +377,7 @@ fn reconciled_fields<'a>(
     schema: &Schema,
 ) -> Result<&'a FieldSet, ApiError> {
     let fields = entry.fields().map_err(unreadable)?;
-    if let Some(reconciled) = schema.reconciled_fields(fields) {
+    if let Some(reconciled) = schema.ownership().reconciled_fields(fields) {
         entry.set_fields(reconciled);
     }
     entry.fields().map_err(unreadable)
