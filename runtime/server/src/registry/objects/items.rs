@@ -12,7 +12,7 @@ use std::vec;
 use apiloom_meta::ApiError;
 use apiloom_storage::cache::Item;
 
-use super::cached_object::{CachedObject, State, object};
+use super::cached_object::{CachedObject, object};
 use super::converted::converted;
 use super::document::{Document, EncodedObject};
 use super::key::namespace_and_name;
