@@ -377,6 +377,18 @@ pub(crate) fn by_kind(samples: &[Sample]) -> BTreeMap<&'static str, [Duration; 2
         .collect()
 }
 
+/// The p99 of each tenth of a time, which shows whether calls become slower with what the server keeps.
+pub(crate) fn by_tenth(samples: &[Sample], since: Instant) -> [Duration; 10] {
+    let last = samples.last().map_or(since, |sample| sample.ended);
+    let of_tenth = (last - since) / 10;
+    std::array::from_fn(|tenth| {
+        let begin = since + of_tenth * tenth as u32;
+        let within = |sample: &&Sample| sample.ended >= begin && sample.ended <= begin + of_tenth;
+        let samples: Vec<_> = samples.iter().filter(within).cloned().collect();
+        Calls::of(&samples).p99
+    })
+}
+
 /// Calls that are slow by nature, such as a TLS handshake in a debug build: they must succeed and not stall.
 fn is_rare(call: &str) -> bool {
     matches!(call, "connect" | "open watch")

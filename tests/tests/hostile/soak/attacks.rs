@@ -18,7 +18,7 @@ use crate::stored_work::TABLE;
 use crate::wire::{Answered, CLOSED, Call, Http2, OPEN, Target, Tls, Unread};
 use apiloom_tests::frames::{self, CANCEL, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM};
 
-const SERVICES: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
+pub(super) const SERVICES: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
 const JSON: &str = "application/json";
 
 /// How long an attack may take before the tenant tries the next.

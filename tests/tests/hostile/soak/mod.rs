@@ -13,14 +13,16 @@ mod rogue;
 use std::time::{Duration, Instant};
 
 use apiloom_tests::Server;
+use apiloom_tests::wardle::ALL_FLUNDERS;
 use futures_util::future::join_all;
 use tokio::runtime::Runtime;
 
-use self::attacks::Tenant;
+use self::attacks::{SERVICES, Tenant};
 use self::limit::{Limit, MEMORY};
 use self::random::Random;
 use self::rogue::Rogue;
 use crate::arena::{self, Calls, Load};
+use crate::definitions::CRDS;
 use crate::process::{self, MIB};
 use crate::user::User;
 use crate::wire::Target;
@@ -38,6 +40,19 @@ fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
     let number = text.parse();
     Some(number.unwrap_or_else(|_| panic!("{variable} is a number")))
+}
+
+/// How many objects there are of what the tenant creates: it does not know of those whose answers it did not wait for.
+async fn left(server: &Server) -> String {
+    let client = server.client();
+    let count = async |path: &str| {
+        let list = client.get(&format!("{path}?limit=1")).await.json();
+        let first = list["items"].as_array().map_or(0, Vec::len) as u64;
+        first + list["metadata"]["remainingItemCount"].as_u64().unwrap_or(0)
+    };
+    let (definitions, services) = (count(CRDS).await, count(SERVICES).await);
+    let objects = count(ALL_FLUNDERS).await;
+    format!("{definitions} definitions, {services} APIServices, {objects} objects")
 }
 
 #[test]
@@ -86,6 +101,8 @@ fn a_server_with_little_memory_withstands_a_tenant() {
     let samples = user.samples(since);
     let calls = Calls::of(&samples);
     println!("p99 and worst by kind: {:?}", arena::by_kind(&samples));
+    println!("p99 by tenths: {:?}", arena::by_tenth(&samples, since));
+    println!("what is left: {}", runtime.block_on(left(&server)));
     drop(user);
     let pid = server.pid();
     let peak = process::peak(pid);
