@@ -1,5 +1,6 @@
 //! API types: structs and enums inside objects as declared with `#[api(..)]`, their fields and variants.
 
+mod conversion;
 mod parse;
 mod proto;
 mod rules;

@@ -4,14 +4,15 @@ use proc_macro2::Ident;
 use syn::ext::IdentExt as _;
 use syn::{Data, DeriveInput, Fields};
 
+use super::conversion::{read_conversion, read_field_conversion};
 use super::proto;
 use super::rules::{literal, read_rule, settle_patch_key};
 use super::types::{
     check_options, check_present, check_rule_of_bytes, check_variant_value, shape_of, without_self,
 };
 use super::{
-    ApiEnum, ApiNewtype, ApiStruct, ApiType, Content, Conversion, Field, FieldConversion,
-    ProtoMessage, Rules, Shape, Union, Variant,
+    ApiEnum, ApiNewtype, ApiStruct, ApiType, Content, Field, FieldConversion, ProtoMessage, Rules,
+    Shape, Union, Variant,
 };
 use crate::args::{self, Arg};
 use crate::crate_path;
@@ -372,55 +373,6 @@ fn read_union(arg: &Arg, d: &mut Diagnostics) -> Option<Union> {
         }
     }
     Some(union)
-}
-
-fn read_conversion(arg: &Arg, d: &mut Diagnostics) -> Option<Conversion> {
-    let args = arg.list(Target::Convert, d)?;
-    let (mut peer, mut manual, mut with) = (None, false, None);
-    let (mut hub_only, mut lossy) = (Vec::new(), Vec::new());
-    for arg in &args {
-        match arg.key {
-            "peer" => peer = arg.code(d),
-            "manual" => manual = arg.flag(d),
-            "with" => with = arg.code_pair(d),
-            "hub_only" => hub_only = arg.assignments(d),
-            "lossy" => lossy = arg.names(d),
-            _ => {}
-        }
-    }
-    if !args.has("peer") {
-        d.error(Id::MissingKey, arg.span(), "`peer` is missing")
-            .help("add `peer = v1::Spec`, the type of the other version");
-    }
-    Some(Conversion {
-        peer: peer?,
-        manual,
-        with,
-        hub_only,
-        lossy,
-    })
-}
-
-fn read_field_conversion(arg: &Arg, d: &mut Diagnostics) -> Option<FieldConversion> {
-    let args = arg.list(Target::FieldConvert, d)?;
-    let mut convert = FieldConversion {
-        span: Some(arg.span()),
-        ..FieldConversion::default()
-    };
-    for arg in &args {
-        match arg.key {
-            "rename" => convert.rename = arg.names(d).into_iter().next(),
-            "with" => convert.with = arg.code_pair(d),
-            "drop" => convert.drop = arg.flag(d),
-            "default" => convert.default = arg.code(d),
-            _ => {}
-        }
-    }
-    if let (false, Some(default)) = (args.has("drop"), args.find("default")) {
-        d.error(Id::MissingKey, default.span(), "`default` needs `drop`")
-            .help("it is what a dropped field gets on the way back");
-    }
-    Some(convert)
 }
 
 /// Reports a name that is not a field.
