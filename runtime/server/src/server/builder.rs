@@ -519,27 +519,7 @@ impl Server {
         let started = start(&self.registry, &self.aggregated, &self.webhooks).await;
         self.stop_after_error(started).await?;
         let next = self.start_next().await?;
-        let Self {
-            config,
-            registry,
-            stores,
-            auth,
-            aggregated,
-            additions,
-            webhooks,
-            ..
-        } = self;
-        let parts = ServerParts {
-            registry,
-            stores,
-            auth,
-            address: String::new(),
-            services: aggregated,
-            additions,
-            next,
-        };
-        let running = RunningServer::new(&config, parts)?;
-        Ok(InProcess(running.with_webhooks(webhooks)))
+        Ok(InProcess(self.run(String::new(), next)?))
     }
 
     /// Binds the socket, starts the registry, generates a certificate and the administrator's token if they are
@@ -551,42 +531,34 @@ impl Server {
         let begun = self.begin().await;
         let begun = self.stop_after_error(begun).await?;
         let next = self.start_next().await?;
-        let Self {
-            config,
-            registry,
-            stores,
-            mut auth,
-            aggregated,
-            additions,
-            webhooks,
-            ..
-        } = self;
-        let BoundParts {
-            listener,
-            url,
-            kubeconfig,
-            certificates,
-            token,
-        } = begun;
-        auth.authenticators
-            .push_first(StaticToken::of_admin(&token));
-        let address = url.trim_start_matches("https://").to_owned();
+        let administrator = StaticToken::of_admin(&begun.token);
+        self.auth.authenticators.push_first(administrator);
+        let address = begun.url.trim_start_matches("https://").to_owned();
+        Ok(BoundServer {
+            listener: begun.listener,
+            url: begun.url,
+            kubeconfig: begun.kubeconfig,
+            tls: begun.certificates.tls,
+            running: self.run(address, next)?,
+        })
+    }
+
+    /// The server in operation; `address` is that of its clients.
+    fn run(
+        self,
+        address: String,
+        next: Option<Box<RunningServer>>,
+    ) -> Result<RunningServer, ServerError> {
         let parts = ServerParts {
-            registry,
-            stores,
-            auth,
+            registry: self.registry,
+            stores: self.stores,
+            auth: self.auth,
             address,
-            services: aggregated,
-            additions,
+            services: self.aggregated,
+            additions: self.additions,
             next,
         };
-        Ok(BoundServer {
-            listener,
-            url,
-            kubeconfig,
-            tls: certificates.tls,
-            running: RunningServer::new(&config, parts)?.with_webhooks(webhooks),
-        })
+        Ok(RunningServer::new(&self.config, parts)?.with_webhooks(self.webhooks))
     }
 
     /// Starts the next server of the chain.
