@@ -38,7 +38,8 @@ use crate::registry::objects::version_schema::VersionSchema;
 use crate::registry::objects::versioned_resource::VersionedResource;
 use crate::registry::reads::Reads;
 use crate::registry::reads::event::WatchEvent;
-use crate::registry::writes::{WriteSettings, Writes};
+use crate::registry::writes::Writes;
+use crate::registry::writes::settings::WriteSettings;
 
 /// Which patches are accepted, apart from those of server-side apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

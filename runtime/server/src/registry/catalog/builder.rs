@@ -31,7 +31,8 @@ use crate::registry::rules::definition_room::DefinitionRoom;
 use crate::registry::rules::handler::Handler;
 use crate::registry::rules::namespace::{NamespaceLifecycle, NamespaceRules};
 use crate::registry::rules::strategy::Strategy;
-use crate::registry::writes::{WriteSettings, stamp};
+use crate::registry::writes::settings::WriteSettings;
+use crate::registry::writes::stamp;
 
 /// Default limit for a stored object, in bytes; equal to the limit for request bodies.
 pub(crate) const DEFAULT_MAX_OBJECT_BYTES: usize = 3 * 1024 * 1024;

@@ -8,7 +8,7 @@ use futures_util::{FutureExt as _, TryFutureExt as _};
 use serde_json::Value;
 
 use super::Writes;
-use super::change::{Change, Input, Passed};
+use super::change::{Change, Input, PassedStages};
 use super::decode::{Decoder, all_strict};
 use super::request::WriteRequest;
 use super::results::WrittenObject;
@@ -120,7 +120,7 @@ impl AppliedDocument {
             writes.owners.write_owners(entries, &mut object);
         }
         Ok(Input {
-            passed: Passed::Owners {
+            passed: PassedStages::Owners {
                 is_changed: merged.is_changed,
             },
             is_unpruned,

@@ -58,7 +58,7 @@ pub(crate) trait Change: Send + Sync {
 pub(crate) struct Input {
     pub(crate) object: Object,
     /// The steps of an input that the object has passed already.
-    pub(crate) passed: Passed,
+    pub(crate) passed: PassedStages,
     /// Whether it is the result of a patch, at which kube-apiserver looks as at that of admission, and says so.
     pub(crate) is_patched: bool,
     /// Whether the object is pruned only after its validation: it has what decoding would drop.
@@ -69,7 +69,7 @@ pub(crate) struct Input {
 
 /// The steps of an input, in order: owners of its fields, the mutating phase of admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Passed {
+pub(crate) enum PassedStages {
     None,
     /// The fields have their owners. An input that is equal to the present object gets no defaults, of which another version than the
     /// stored one may have others.
@@ -84,7 +84,7 @@ impl Input {
     pub(crate) fn new(object: Object) -> Self {
         Self {
             object,
-            passed: Passed::None,
+            passed: PassedStages::None,
             is_patched: false,
             is_unpruned: false,
             shown: None,

@@ -11,8 +11,8 @@ use apiloom_meta::{ApiError, Object};
 use apiloom_storage::cache::Fill;
 use apiloom_storage::{Revision, StorageError};
 
-use super::WriteSettings;
 use super::results::WrittenObject;
+use super::settings::WriteSettings;
 use crate::registry::large::check_wanted;
 use crate::registry::objects::document::EncodedObject;
 use crate::registry::objects::kind_cache::CATCH_UP;

@@ -9,8 +9,9 @@ use apiloom_meta::kind::Scope;
 use apiloom_meta::{ApiError, GroupVersion, Object, ResourceDef};
 use serde_json::{Map, Value};
 
+use super::managed;
 use super::request::WriteRequest;
-use super::{WriteSettings, managed};
+use super::settings::WriteSettings;
 use crate::registry::error::{no_kind, no_type, unrecognized};
 use crate::registry::objects::versioned_resource::VersionedResource;
 use crate::registry::options::{FieldValidation, RequestContext};

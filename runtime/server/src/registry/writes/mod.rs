@@ -25,6 +25,7 @@ pub(super) mod request;
 pub(super) mod results;
 mod rules;
 mod scale;
+pub(super) mod settings;
 pub(super) mod stamp;
 mod versions;
 mod write;
@@ -32,18 +33,17 @@ mod write;
 use std::sync::Arc;
 
 use apiloom_meta::codec::Format;
-use apiloom_meta::{ApiError, Clock, Object, ResourceDef, Time};
-use arc_swap::ArcSwap;
+use apiloom_meta::{ApiError, Object, Time};
 
 use self::commit::Commit;
 use self::decode::Decoder;
 use self::judge::Judge;
 use self::owners::Owners;
 use self::rules::Rules;
+use self::settings::WriteSettings;
 use self::versions::Versions;
 use crate::registry::objects::versioned_resource::VersionedResource;
 use crate::registry::options::{FieldValidation, RequestContext};
-use crate::registry::rules::admission::Chain;
 
 /// Create, update, patch and delete of one resource in one version. Arguments and results are objects of this version.
 #[derive(Debug)]
@@ -130,27 +130,5 @@ impl Writes {
     /// The time of the server's clock.
     pub(crate) fn now(&self) -> Time {
         self.settings.clock.now()
-    }
-}
-
-/// Settings that the writes of all resources share.
-pub(super) struct WriteSettings {
-    /// The admission plugins.
-    pub(super) chain: Chain,
-    /// Makes the suffixes of generated names.
-    pub(super) names: Box<dyn Fn() -> String + Send + Sync>,
-    /// The time of writes.
-    pub(super) clock: Clock,
-    /// The size limit of an object in its stored form, in bytes.
-    pub(super) max_object_bytes: usize,
-    /// The definitions of all registered versions, for the errors about bodies of another kind.
-    pub(super) registered: ArcSwap<Arc<[Arc<ResourceDef>]>>,
-}
-
-impl std::fmt::Debug for WriteSettings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WriteSettings")
-            .field("chain", &self.chain)
-            .finish_non_exhaustive()
     }
 }

@@ -6,8 +6,9 @@ use apiloom_meta::kind::DeletionRule;
 use apiloom_meta::{ApiError, Object};
 
 use super::request::WriteRequest;
+use super::settings::WriteSettings;
 use super::versions::HubObject;
-use super::{WriteSettings, managed, stamp};
+use super::{managed, stamp};
 use crate::registry::objects::hooks::ErasedStrategy;
 use crate::registry::objects::versioned_resource::VersionedResource;
 use crate::registry::rules::admission::{AdmissionRequest, AdmittedObject, Operation};

@@ -12,7 +12,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::Writes;
-use super::change::{Change, Input, Passed};
+use super::change::{Change, Input, PassedStages};
 use super::request::WriteRequest;
 use super::results::WrittenObject;
 use crate::registry::objects::scale::{scale_of, scale_or};
@@ -145,7 +145,7 @@ impl ScaleChange<'_> {
         let input = change.on_present(scales, request, &shown).await?;
         let mut new = input.object;
         scales.rules.default_input(request, &mut new)?;
-        if input.passed == Passed::None {
+        if input.passed == PassedStages::None {
             scales
                 .owners
                 .own_changes(request, &mut new, Some(&shown))
@@ -173,7 +173,7 @@ impl ScaleChange<'_> {
             .map_err(|error| ApiError::internal_text(error.to_string()))?;
         writes.owners.write_owners(managed, &mut object);
         Ok(Input {
-            passed: Passed::Admission,
+            passed: PassedStages::Admission,
             shown: Some(shown),
             ..Input::new(object)
         })

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use apiloom_meta::kind::GenerationRule;
 use apiloom_meta::{ApiError, Object, ResourceDef};
 
-use super::change::{Change, Input, Passed};
+use super::change::{Change, Input, PassedStages};
 use super::commit::Attempt;
 use super::create::Creation;
 use super::delete::has_own_finalizers;
@@ -92,7 +92,7 @@ impl Writes {
         stamp::wipe_for_create(&mut object);
         object.set_meta_str("resourceVersion", "");
         self.rules.default_input(request, &mut object)?;
-        if input.passed == Passed::None {
+        if input.passed == PassedStages::None {
             self.owners.own_changes(request, &mut object, None).await;
         }
         self.rules
@@ -245,19 +245,19 @@ impl Writes {
         old: &Object,
     ) -> Result<Object, ApiError> {
         let mut new = input.object;
-        if input.passed == Passed::Admission {
+        if input.passed == PassedStages::Admission {
             return Ok(new);
         }
         if input.is_patched {
             stamp::dedup_owner_references(request.ctx, &mut new, true);
         }
         match input.passed {
-            Passed::Owners { is_changed: false } if !self.resource.kind.has_hub() => {
+            PassedStages::Owners { is_changed: false } if !self.resource.kind.has_hub() => {
                 wipe_input(request, &mut new);
             }
             _ => self.rules.default_input(request, &mut new)?,
         }
-        if input.passed == Passed::None {
+        if input.passed == PassedStages::None {
             self.owners.own_changes(request, &mut new, Some(old)).await;
         }
         self.rules

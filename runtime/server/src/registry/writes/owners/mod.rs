@@ -16,7 +16,8 @@ use apiloom_meta::{ApiError, Object};
 use serde_json::Value;
 
 use super::request::WriteRequest;
-use super::{WriteSettings, fields, managed};
+use super::settings::WriteSettings;
+use super::{fields, managed};
 use crate::registry::objects::kind_version::VersionIndex;
 use crate::registry::objects::versioned_resource::VersionedResource;
 
