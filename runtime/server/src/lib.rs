@@ -11,8 +11,8 @@
 //! `http/api.rs` (the deadlines), `http/route.rs` (the endpoint, and whether it takes the verb) -> `registry/large.rs` (polls
 //! a large document off the threads of other requests; `server/attended.rs` gives its request a task of its own) -> `http/create.rs`
 //! (formats, body, options) ->
-//! `registry/writes/decode.rs` (prune, default, strict fields) -> `registry/writes/create.rs` (admission, generated names, uid
-//! and times, strategy, validation in `registry/writes/judge.rs`) -> `registry/objects/prepared_object.rs` (bytes) ->
+//! `registry/writes/decode.rs` (prune, default, strict fields) -> `registry/writes/create.rs` (generated names, uid and times; owners of
+//! fields in `owners`, admission and strategy in `rules.rs`, validation in `judge.rs`) -> `registry/objects/prepared_object.rs` (bytes) ->
 //! `registry/writes/commit.rs` -> `storage` (a revision) -> `http/encode.rs` (201). A test counts the functions on this way.
 //! Beside it, the watch cache takes the change in `storage/src/cache/fill.rs`.
 //!

@@ -27,6 +27,16 @@ pub(crate) trait Change: Send + Sync {
         ready(Ok(None)).boxed()
     }
 
+    /// The same of the Scale of an object, for the subresource that shows it. Default: as of any object.
+    fn on_scale<'a>(
+        &'a self,
+        scales: &'a Writes,
+        request: WriteRequest<'a>,
+        present: &'a Object,
+    ) -> BoxFuture<'a, Result<Input, ApiError>> {
+        self.on_present(scales, request, present)
+    }
+
     /// Runs the validating phase of admission; `shown` is the present object as the change showed it. Default: admission sees the
     /// objects.
     fn admit<'a>(
@@ -71,8 +81,7 @@ pub(crate) struct Input {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PassedStages {
     None,
-    /// The fields have their owners. An input that is equal to the present object gets no defaults, of which another version than the
-    /// stored one may have others.
+    /// The fields have their owners. Whether the input differs from the present object.
     Owners {
         is_changed: bool,
     },

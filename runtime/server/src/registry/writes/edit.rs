@@ -32,7 +32,6 @@ impl Writes {
         preconditions: &Preconditions,
         change: EditFn<'_>,
     ) -> Result<WrittenObject, ApiError> {
-        self.check_editable(request.subresource)?;
         let edit = Edit {
             change,
             preconditions,
@@ -57,5 +56,15 @@ impl Change for Edit<'_> {
             Ok(Input::new(object))
         };
         ready(edited()).boxed()
+    }
+
+    fn on_scale<'a>(
+        &'a self,
+        _scales: &'a Writes,
+        _request: WriteRequest<'a>,
+        _present: &'a Object,
+    ) -> BoxFuture<'a, Result<Input, ApiError>> {
+        let text = "a handler changes the number of replicas in the object itself";
+        ready(Err(ApiError::internal_text(text))).boxed()
     }
 }

@@ -1,8 +1,10 @@
 //! Create, update, patch and delete, from the decoding of a body to the write in the store.
 //!
 //! A write is a value: a [`WriteRequest`](request::WriteRequest) and a [`Change`](change::Change) with a file of its own (`replace`, `patch`, `apply`, `edit`,
-//! `scale`). It passes five stages in order (`write`), none of which knows the next: [`Versions`] has the object in the versions that the
-//! write needs, [`Owners`] records who owns its fields, [`Rules`] prepares and admits it, [`Judge`] validates it, and [`Commit`] stores it.
+//! `scale`). `write` takes it through five parts, none of which knows another: [`Versions`] has the object in the versions that the
+//! write needs, [`Owners`] records who owns its fields, [`Rules`] defaults, admits and prepares it, [`Judge`] validates it, and [`Commit`]
+//! stores it. In order: the present object, the change, defaults, owners, the mutating phase of admission, the hooks of the strategy, the
+//! other versions, validation, the validating phase of admission, the stored version, the store.
 
 pub(super) mod apply;
 pub(super) mod body;
@@ -50,7 +52,7 @@ use crate::registry::options::{FieldValidation, RequestContext};
 pub struct Writes {
     resource: Arc<VersionedResource>,
     settings: Arc<WriteSettings>,
-    /// Decodes and changes the bodies of a subresource with bodies of another kind.
+    /// Decodes and changes the Scales of a resource that has them.
     scale: Option<Arc<Writes>>,
     decoder: Decoder,
     versions: Versions,

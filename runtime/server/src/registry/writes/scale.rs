@@ -65,18 +65,9 @@ impl Writes {
     ) -> Option<ScaleChange<'a>> {
         Some(ScaleChange {
             change,
-            scales: self.scale.as_deref()?,
+            scales: self.bodies(subresource),
             paths: self.scale_paths(subresource)?,
         })
-    }
-
-    /// Fails if a subresource shows another object than that which code edits.
-    pub(super) fn check_editable(&self, subresource: &str) -> Result<(), ApiError> {
-        if self.is_scale(subresource) {
-            let text = "a handler changes the number of replicas in the object itself";
-            return Err(ApiError::internal_text(text));
-        }
-        Ok(())
     }
 }
 
@@ -142,10 +133,16 @@ impl ScaleChange<'_> {
             ManagedFields::default()
         });
         of_scale.write(&mut shown);
-        let input = change.on_present(scales, request, &shown).await?;
-        let mut new = input.object;
+        // A Scale has no references to owners and no fields that are pruned late.
+        let Input {
+            object: mut new,
+            passed,
+            is_patched: _,
+            is_unpruned: _,
+            shown: _,
+        } = change.on_scale(scales, request, &shown).await?;
         scales.rules.default_input(request, &mut new)?;
-        if input.passed == PassedStages::None {
+        if passed == PassedStages::None {
             scales
                 .owners
                 .own_changes(request, &mut new, Some(&shown))

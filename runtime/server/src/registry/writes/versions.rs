@@ -105,7 +105,7 @@ impl Kind {
 }
 
 /// Makes of the object of a request those of the other versions that the write needs.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Versions {
     resource: Arc<VersionedResource>,
 }

@@ -252,6 +252,7 @@ impl Writes {
             stamp::dedup_owner_references(request.ctx, &mut new, true);
         }
         match input.passed {
+            // An apply that changes nothing adds no defaults, of which another version than the stored one may have others.
             PassedStages::Owners { is_changed: false } if !self.resource.kind.has_hub() => {
                 wipe_input(request, &mut new);
             }
