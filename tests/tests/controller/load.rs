@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use apiloom_tests::wardle::{FISCHERS, FLUNDERS};
@@ -22,7 +24,9 @@ const NAMES: u64 = 30;
 /// Writers at work.
 pub(crate) struct Load {
     stop: watch::Sender<bool>,
-    writers: JoinSet<usize>,
+    writers: JoinSet<()>,
+    /// The requests that succeeded.
+    written: Arc<AtomicUsize>,
 }
 
 /// Numbers that look random, from a seed.
@@ -49,40 +53,61 @@ impl Load {
     pub(crate) fn start(kubeconfig: &Path) -> Self {
         let stop = watch::Sender::new(false);
         let mut writers = JoinSet::new();
+        let written = Arc::default();
         for seed in 1..=WRITERS {
-            writers.spawn(write(
-                kubeconfig.to_owned(),
-                Dice::new(seed),
-                stop.subscribe(),
-            ));
+            let writer = Writer {
+                kubeconfig: kubeconfig.to_owned(),
+                dice: Dice::new(seed),
+                written: Arc::clone(&written),
+            };
+            writers.spawn(writer.write_until(stop.subscribe()));
         }
-        Self { stop, writers }
+        Self {
+            stop,
+            writers,
+            written,
+        }
     }
 
-    /// Stops the writers, and returns the number of requests that succeeded.
-    pub(crate) async fn stop(self) -> usize {
+    /// The number of requests that succeeded so far.
+    pub(crate) fn written(&self) -> usize {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    /// Stops the writers.
+    pub(crate) async fn stop(self) {
         self.stop.send_replace(true);
-        self.writers.join_all().await.into_iter().sum()
+        self.writers.join_all().await;
     }
 }
 
-async fn write(kubeconfig: PathBuf, mut dice: Dice, stop: watch::Receiver<bool>) -> usize {
-    let mut written = 0;
-    let mut client = Client::new(&kubeconfig);
-    while !*stop.borrow() {
-        sleep(PAUSE).await;
-        let (method, path, media_type, body) = request(&mut dice);
-        let headers = [("content-type", media_type)];
-        match client
-            .try_call(method, &path, &headers, body.to_string())
-            .await
-        {
-            Ok(answer) => written += usize::from(answer.code < 300),
-            // The connection is gone with its server.
-            Err(_) => client = Client::new(&kubeconfig),
+/// One of the writers.
+struct Writer {
+    kubeconfig: PathBuf,
+    dice: Dice,
+    written: Arc<AtomicUsize>,
+}
+
+impl Writer {
+    async fn write_until(mut self, stop: watch::Receiver<bool>) {
+        let mut client = Client::new(&self.kubeconfig);
+        while !*stop.borrow() {
+            sleep(PAUSE).await;
+            let (method, path, media_type, body) = request(&mut self.dice);
+            let headers = [("content-type", media_type)];
+            match client
+                .try_call(method, &path, &headers, body.to_string())
+                .await
+            {
+                Ok(answer) => {
+                    let is_written = usize::from(answer.code < 300);
+                    self.written.fetch_add(is_written, Ordering::Relaxed);
+                }
+                // The connection is gone with its server.
+                Err(_) => client = Client::new(&self.kubeconfig),
+            }
         }
     }
-    written
 }
 
 /// A create, a change, or a deletion.

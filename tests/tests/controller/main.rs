@@ -57,8 +57,15 @@ async fn objects_converge_after_kills_of_the_server_and_of_controllers() {
     let load = Load::start(&kubeconfig);
     let mut dice = Dice::new(7);
     let mut kills = [0, 0];
-    let ends = Instant::now() + Duration::from_secs(seconds);
-    while Instant::now() < ends {
+    let started = Instant::now();
+    let has_begun =
+        |kills: [usize; 2]| kills.iter().all(|kills| *kills > 0) && load.written() > 100;
+    while started.elapsed() < Duration::from_secs(seconds) || !has_begun(kills) {
+        assert!(
+            started.elapsed() < PATIENCE.max(2 * Duration::from_secs(seconds)),
+            "{kills:?}, {} writes",
+            load.written()
+        );
         sleep(Duration::from_millis(200 + dice.below(1300))).await;
         match dice.below(3) {
             0 => {
@@ -73,9 +80,7 @@ async fn objects_converge_after_kills_of_the_server_and_of_controllers() {
         // A replica that lost its lease ends.
         replicas.iter_mut().for_each(Replica::supervise);
     }
-    let written = load.stop().await;
-    assert!(kills.iter().all(|kills| *kills > 0), "{kills:?}");
-    assert!(written > 100, "{written} writes");
+    load.stop().await;
     let client = Client::new(&kubeconfig);
     converges(&client, || replicas.iter_mut().for_each(Replica::supervise)).await;
     replicas.into_iter().for_each(Replica::stop);
@@ -118,9 +123,18 @@ fn writes(log: &str) -> Vec<Write<'_>> {
     writes.collect()
 }
 
+/// The number of writes of a controller that the server executed, but for its lease.
+fn written_by(log: &str, identity: &str) -> usize {
+    let writes = writes(log).into_iter();
+    let own =
+        |write: &Write<'_>| write.identity == identity && write.is_executed && !write.is_lease;
+    writes.filter(own).count()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn trap_42_a_leader_that_was_frozen_never_writes_beside_the_next_one() {
     const ROUNDS: usize = 2;
+    const FEW: usize = 10;
     let server = Server::start(&["-v", "2"]);
     let client = server.client();
     let mut replicas = ["a", "b"].map(|name| Replica::start(name, server.kubeconfig()));
@@ -129,6 +143,10 @@ async fn trap_42_a_leader_that_was_frozen_never_writes_beside_the_next_one() {
     while rounds < ROUNDS {
         let holder = leader(&client, |holder| !holder.is_empty(), || {}).await;
         burst(&client, &mut created).await;
+        if written_by(&server.log(), &holder) <= FEW {
+            replicas.iter_mut().for_each(Replica::supervise);
+            continue;
+        }
         let frozen = usize::from(replicas[1].identity() == holder);
         // All that the leader has sent waits in the server when the leader is frozen: each of its workers is in the middle
         // of a call, and would send the next write of it later.
@@ -175,5 +193,5 @@ async fn trap_42_a_leader_that_was_frozen_never_writes_beside_the_next_one() {
         written[usize::from(owner.starts_with('b'))] += 1;
     }
     assert!(takeovers > ROUNDS, "{takeovers} takeovers");
-    assert!(written.iter().all(|count| *count > 10), "{written:?}");
+    assert!(written.iter().all(|count| *count > FEW), "{written:?}");
 }
