@@ -21,7 +21,7 @@
 //! - Large documents are processed outside the threads that serve other requests (`registry/large.rs`): a write reserves
 //!   capacity as soon as the size of its body or of the present object is known, and yields between its steps.
 //! - Queries of more than 4 KiB are decoded, parsed and compiled there too, with the same capacity, before authorization as
-//!   well as after it. One poll of a connection reads about 16 KiB (`server/activity.rs`) and produces about 256 KiB of a
+//!   well as after it. One poll of a connection reads about 16 KiB (`server/activity.rs`) and produces about 64 KiB of a
 //!   response (`server/streams.rs`).
 //! - Chunks of Tables, YAML and indented JSON are rendered, and responses compressed, for at most as many clients at a time
 //!   as there are cores minus one (`http/turns.rs`): other tasks can use that one, and do not wait for a chunk per client.

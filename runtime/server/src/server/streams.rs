@@ -27,8 +27,9 @@ use crate::http::{Body, CutOff};
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// Maximum number of bytes that a body returns in one poll of its task. HTTP/1.1 polls as long as the kernel accepts
-/// bytes, which is some MiB for a client that does not read.
-const TURN_BYTES: usize = 4 * PIECE_BYTES;
+/// bytes, which is some MiB for a client that does not read. A request waits three times for the turns of all others: until it is
+/// read, until it is handled, and until its response is sent.
+const TURN_BYTES: usize = PIECE_BYTES;
 
 /// The last result of a body, for the task that polled it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
