@@ -63,10 +63,11 @@ impl Writes {
         subresource: &str,
         change: &'a dyn Change,
     ) -> Option<ScaleChange<'a>> {
+        let paths = self.scale_paths(subresource)?;
         Some(ScaleChange {
             change,
-            scales: self.bodies(subresource),
-            paths: self.scale_paths(subresource)?,
+            scales: self.scale.as_deref().unwrap_or(self),
+            paths,
         })
     }
 }
