@@ -10,6 +10,7 @@ use std::sync::Arc;
 use apiloom_meta::{ApiError, Object};
 use apiloom_storage::cache::Fill;
 use apiloom_storage::{Revision, StorageError};
+use bytes::Bytes;
 
 use super::results::WrittenObject;
 use super::settings::WriteSettings;
@@ -180,8 +181,7 @@ impl Commit {
         }
     }
 
-    /// Creates an object in the store or, with an `expected` revision, updates the one of that revision. The encoding is
-    /// kept for the watch cache, see `pending_writes`.
+    /// Creates an object in the store or, with an `expected` revision, updates the one of that revision.
     pub(crate) async fn store(
         &self,
         key: &str,
@@ -190,21 +190,14 @@ impl Commit {
     ) -> Result<Revision, StorageError> {
         check_complete()?;
         let kind = &self.resource.kind;
-        if self.resource.cache.is_some() {
-            kind.pending_writes.put(key, Arc::clone(prepared));
-        }
-        let bytes = prepared.stored.clone();
         let strategy = kind.strategy(self.resource.version);
         let ttl = strategy.and_then(|(_, strategy)| strategy.ttl());
+        let bytes = self.begin_write(key, prepared);
         let written = match expected {
             None => kind.store.create(key, bytes, ttl).await,
             Some(expected) => kind.store.update_if(key, expected, bytes, ttl).await,
         };
-        match &written {
-            Ok(revision) => kind.acknowledge(*revision).await,
-            Err(_) => kind.pending_writes.remove(key, prepared),
-        }
-        written
+        self.end_write(key, prepared, written).await
     }
 
     /// Stores an object of a revision in another form; it keeps its remaining time to live.
@@ -214,12 +207,29 @@ impl Commit {
         prepared: &Arc<PreparedObject>,
         expected: Revision,
     ) -> Result<Revision, StorageError> {
-        let kind = &self.resource.kind;
+        let bytes = self.begin_write(key, prepared);
+        let store = &self.resource.kind.store;
+        let written = store.rewrite_if(key, expected, bytes).await;
+        self.end_write(key, prepared, written).await
+    }
+
+    /// The bytes to write. The encoding is kept for the watch cache, see `pending_writes`.
+    fn begin_write(&self, key: &str, prepared: &Arc<PreparedObject>) -> Bytes {
         if self.resource.cache.is_some() {
-            kind.pending_writes.put(key, Arc::clone(prepared));
+            let pending = &self.resource.kind.pending_writes;
+            pending.put(key, Arc::clone(prepared));
         }
-        let bytes = prepared.stored.clone();
-        let written = kind.store.rewrite_if(key, expected, bytes).await;
+        prepared.stored.clone()
+    }
+
+    /// Waits until listers show a write, or forgets the encoding of one that failed.
+    async fn end_write(
+        &self,
+        key: &str,
+        prepared: &Arc<PreparedObject>,
+        written: Result<Revision, StorageError>,
+    ) -> Result<Revision, StorageError> {
+        let kind = &self.resource.kind;
         match &written {
             Ok(revision) => kind.acknowledge(*revision).await,
             Err(_) => kind.pending_writes.remove(key, prepared),
