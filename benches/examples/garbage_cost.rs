@@ -7,6 +7,8 @@
 //! only: it reads `/proc`.
 #![expect(clippy::print_stdout, reason = "it is what this program is for")]
 
+mod cpu;
+
 use std::error::Error;
 use std::time::Duration;
 
@@ -15,14 +17,12 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
+use rustix::time::ClockId;
 use serde_json::{Value, json};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
 const NAMESPACES: &str = "/api/v1/namespaces";
-
-/// Clock ticks a second in /proc, on every architecture of Linux.
-const TICKS: f64 = 100.0;
 
 /// Objects in a chain, each of which owns the next.
 const CHAIN: usize = 100;
@@ -31,12 +31,8 @@ const CHAIN: usize = 100;
 const AT_ONCE: usize = 32;
 
 /// CPU time of this process so far, in seconds.
-fn cpu() -> Result<f64, Failure> {
-    let text = std::fs::read_to_string("/proc/self/stat")?;
-    let (_, fields) = text.rsplit_once(')').ok_or("odd stat")?;
-    let mut fields = fields.split_whitespace().skip(11);
-    let mut ticks = || -> Result<f64, Failure> { Ok(fields.next().ok_or("odd stat")?.parse()?) };
-    Ok((ticks()? + ticks()?) / TICKS)
+fn cpu() -> f64 {
+    cpu::time(ClockId::ProcessCPUTime).as_secs_f64()
 }
 
 /// Resident memory of this process, in MiB.
@@ -149,7 +145,7 @@ async fn main() -> Result<(), Failure> {
                 resident()? - before
             );
             if names != ControllerNames::NONE {
-                let begin = cpu()?;
+                let begin = cpu();
                 let options = json!({"propagationPolicy": policy});
                 let url = format!("{NAMESPACES}/default/configmaps");
                 for root in ["fan", "chains"] {
@@ -163,7 +159,7 @@ async fn main() -> Result<(), Failure> {
                 {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
-                let spent = cpu()? - begin;
+                let spent = cpu() - begin;
                 println!(
                     "{policy}: {spent:.2} s of CPU, {:.0} us an object, {} deletes",
                     spent / objects as f64 * 1e6,

@@ -3,9 +3,11 @@
 //! `cargo run --release -p apiloom-benches --example strategy_cost [OBJECTS]`
 //!
 //! CPU time of the process per object: starting over a filled store, listing, applying changes that another server made, and
-//! writing. Medians of five rounds in which the kinds take turns. Linux only: it reads `/proc`.
+//! writing. Medians of five rounds in which the kinds take turns.
 #![allow(unreachable_pub, reason = "kinds in modules")]
 #![expect(clippy::print_stdout, reason = "it is what this program is for")]
+
+mod cpu;
 
 use std::error::Error;
 use std::sync::Arc;
@@ -16,13 +18,11 @@ use apiloom::storage::{ListRequest, Memory, Revision, Storage};
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
+use rustix::time::ClockId;
 
 type Failure = Box<dyn Error + Send + Sync>;
 
 const ROUNDS: usize = 5;
-
-/// Clock ticks a second in /proc, on every architecture of Linux.
-const TICKS: f64 = 100.0;
 
 /// Declares a kind in a module of its own.
 macro_rules! kind {
@@ -124,12 +124,8 @@ const STEPS: [&str; 5] = ["start", "list", "foreign change", "create", "update"]
 const URL: &str = "/apis/cost.example.com/v1/parcels";
 
 /// CPU time of this process so far, in seconds.
-fn cpu() -> Result<f64, Failure> {
-    let text = std::fs::read_to_string("/proc/self/stat")?;
-    let (_, fields) = text.rsplit_once(')').ok_or("odd stat")?;
-    let mut fields = fields.split_whitespace().skip(11);
-    let mut ticks = || -> Result<f64, Failure> { Ok(fields.next().ok_or("odd stat")?.parse()?) };
-    Ok((ticks()? + ticks()?) / TICKS)
+fn cpu() -> f64 {
+    cpu::time(ClockId::ProcessCPUTime).as_secs_f64()
 }
 
 /// A started server for one kind over a store.
@@ -219,37 +215,37 @@ async fn measure(kind: Kind, shape: Shape, objects: usize) -> Result<[f64; STEPS
     let mut marks = Vec::new();
     let server = serve(kind, &store).await?;
     let loopback = server.loopback().privileged();
-    let begin = cpu()?;
+    let begin = cpu();
     for number in 0..objects {
         send(&loopback, "POST", URL, parcel(shape, number, 6)).await?;
     }
-    let created = cpu()? - begin;
-    let begin = cpu()?;
+    let created = cpu() - begin;
+    let begin = cpu();
     for number in 0..objects {
         let url = format!("{URL}/p{number}");
         send(&loopback, "PUT", &url, parcel(shape, number, 7)).await?;
     }
-    let updated = cpu()? - begin;
+    let updated = cpu() - begin;
     drop((server, loopback));
 
-    let begin = cpu()?;
+    let begin = cpu();
     let server = serve(kind, &store).await?;
     let loopback = server.loopback().privileged();
     // Waits for the cache.
     send(&loopback, "GET", &format!("{URL}?limit=1"), String::new()).await?;
-    marks.push(cpu()? - begin);
+    marks.push(cpu() - begin);
 
-    let begin = cpu()?;
+    let begin = cpu();
     for _ in 0..5 {
         send(&loopback, "GET", URL, String::new()).await?;
     }
-    marks.push((cpu()? - begin) / 5.0);
+    marks.push((cpu() - begin) / 5.0);
 
-    let begin = cpu()?;
+    let begin = cpu();
     let newest = change_all(&store).await?;
     let url = format!("{URL}?limit=1&resourceVersion={newest}");
     send(&loopback, "GET", &url, String::new()).await?;
-    marks.push(cpu()? - begin);
+    marks.push(cpu() - begin);
 
     marks.extend([created, updated]);
     let mut each = [0.0; STEPS.len()];

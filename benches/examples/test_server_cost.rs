@@ -4,6 +4,8 @@
 
 #![allow(clippy::print_stdout, reason = "an example that measures")]
 
+mod cpu;
+
 use std::error::Error;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -13,7 +15,7 @@ use apiloom_client::WatchEvent;
 use apiloom_meta::ObjectMeta;
 use apiloom_testing::{TestServer, run};
 use futures_util::StreamExt as _;
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::ClockId;
 
 const STARTS: u32 = 500;
 const CREATES: u32 = 20_000;
@@ -23,11 +25,7 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// The CPU time of this process.
 fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(
-        time.tv_sec.try_into().unwrap_or(0),
-        time.tv_nsec.try_into().unwrap_or(0),
-    )
+    cpu::time(ClockId::ProcessCPUTime)
 }
 
 fn config_map(name: String) -> ConfigMap {

@@ -8,8 +8,10 @@ use apiloom::server::Loopback;
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::ClockId;
 use serde_json::{Map, Value, json};
+
+use crate::cpu;
 
 pub(crate) type Failure = Box<dyn Error + Send + Sync>;
 
@@ -175,17 +177,12 @@ pub(crate) fn schema(fields: usize) -> Value {
 
 /// CPU time of this process so far, in seconds.
 pub(crate) fn process_cpu() -> f64 {
-    seconds(ClockId::ProcessCPUTime)
+    cpu::time(ClockId::ProcessCPUTime).as_secs_f64()
 }
 
 /// CPU time of this thread so far, in seconds.
 pub(crate) fn thread_cpu() -> f64 {
-    seconds(ClockId::ThreadCPUTime)
-}
-
-fn seconds(clock: ClockId) -> f64 {
-    let time = clock_gettime(clock);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+    cpu::time(ClockId::ThreadCPUTime).as_secs_f64()
 }
 
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {

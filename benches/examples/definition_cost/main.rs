@@ -7,6 +7,8 @@
 #![expect(clippy::print_stdout, reason = "it is what this program is for")]
 
 mod client;
+#[path = "../cpu/mod.rs"]
+mod cpu;
 
 use std::alloc::System;
 use std::path::Path;

@@ -15,8 +15,10 @@ use http::{Request, Response};
 use http_body_util::StreamBody;
 use hyper::body::Frame;
 use kube::core::WatchEvent;
+use rustix::time::ClockId;
 use serde_json::json;
 
+use crate::cpu;
 use crate::objects::{NAMESPACE, config_map};
 
 /// Events of one watch.
@@ -66,20 +68,13 @@ fn pieces(bytes: Bytes) -> impl futures_util::Stream<Item = Frame<Bytes>> + Send
     }))
 }
 
-/// CPU time of this thread.
-fn cpu() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
-}
-
 /// The best of some rounds, in MB of JSON a second of CPU time.
 async fn best(bytes: usize, mut round: impl AsyncFnMut() -> Result<usize>) -> Result<f64> {
     let mut best = 0.0_f64;
     for _ in 0..ROUNDS {
-        let start = cpu();
+        let start = cpu::time(ClockId::ThreadCPUTime);
         let events = round().await?;
-        let seconds = (cpu() - start).as_secs_f64();
+        let seconds = (cpu::time(ClockId::ThreadCPUTime) - start).as_secs_f64();
         ensure!(events == EVENTS, "{events} events");
         best = best.max(bytes as f64 / seconds / 1e6);
     }

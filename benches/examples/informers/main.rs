@@ -6,6 +6,8 @@
 
 #![expect(clippy::print_stdout, reason = "it is what this program is for")]
 
+#[path = "../cpu/mod.rs"]
+mod cpu;
 mod decode;
 mod expire;
 mod follow;
