@@ -18,14 +18,11 @@ use super::aggregation::{
 };
 use super::body::{self, RequestBody};
 use super::call::{Arrival, Call, ResourceCall};
-use super::compress::compress;
 use super::cut_off::until;
-use super::definitions;
 use super::delegation::{served_by, serves};
 use super::discovery::Discovery;
 use super::encode::Reply;
 use super::error::{page_not_found, respond_as};
-use super::format;
 use super::health::Health;
 use super::metrics::{Metrics, RequestKind, RequestLabels, verb_label};
 use super::negotiate::{Answer, check_route};
@@ -33,15 +30,16 @@ use super::observe::{Observation, resource_labels};
 use super::openapi::OpenApi;
 use super::paths::{Found, PathHandlers};
 use super::query::Query;
-use super::request_info::MIGRATION_PATH;
-use super::response::full;
+use super::request_info::{MIGRATION_PATH, RequestInfo};
+use super::response::compress::compress;
+use super::response::{Body, full, warning};
 use super::route::{connects, is_out_of_scope, route, stream_of};
 use super::shutdown_signal::ShutdownSignal;
 use super::timeout::{MUTATING_TIMEOUT, interrupt_at, out_of_time};
 use super::version::Version;
 use super::{
-    Body, Endpoints, RequestInfo, ServerInfo, connect, create, delete, extended_connect, get, list,
-    migration, patch, subresource, update, warning, watch, websocket,
+    Endpoints, ServerInfo, connect, create, definitions, delete, extended_connect, format, get,
+    list, migration, patch, subresource, update, watch, websocket,
 };
 use crate::auth::Authenticated;
 use crate::registry::{

@@ -22,9 +22,10 @@ use super::format::Format;
 use super::metrics::Metrics;
 use super::negotiate::negotiate_error;
 use super::query::Query;
+use super::request_info::RequestInfo;
+use super::response::Body;
 use super::shutdown_signal::ShutdownSignal;
 use super::timeout::{interrupt_at, request_timeout};
-use super::{Body, RequestInfo};
 use crate::auth::{Authenticated, Connection};
 use crate::registry::{Catalog, Endpoint, RequestContext, WriteRequest};
 

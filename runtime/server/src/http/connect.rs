@@ -25,11 +25,12 @@ use http_body_util::{BodyExt as _, StreamBody};
 
 use super::body::RequestBody;
 use super::call::ResourceCall;
+use super::extended_connect;
 use super::query::{Query, decode};
+use super::response::{Body, CutOff};
 use super::shutdown_signal::ShutdownSignal;
 use super::socket::{self, ConnectSocket};
 use super::switched::{ConnectStream, ServeStream, Switch};
-use super::{Body, CutOff, extended_connect};
 use crate::auth::{BEARER_PROTOCOL, BoxError};
 use crate::registry::{GetOptions, UserInfo};
 
@@ -584,7 +585,7 @@ mod tests {
     #[test]
     fn a_response_has_the_length_of_its_body_and_no_headers_of_another_connection() {
         let check = |sent: &[(&str, &str)], expected: &[(&str, &str)]| {
-            let mut response = Response::new(super::super::full(Bytes::new()));
+            let mut response = Response::new(crate::http::response::full(Bytes::new()));
             *response.headers_mut() = headers(sent);
             let Kind::Http(response) = ConnectResponse::http(response).0 else {
                 panic!("a response over HTTP");

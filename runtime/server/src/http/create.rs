@@ -3,10 +3,10 @@
 use apiloom_meta::ApiError;
 use http::{Response, StatusCode};
 
-use super::Body;
 use super::body;
 use super::call::ResourceCall;
 use super::params::{WriteUse, write_options};
+use super::response::Body;
 
 /// Responds with 201 and the stored object.
 pub(super) async fn create(mut call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {

@@ -10,8 +10,8 @@ use http::request::Parts;
 use http::{Method, Response};
 use serde_json::json;
 
-use super::response::ok;
-use super::{Body, RequestInfo, RequestVerb};
+use super::request_info::{RequestInfo, RequestVerb};
+use super::response::{Body, ok};
 
 /// The empty list, if the request is for it.
 pub(super) fn none(info: &RequestInfo, request: &Parts) -> Option<Response<Body>> {

@@ -4,10 +4,10 @@ use apiloom_meta::ApiError;
 use apiloom_meta::kind::protobuf::DELETE_OPTIONS;
 use http::{Response, StatusCode};
 
-use super::Body;
 use super::body;
 use super::call::ResourceCall;
 use super::params::{ListUse, delete_options_of_body, delete_options_of_query, list_options};
+use super::response::Body;
 use crate::registry::{DeleteOptions, DeleteResult};
 
 /// Responds with a Status if the object is removed, or with the object if its deletion has only begun.

@@ -16,15 +16,15 @@ use http::header::{CACHE_CONTROL, VARY};
 use http::request::Parts;
 use http::{HeaderValue, Response};
 
+use super::ServerInfo;
 use super::accept::{Accepts, Clause};
 use super::error::only_get;
 use super::format::{Sink, Writer};
 use super::negotiate::{choose, not_acceptable};
 use super::query::Query;
-use super::response::{ok, ok_as};
+use super::response::static_doc::{StaticDoc, conditional};
+use super::response::{Body, ok, ok_as};
 use super::served::{Group, served};
-use super::static_doc::{StaticDoc, conditional};
-use super::{Body, ServerInfo};
 use crate::registry::Catalog;
 
 use documents::Document;

@@ -20,14 +20,13 @@ use http::{HeaderValue, Response, StatusCode};
 use http_body::{Frame, SizeHint};
 use http_body_util::{BodyExt, StreamBody};
 
-use super::compress::THRESHOLD_BYTES;
 use super::form::Form;
 use super::form_writer::FormWriter;
 use super::format::{ListWriter, Show};
 use super::negotiate::Answer;
-use super::response::full;
-use super::turns::take_turn;
-use super::{Body, CutOff};
+use super::response::compress::THRESHOLD_BYTES;
+use super::response::turns::take_turn;
+use super::response::{Body, CutOff, full};
 use crate::registry::{Document, Endpoint, Items, Json, ListResult, WrittenObject, check_wanted};
 
 /// Size of the pieces of a long response: large enough for few system calls, small compared to a connection's window,

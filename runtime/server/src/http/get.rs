@@ -3,9 +3,9 @@
 use apiloom_meta::ApiError;
 use http::{Response, StatusCode};
 
-use super::Body;
 use super::call::ResourceCall;
 use super::params::get_options;
+use super::response::Body;
 
 /// Responds with 200 and the object; the parameter `watch` is ignored.
 pub(super) async fn get(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {

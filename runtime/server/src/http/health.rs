@@ -17,9 +17,8 @@ use http::header::X_CONTENT_TYPE_OPTIONS;
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode};
 
-use super::Body;
 use super::query::Query;
-use super::response::plain;
+use super::response::{Body, plain};
 
 /// A health endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use apiloom_meta::ApiError;
 use apiloom_meta::kind::Verb;
 use http::Response;
 
-use super::Body;
 use super::call::ResourceCall;
 use super::params::{ListUse, list_options};
+use super::response::Body;
 
 /// Responds with 200 and the selected objects.
 pub(super) async fn list(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {

@@ -28,9 +28,9 @@ pub(crate) use self::conversions::ConversionMetrics;
 use self::series::Requests;
 pub(super) use self::series::verb_label;
 pub use self::series::{RequestLabels, RequestOutcome};
+use super::ServerInfo;
 use super::accept::Accepts;
-use super::response::ok;
-use super::{Body, ServerInfo};
+use super::response::{Body, ok};
 
 /// The metrics of a server.
 #[derive(Debug)]

@@ -47,6 +47,7 @@
 pub(crate) mod aggregation;
 mod api;
 mod call;
+pub(crate) mod response;
 mod route;
 
 mod connect;
@@ -60,7 +61,6 @@ mod migration;
 mod patch;
 mod subresource;
 mod switched;
-mod unpacked_body;
 mod update;
 mod watch;
 mod websocket;
@@ -74,7 +74,6 @@ pub mod version;
 
 mod accept;
 mod body;
-mod compress;
 mod cut_off;
 mod encode;
 pub mod error;
@@ -90,11 +89,9 @@ mod paths;
 mod query;
 mod references;
 mod request_info;
-mod response;
 mod served;
 mod shutdown_signal;
 mod socket;
-mod static_doc;
 mod table;
 #[cfg(test)]
 mod testing;
@@ -102,8 +99,6 @@ mod testing;
 mod tests;
 pub(crate) mod texts;
 pub mod timeout;
-pub(crate) mod turns;
-mod warning;
 
 pub(crate) use api::Api;
 pub(crate) use body::RequestBody;

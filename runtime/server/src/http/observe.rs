@@ -16,7 +16,8 @@ use http_body_util::BodyExt;
 use tokio::time::Instant;
 
 use super::metrics::{Metrics, RequestGuard, RequestLabels, RequestOutcome};
-use super::{Body, CutOff, RequestInfo};
+use super::request_info::RequestInfo;
+use super::response::{Body, CutOff};
 
 /// A request in progress; counted when this is dropped.
 pub(super) struct Observation {

@@ -4,10 +4,10 @@ use apiloom_meta::ApiError;
 use apiloom_meta::patch::Patch;
 use http::{Response, StatusCode};
 
-use super::Body;
 use super::body::{self, PatchFormat};
 use super::call::ResourceCall;
 use super::params::{WriteUse, patch_options};
+use super::response::Body;
 use crate::registry::{FieldValidation, PatchOptions, refused_patch};
 
 /// Responds with 200 and the stored object.

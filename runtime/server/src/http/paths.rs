@@ -14,12 +14,11 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, Method, Response, StatusCode};
 
-use super::Body;
 use super::body::RequestBody;
 use super::call::Call;
 use super::connect::{ConnectBody, headers_for_other_server, http_response, until_stopped};
 use super::query::Query;
-use super::response::plain;
+use super::response::{Body, plain};
 use super::shutdown_signal::ShutdownSignal;
 use crate::auth::BoxError;
 use crate::registry::UserInfo;
@@ -34,7 +33,7 @@ pub struct PathRequest {
     /// The decoded path, as it was authorized.
     pub path: String,
     /// The headers, without credentials and without those about the connection, as in
-    /// [`ConnectRequest`](super::ConnectRequest::headers).
+    /// [`ConnectRequest`](super::connect::ConnectRequest::headers).
     pub headers: HeaderMap,
     /// The body, which is read as the handler reads it.
     pub body: ConnectBody,
@@ -58,7 +57,7 @@ where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    /// As [`ConnectResponse::http`](super::ConnectResponse::http).
+    /// As [`ConnectResponse::http`](super::connect::ConnectResponse::http).
     fn from(response: Response<B>) -> Self {
         Self(http_response(response))
     }

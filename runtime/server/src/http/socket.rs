@@ -29,7 +29,9 @@ use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
 use self::progress::{LastArrival, ObservedConnection};
 use super::extended_connect::{self, UpgradeGuard};
-use super::{Body, ShutdownSignal, full, websocket};
+use super::response::{Body, full};
+use super::shutdown_signal::ShutdownSignal;
+use super::websocket;
 
 /// Maximum size of a received message, in bytes; clients send at most 32 KiB in one.
 const MAX_RECEIVED_BYTES: usize = 1024 * 1024;

@@ -15,7 +15,9 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::extended_connect::{self, UpgradeGuard};
-use super::{Body, ShutdownSignal, full, websocket};
+use super::response::{Body, full};
+use super::shutdown_signal::ShutdownSignal;
+use super::websocket;
 
 /// A request whose connection can be switched to another protocol.
 pub(super) struct Switch {
@@ -86,7 +88,7 @@ impl Switch {
 pub(super) type ServeStream = Box<dyn FnOnce(ConnectStream) -> BoxFuture<'static, ()> + Send>;
 
 /// A connection to a client that was switched to another protocol, by
-/// [`ConnectRequest::switch`](crate::http::ConnectRequest::switch). It is closed when it is dropped.
+/// [`ConnectRequest::switch`](super::connect::ConnectRequest::switch). It is closed when it is dropped.
 ///
 /// The server has no time limits for it: a handler limits how long it waits for a client.
 #[derive(Debug)]

@@ -15,12 +15,16 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::accept::Accepts;
+use super::api::Api;
+use super::call::{Arrival, Call};
 use super::discovery::Discovery;
 use super::error::respond;
 use super::metrics::Metrics;
 use super::openapi::{KindSource, OpenApi, Source};
+use super::query::Query;
+use super::request_info::RequestInfo;
+use super::response::Body;
 use super::served::{Group, Kind, Version};
-use super::{Api, Arrival, Body, Call, Query, RequestInfo};
 use crate::auth::{
     Answer, Authenticated, Authentication, Authenticator, Authenticators, Connection, Credentials,
 };

@@ -24,8 +24,10 @@ use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use serde_json::Value;
 
+use super::api::Api;
 use super::health::Health;
-use super::{Api, Body, ServerInfo, testing};
+use super::response::Body;
+use super::{ServerInfo, testing};
 use crate::auth::BoxError;
 use crate::registry::{Registry, RegistryBuilder};
 use kinds::{Fischer, Flunder, GROUP};

@@ -9,8 +9,8 @@ use http::{Response, StatusCode};
 use tokio::time::Instant;
 
 use super::query::Query;
-use super::response::plain;
-use super::{Body, RequestInfo};
+use super::request_info::RequestInfo;
+use super::response::{Body, plain};
 
 /// Default of `--request-timeout`, the longest time of requests that are not long-running.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);

@@ -7,9 +7,9 @@ use http::Response;
 use http::request::Parts;
 use serde::Serialize;
 
+use super::ServerInfo;
 use super::error::only_get;
-use super::response::ok;
-use super::{Body, ServerInfo};
+use super::response::{Body, ok};
 
 /// The release of Kubernetes whose behaviour is implemented; kubectl compares its own version with it.
 const MAJOR: &str = "1";

@@ -23,9 +23,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
-use super::Body;
-use super::response::IsWatch;
-use super::response::{full, plain};
+use super::response::{Body, IsWatch, full, plain};
 
 /// Supported version of the protocol, in `Sec-WebSocket-Version`.
 const VERSION: &str = "13";

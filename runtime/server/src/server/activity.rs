@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use futures_util::task::AtomicWaker;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::http::turns::end_turn;
+use crate::http::response::turns::end_turn;
 
 /// Maximum number of bytes read in one poll: one TLS record, which holds up to 1,800 frames of HTTP/2. tokio by itself
 /// interrupts a task after 128 reads of any size, and a TLS stream goes on after that with what it has.

@@ -24,7 +24,7 @@
 //!   well as after it. One poll of a connection reads about 16 KiB (`server/activity.rs`) and produces about 64 KiB of a
 //!   response (`server/streams.rs`).
 //! - Chunks of Tables, YAML and indented JSON are rendered, and responses compressed, for at most as many clients at a time
-//!   as there are cores minus one (`http/turns.rs`): other tasks can use that one, and do not wait for a chunk per client.
+//!   as there are cores minus one (`http/response/turns.rs`): other tasks can use that one, and do not wait for a chunk per client.
 //! - Library code never ends the process and never panics on input. Only `server::main` sets exit codes.
 //! - Filters are one async function that reads from top to bottom, not a stack of tower layers: the same order, one future
 //!   instead of a box per layer and request. So a program cannot rebuild the chain, as with the `BuildHandlerChain` of k8s.io/apiserver:

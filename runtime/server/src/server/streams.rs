@@ -20,7 +20,7 @@ use hyper::rt::Executor;
 use tokio::sync::oneshot;
 
 use super::stall::{Patience, Waiting};
-use crate::http::turns::end_turn;
+use crate::http::response::turns::end_turn;
 use crate::http::{Body, CutOff};
 
 /// Maximum size of a frame, which limits the memory for a client that reads slowly.

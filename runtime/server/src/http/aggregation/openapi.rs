@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::table::Table;
 use crate::http::references::{DEFINITIONS, SCHEMAS, references};
-use crate::http::static_doc::PackedDoc;
+use crate::http::response::static_doc::PackedDoc;
 use crate::http::texts::{self, Fields, Texts, fields};
 
 /// Adds the documents of other servers to the index of v3.

@@ -29,8 +29,8 @@ use crate::auth::BoxError;
 use crate::http::body::RequestBody;
 use crate::http::call::Call;
 use crate::http::connect::{headers_for_other_server, remove_connection_headers, until_stopped};
-use crate::http::response::plain;
-use crate::http::{Body, CutOff, ShutdownSignal};
+use crate::http::response::{Body, CutOff, plain};
+use crate::http::shutdown_signal::ShutdownSignal;
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");

@@ -14,7 +14,9 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::http::connect::remove_connection_headers;
 use crate::http::extended_connect::{self, UpgradeGuard};
-use crate::http::{Body, ShutdownSignal, full, websocket};
+use crate::http::response::{Body, full};
+use crate::http::shutdown_signal::ShutdownSignal;
+use crate::http::websocket;
 
 /// Size of the buffer of one direction.
 const BUFFER_BYTES: usize = 16 * 1024;

@@ -99,7 +99,7 @@ fn aggregated_lists_core_and_the_rest_apart() {
             etag,
             format!(
                 "\"{}\"",
-                super::super::static_doc::sha512_hex(text.as_bytes())
+                crate::http::response::static_doc::sha512_hex(text.as_bytes())
             )
         );
         assert_eq!(text, format!("{expected}\n"));

@@ -317,7 +317,7 @@ fn the_index_leads_to_documents_that_never_change() {
     let text = body(response);
     assert!(url.ends_with(&format!(
         "?hash={}",
-        super::super::static_doc::sha512_hex(text.as_bytes())
+        crate::http::response::static_doc::sha512_hex(text.as_bytes())
     )));
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), v1alpha1());
 }

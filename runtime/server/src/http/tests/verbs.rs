@@ -9,14 +9,14 @@ use apiloom_meta::schema::CrdSchema;
 use http::Method;
 use serde_json::json;
 
-use super::super::RequestInfo;
-use super::super::discovery::Discovery;
-use super::super::openapi::{KindSource, Source};
-use super::super::route::route;
-use super::super::served::{Group, Kind, Version};
-use super::super::testing;
 use super::kinds::{Feed, Receipt};
 use super::*;
+use crate::http::discovery::Discovery;
+use crate::http::openapi::{KindSource, Source};
+use crate::http::request_info::RequestInfo;
+use crate::http::route::route;
+use crate::http::served::{Group, Kind, Version};
+use crate::http::testing;
 
 const BASE: &str = "/apis/wardle.example.com/v1alpha1";
 

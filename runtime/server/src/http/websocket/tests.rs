@@ -9,7 +9,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio_tungstenite::tungstenite::Error;
 
 use super::*;
-use crate::http::CutOff;
+use crate::http::response::CutOff;
 
 /// The client's end, the sender of events, and a signal that the server's end has dropped them.
 struct Watch {

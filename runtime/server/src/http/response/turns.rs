@@ -19,12 +19,12 @@ static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
 });
 
 /// Permit for CPU-intensive work. Must be dropped before the next await, so that a slow reader does not hold it.
-pub(super) struct Turn {
+pub(in crate::http) struct Turn {
     _permit: Option<SemaphorePermit<'static>>,
 }
 
 /// Waits for a permit, and then yields once to the tasks that are ready.
-pub(super) async fn take_turn() -> Turn {
+pub(in crate::http) async fn take_turn() -> Turn {
     // The semaphore is never closed.
     let permit = TURNS.acquire().await.ok();
     tokio::task::yield_now().await;

@@ -1,4 +1,11 @@
-//! The body of responses, and responses without negotiation.
+//! What responses are made of, whatever they answer: bodies, compression, prepared documents, turns of large bodies, warnings. The lowest wing:
+//! it knows no request.
+
+pub(super) mod compress;
+pub(super) mod static_doc;
+pub(crate) mod turns;
+pub(super) mod unpacked_body;
+pub(super) mod warning;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -23,9 +30,9 @@ pub enum CutOff {
 
 /// Marks the response of a watch, which is never compressed and never delayed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct IsWatch {
+pub(in crate::http) struct IsWatch {
     /// Whether an event ends with a line. Otherwise it begins with its length, in four bytes.
-    pub(super) has_lines: bool,
+    pub(in crate::http) has_lines: bool,
 }
 
 /// A 200 response with this body.

@@ -9,7 +9,7 @@ const BUDGET_CHARS: usize = 4096;
 const CUT_CHARS: usize = 256;
 
 /// Adds one header per text, in order.
-pub(super) fn add(headers: &mut HeaderMap, texts: &[String]) {
+pub(in crate::http) fn add(headers: &mut HeaderMap, texts: &[String]) {
     for value in values(texts) {
         // The value has no control characters, so it is always valid.
         if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {

@@ -11,15 +11,14 @@ use http::{HeaderMap, HeaderValue, Response};
 use http_body::{Body as _, Frame};
 use http_body_util::{BodyExt, StreamBody};
 
-use super::response::IsWatch;
 use super::turns::take_turn;
-use super::{Body, CutOff};
+use super::{Body, CutOff, IsWatch};
 
 /// Maximum size of a response that is not compressed, since compression would cost more than it saves.
-pub(super) const THRESHOLD_BYTES: usize = 128 * 1024;
+pub(in crate::http) const THRESHOLD_BYTES: usize = 128 * 1024;
 
 /// Compresses a response if the client accepts it and it is long. A response of unknown length is treated as long.
-pub(super) fn compress(request: &HeaderMap, response: Response<Body>) -> Response<Body> {
+pub(in crate::http) fn compress(request: &HeaderMap, response: Response<Body>) -> Response<Body> {
     let long = response
         .body()
         .size_hint()

@@ -10,7 +10,7 @@ use flate2::read::GzDecoder;
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
 
-use super::response::{Body, CutOff};
+use super::{Body, CutOff};
 
 /// Size of a piece, in bytes: about a tenth of a millisecond of work.
 const PIECE: usize = 32 * 1024;
@@ -22,7 +22,7 @@ struct UnpackedBody {
 }
 
 /// The document of `size` bytes that was compressed to `gzip`.
-pub(super) fn unpacked(gzip: Bytes, size: usize) -> Body {
+pub(in crate::http) fn unpacked(gzip: Bytes, size: usize) -> Body {
     let packed = GzDecoder::new(Cursor::new(gzip));
     let body = UnpackedBody { packed, left: size };
     body.boxed_unsync()

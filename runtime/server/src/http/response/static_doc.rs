@@ -14,8 +14,8 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 
 use super::compress::accepts_gzip;
-use super::response::{Body, ok, ok_as, status};
 use super::unpacked_body::unpacked;
+use super::{Body, ok, ok_as, status};
 
 /// A document with its hash.
 #[derive(Clone, Debug)]
