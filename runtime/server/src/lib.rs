@@ -6,7 +6,7 @@
 //!
 //! # Three traces
 //!
-//! A create: `server/listener.rs` -> `server/connection.rs` -> `server/filters.rs` (`http/request_info.rs`: the path;
+//! A create: `server/listener.rs` -> `server/connection.rs` -> `server/filters.rs` (`http/request/request_info.rs`: the path;
 //! `auth/authenticate.rs`: the user; `http/call.rs`: query, verb, deadline; limits; `auth/authorize.rs`: allowed or not) ->
 //! `http/api.rs` (the deadlines), `http/route.rs` (the endpoint, and whether it takes the verb) -> `registry/large.rs` (polls
 //! a large document off the threads of other requests; `server/attended.rs` gives its request a task of its own) -> `http/create.rs`

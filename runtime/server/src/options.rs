@@ -18,7 +18,7 @@ use clap::{ArgAction, ArgMatches, Args, Command, CommandFactory, Error, FromArgM
 
 use self::problems::Problems;
 use self::proxy_client::ProxyClientFlags;
-use crate::http::timeout::parse_duration;
+use crate::http::request::timeout::parse_duration;
 use crate::registry::{
     DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_MAX_OBJECT_BYTES, EmulationVersion,
     StorageMediaType, default_history_bytes, default_max_definition_bytes,

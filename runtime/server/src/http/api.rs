@@ -18,7 +18,6 @@ use super::aggregation::{
 };
 use super::body::{self, RequestBody};
 use super::call::{Arrival, Call, ResourceCall};
-use super::cut_off::until;
 use super::delegation::{served_by, serves};
 use super::discovery::Discovery;
 use super::encode::Reply;
@@ -29,13 +28,14 @@ use super::negotiate::{Answer, check_route};
 use super::observe::{Observation, resource_labels};
 use super::openapi::OpenApi;
 use super::paths::{Found, PathHandlers};
-use super::query::Query;
-use super::request_info::{MIGRATION_PATH, RequestInfo};
+use super::request::cut_off::until;
+use super::request::query::Query;
+use super::request::request_info::{MIGRATION_PATH, RequestInfo};
+use super::request::timeout::{MUTATING_TIMEOUT, interrupt_at, out_of_time};
 use super::response::compress::compress;
 use super::response::{Body, full, warning};
 use super::route::{connects, is_out_of_scope, route, stream_of};
 use super::shutdown_signal::ShutdownSignal;
-use super::timeout::{MUTATING_TIMEOUT, interrupt_at, out_of_time};
 use super::version::Version;
 use super::{
     Endpoints, ServerInfo, connect, create, definitions, delete, extended_connect, format, get,

@@ -14,18 +14,18 @@ use http::request::Parts;
 use http::{HeaderValue, Response};
 use tokio::time::Instant;
 
-use super::accept::Accepts;
 use super::body::{self, RequestBody};
 use super::encode::Reply;
 use super::error::respond_as;
 use super::format::Format;
 use super::metrics::Metrics;
 use super::negotiate::negotiate_error;
-use super::query::Query;
-use super::request_info::RequestInfo;
+use super::request::accept::Accepts;
+use super::request::query::Query;
+use super::request::request_info::RequestInfo;
+use super::request::timeout::{interrupt_at, request_timeout};
 use super::response::Body;
 use super::shutdown_signal::ShutdownSignal;
-use super::timeout::{interrupt_at, request_timeout};
 use crate::auth::{Authenticated, Connection};
 use crate::registry::{Catalog, Endpoint, RequestContext, WriteRequest};
 

@@ -26,7 +26,7 @@ use http_body_util::{BodyExt as _, StreamBody};
 use super::body::RequestBody;
 use super::call::ResourceCall;
 use super::extended_connect;
-use super::query::{Query, decode};
+use super::request::query::{Query, decode};
 use super::response::{Body, CutOff};
 use super::shutdown_signal::ShutdownSignal;
 use super::socket::{self, ConnectSocket};

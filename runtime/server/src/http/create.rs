@@ -5,7 +5,7 @@ use http::{Response, StatusCode};
 
 use super::body;
 use super::call::ResourceCall;
-use super::params::{WriteUse, write_options};
+use super::request::params::{WriteUse, write_options};
 use super::response::Body;
 
 /// Responds with 201 and the stored object.

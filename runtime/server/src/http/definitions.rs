@@ -10,7 +10,7 @@ use http::request::Parts;
 use http::{Method, Response};
 use serde_json::json;
 
-use super::request_info::{RequestInfo, RequestVerb};
+use super::request::request_info::{RequestInfo, RequestVerb};
 use super::response::{Body, ok};
 
 /// The empty list, if the request is for it.

@@ -6,7 +6,9 @@ use http::{Response, StatusCode};
 
 use super::body;
 use super::call::ResourceCall;
-use super::params::{ListUse, delete_options_of_body, delete_options_of_query, list_options};
+use super::request::params::{
+    ListUse, delete_options_of_body, delete_options_of_query, list_options,
+};
 use super::response::Body;
 use crate::registry::{DeleteOptions, DeleteResult};
 

@@ -17,11 +17,11 @@ use http::request::Parts;
 use http::{HeaderValue, Response};
 
 use super::ServerInfo;
-use super::accept::{Accepts, Clause};
 use super::error::only_get;
 use super::format::{Sink, Writer};
 use super::negotiate::{choose, not_acceptable};
-use super::query::Query;
+use super::request::accept::{Accepts, Clause};
+use super::request::query::Query;
 use super::response::static_doc::{StaticDoc, conditional};
 use super::response::{Body, ok, ok_as};
 use super::served::{Group, served};

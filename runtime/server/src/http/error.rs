@@ -7,10 +7,10 @@ use http::header::{CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
 
-use super::accept::Accepts;
 use super::format::{Sink, Writer};
 use super::negotiate::negotiate_error;
-use super::query::Query;
+use super::request::accept::Accepts;
+use super::request::query::Query;
 use super::response::{Body, full, plain};
 
 /// The HTTP status code of an error; 500 without a reason.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::form::{Form, MetaVersion};
 use super::format::{self, StreamWriter};
-use super::params::IncludeObject;
+use super::request::params::IncludeObject;
 use crate::registry::WatchEventKind;
 
 /// Maximum age of an encoded row of a Table, which has the age of its object in seconds.

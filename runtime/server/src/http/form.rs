@@ -1,7 +1,7 @@
 //! The form in which objects are returned: the object, a Table of it, or its metadata.
 
-use super::accept::Clause;
-use super::params::IncludeObject;
+use super::request::accept::Clause;
+use super::request::params::IncludeObject;
 
 /// Version of `meta.k8s.io` for Tables and PartialObjectMetadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use apiloom_meta::ApiError;
 use http::{Response, StatusCode};
 
 use super::call::ResourceCall;
-use super::params::get_options;
+use super::request::params::get_options;
 use super::response::Body;
 
 /// Responds with 200 and the object; the parameter `watch` is ignored.

@@ -17,7 +17,7 @@ use http::header::X_CONTENT_TYPE_OPTIONS;
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode};
 
-use super::query::Query;
+use super::request::query::Query;
 use super::response::{Body, plain};
 
 /// A health endpoint.

@@ -5,7 +5,7 @@ use apiloom_meta::kind::Verb;
 use http::Response;
 
 use super::call::ResourceCall;
-use super::params::{ListUse, list_options};
+use super::request::params::{ListUse, list_options};
 use super::response::Body;
 
 /// Responds with 200 and the selected objects.

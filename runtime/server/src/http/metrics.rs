@@ -29,7 +29,7 @@ use self::series::Requests;
 pub(super) use self::series::verb_label;
 pub use self::series::{RequestLabels, RequestOutcome};
 use super::ServerInfo;
-use super::accept::Accepts;
+use super::request::accept::Accepts;
 use super::response::{Body, ok};
 
 /// The metrics of a server.

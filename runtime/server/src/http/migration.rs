@@ -21,8 +21,8 @@ use http_body_util::{BodyExt, StreamBody};
 use serde::Serialize;
 
 use super::error::{method_not_allowed, status};
-use super::query::Query;
-use super::request_info::MIGRATION_PATH;
+use super::request::query::Query;
+use super::request::request_info::MIGRATION_PATH;
 use super::response::{Body, CutOff, IsWatch};
 use super::shutdown_signal::ShutdownSignal;
 use crate::registry::{Migration, MigrationOptions, MigrationReport, Registry};

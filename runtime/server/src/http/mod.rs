@@ -47,6 +47,7 @@
 pub(crate) mod aggregation;
 mod api;
 mod call;
+pub mod request;
 pub(crate) mod response;
 mod route;
 
@@ -72,9 +73,7 @@ pub mod metrics;
 pub mod openapi;
 pub mod version;
 
-mod accept;
 mod body;
-mod cut_off;
 mod encode;
 pub mod error;
 mod event_key;
@@ -84,11 +83,8 @@ mod form_writer;
 mod format;
 mod negotiate;
 mod observe;
-mod params;
 mod paths;
-mod query;
 mod references;
-mod request_info;
 mod served;
 mod shutdown_signal;
 mod socket;
@@ -98,7 +94,6 @@ mod testing;
 #[cfg(test)]
 mod tests;
 pub(crate) mod texts;
-pub mod timeout;
 
 pub(crate) use api::Api;
 pub(crate) use body::RequestBody;
@@ -109,8 +104,8 @@ pub use connect::{
 pub(crate) use extended_connect::{UpgradeGuard, convert as convert_extended_connect};
 pub(crate) use paths::PathHandlers;
 pub use paths::{PathHandler, PathRequest, PathResponse};
-pub use query::Query;
-pub use request_info::{RequestInfo, RequestInfoError, RequestVerb};
+pub use request::query::Query;
+pub use request::request_info::{RequestInfo, RequestInfoError, RequestVerb};
 pub use response::{Body, CutOff};
 pub(crate) use response::{full, plain};
 pub use shutdown_signal::ShutdownSignal;

@@ -7,11 +7,11 @@ use apiloom_meta::{ApiError, StatusDetails, StatusReason};
 use http::HeaderMap;
 use http::header::USER_AGENT;
 
-use super::accept::{Accepts, Clause};
 use super::form::Form;
 use super::format::{self, StreamWriter, Writer};
-use super::params::include_object;
-use super::query::Query;
+use super::request::accept::{Accepts, Clause};
+use super::request::params::include_object;
+use super::request::query::Query;
 
 /// The negotiated form and format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +153,7 @@ mod tests {
 
     use super::*;
     use crate::http::form::MetaVersion;
-    use crate::http::params::IncludeObject;
+    use crate::http::request::params::IncludeObject;
     use crate::http::testing;
 
     const JSON: (&str, Form) = ("json", Form::Object);

@@ -16,7 +16,7 @@ use http_body_util::BodyExt;
 use tokio::time::Instant;
 
 use super::metrics::{Metrics, RequestGuard, RequestLabels, RequestOutcome};
-use super::request_info::RequestInfo;
+use super::request::request_info::RequestInfo;
 use super::response::{Body, CutOff};
 
 /// A request in progress; counted when this is dropped.

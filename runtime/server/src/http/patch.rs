@@ -6,7 +6,7 @@ use http::{Response, StatusCode};
 
 use super::body::{self, PatchFormat};
 use super::call::ResourceCall;
-use super::params::{WriteUse, patch_options};
+use super::request::params::{WriteUse, patch_options};
 use super::response::Body;
 use crate::registry::{FieldValidation, PatchOptions, refused_patch};
 

@@ -17,7 +17,7 @@ use http::{HeaderMap, Method, Response, StatusCode};
 use super::body::RequestBody;
 use super::call::Call;
 use super::connect::{ConnectBody, headers_for_other_server, http_response, until_stopped};
-use super::query::Query;
+use super::request::query::Query;
 use super::response::{Body, plain};
 use super::shutdown_signal::ShutdownSignal;
 use crate::auth::BoxError;

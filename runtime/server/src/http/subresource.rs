@@ -6,7 +6,7 @@ use http::{Response, StatusCode};
 
 use super::body;
 use super::call::ResourceCall;
-use super::params::{WriteUse, write_options};
+use super::request::params::{WriteUse, write_options};
 use super::response::Body;
 use crate::registry::{CreateOptions, SubresourceAnswer};
 

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::form::MetaVersion;
 use super::format::Sink;
-use super::params::IncludeObject;
+use super::request::params::IncludeObject;
 use crate::registry::{Endpoint, Json};
 
 const UNKNOWN_AGE: &str = "<unknown>";

@@ -14,15 +14,15 @@ use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::accept::Accepts;
 use super::api::Api;
 use super::call::{Arrival, Call};
 use super::discovery::Discovery;
 use super::error::respond;
 use super::metrics::Metrics;
 use super::openapi::{KindSource, OpenApi, Source};
-use super::query::Query;
-use super::request_info::RequestInfo;
+use super::request::accept::Accepts;
+use super::request::query::Query;
+use super::request::request_info::RequestInfo;
 use super::response::Body;
 use super::served::{Group, Kind, Version};
 use crate::auth::{
@@ -66,7 +66,7 @@ pub(crate) async fn call<'r>(api: &Api, request: &'r Parts) -> Result<Call<'r>, 
         at: Instant::now(),
     };
     let mut call = api.read(arrival, request, info, user().await).await;
-    match call.set_deadline(super::timeout::REQUEST_TIMEOUT) {
+    match call.set_deadline(super::request::timeout::REQUEST_TIMEOUT) {
         Ok(()) => Ok(call),
         Err(error) => Err(call.respond(&error)),
     }

@@ -25,11 +25,10 @@ use super::event_key::EventKey;
 use super::form::Form;
 use super::form_writer::FormWriter;
 use super::format::{Sink, StreamWriter};
-use super::metrics;
-use super::params::{ListUse, list_options};
+use super::request::params::{ListUse, list_options};
 use super::response::{Body, CutOff, IsWatch};
 use super::shutdown_signal::{AnySignal, ShutdownSignal};
-use super::websocket;
+use super::{metrics, websocket};
 use crate::registry::{Document, ListOptions, WatchEvent, WatchEventKind, WatchEvents};
 
 /// Size in bytes up to which events that are ready together are sent in one piece.

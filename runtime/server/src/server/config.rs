@@ -11,7 +11,7 @@ use apiloom_storage::Retention;
 
 use super::controllers::config::ControllerConfig;
 use crate::http::Endpoints;
-use crate::http::timeout::REQUEST_TIMEOUT;
+use crate::http::request::timeout::REQUEST_TIMEOUT;
 use crate::registry::{
     DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_EVENT_TTL, DEFAULT_MAX_OBJECT_BYTES,
     EmulationVersion, StorageMediaType, default_history_bytes, default_max_definition_bytes,

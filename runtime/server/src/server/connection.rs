@@ -1,7 +1,7 @@
 //! Serves one connection with HTTP/1.1 or HTTP/2, and closes it when it is idle.
 //!
 //! The timeouts are those of Go's `http.Server` in kube-apiserver. A request in progress has its own deadline
-//! (`http/timeout.rs`), so only connections without requests are timed here.
+//! (`http/request/timeout.rs`), so only connections without requests are timed here.
 
 use std::convert::Infallible;
 use std::pin::{Pin, pin};

@@ -31,7 +31,7 @@
 //!   its order keeps requests safe, and each step gives the next one typed values. What programs change there has its own place:
 //!   authenticators, authorizers, admission, handlers of paths, limits in the configuration. Layers can be put before all filters,
 //!   around `Loopback`, which is a tower service: one there can rewrite the query or other parts of a request.
-//! - The parser of paths (`http/request_info.rs`) cannot be replaced: router, authorization, limits and metrics rely on the same result. Namespaces are of
+//! - The parser of paths (`http/request/request_info.rs`) cannot be replaced: router, authorization, limits and metrics rely on the same result. Namespaces are of
 //!   cluster scope in it as in kube-apiserver, and the namespace of a request for one is its name.
 
 mod activity;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-use crate::http::timeout::REQUEST_TIMEOUT;
+use crate::http::request::timeout::REQUEST_TIMEOUT;
 use crate::memory;
 
 /// Maximum time for which a peer accepts no bytes: the timeout of ordinary requests.

@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use super::activity::InProgress;
 use crate::auth::BoxError;
 use crate::http::Body;
-use crate::http::timeout::REQUEST_TIMEOUT;
+use crate::http::request::timeout::REQUEST_TIMEOUT;
 
 /// Maximum size of a discarded body after which an HTTP/1.1 connection stays open, as in Go.
 const KEPT_BYTES: u64 = 256 * 1024;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use crate::http::query::decode_bytes;
+use crate::http::request::query::decode_bytes;
 
 /// The path and query of a request for another server. As in kube-apiserver's proxy, decoded bytes are encoded again one by one, also
 /// those that are not UTF-8, so that the other server reads the path that was authorized here; and the query is sorted by name.

@@ -29,7 +29,7 @@ use http::{HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 
 use super::aggregation::{Table, add_v3, merge_v2, v3_documents};
-use super::query::Query;
+use super::request::query::Query;
 use super::response::static_doc::{PackedDoc, is_fresh, quoted};
 use super::response::{Body, ok, status};
 use super::served::served;

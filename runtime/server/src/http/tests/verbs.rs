@@ -13,7 +13,7 @@ use super::kinds::{Feed, Receipt};
 use super::*;
 use crate::http::discovery::Discovery;
 use crate::http::openapi::{KindSource, Source};
-use crate::http::request_info::RequestInfo;
+use crate::http::request::request_info::RequestInfo;
 use crate::http::route::route;
 use crate::http::served::{Group, Kind, Version};
 use crate::http::testing;

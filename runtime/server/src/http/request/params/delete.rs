@@ -6,7 +6,7 @@ use apiloom_meta::{ApiError, FieldError, FieldPath, GroupVersion};
 use serde_json::{Map, Value};
 
 use super::{check_dry_run, invalid};
-use crate::http::query::Query;
+use crate::http::request::query::Query;
 use crate::registry::{DeleteOptions, Preconditions, PropagationPolicy, no_type};
 
 /// `DeleteOptions` as sent, before validation.

@@ -21,7 +21,7 @@ impl Query {
     }
 
     /// Decodes one parameter of the query of a URI; the others are dropped.
-    pub(super) fn of_parameter(uri: &http::Uri, name: &str) -> Self {
+    pub(in crate::http) fn of_parameter(uri: &http::Uri, name: &str) -> Self {
         let Some(raw) = uri.query() else {
             return Self::default();
         };
@@ -36,7 +36,7 @@ impl Query {
     }
 
     /// Decoded length in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::http) fn bytes(&self) -> usize {
         let pairs = self.0.iter();
         // Two for the equals sign and the ampersand.
         pairs.map(|(key, value)| key.len() + value.len() + 2).sum()
@@ -100,7 +100,7 @@ fn decode_form(text: &str) -> Option<String> {
 }
 
 /// Decodes percent-encoding; `None` for an invalid escape. Bytes that are not UTF-8 become U+FFFD.
-pub(super) fn decode(text: &str) -> Option<String> {
+pub(in crate::http) fn decode(text: &str) -> Option<String> {
     if !text.contains('%') {
         return Some(text.to_owned());
     }
@@ -112,7 +112,7 @@ pub(super) fn decode(text: &str) -> Option<String> {
 }
 
 /// Decodes percent-encoding to the bytes that were sent; `None` for an invalid escape.
-pub(super) fn decode_bytes(text: &str) -> Option<Vec<u8>> {
+pub(in crate::http) fn decode_bytes(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {

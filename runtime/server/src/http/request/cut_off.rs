@@ -14,11 +14,11 @@ use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::response::{Body, CutOff};
 use super::timeout::set_deadline;
+use crate::http::response::{Body, CutOff};
 
 /// Aborts the response at the deadline. A complete response in memory is not aborted, since it needs no more work.
-pub(super) fn until(deadline: Instant, response: Response<Body>) -> Response<Body> {
+pub(in crate::http) fn until(deadline: Instant, response: Response<Body>) -> Response<Body> {
     if response.body().size_hint().exact().is_some() {
         return response;
     }

@@ -6,7 +6,7 @@ use apiloom_meta::field::is_printable;
 use apiloom_meta::selector::{FieldSelector, LabelQuery};
 use apiloom_meta::validation::{FIELD_MANAGER_MAX_BYTES, field_manager_errors};
 use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind};
-pub(super) use delete::{delete_options_of_body, delete_options_of_query};
+pub(in crate::http) use delete::{delete_options_of_body, delete_options_of_query};
 use http::HeaderMap;
 use http::header::USER_AGENT;
 
@@ -31,7 +31,7 @@ fn invalid(kind: &str, errors: &[FieldError]) -> Result<(), ApiError> {
 ///
 /// # Errors
 /// BadRequest for `export`, which was removed from Kubernetes.
-pub(super) fn get_options(query: &Query) -> Result<GetOptions, ApiError> {
+pub(in crate::http) fn get_options(query: &Query) -> Result<GetOptions, ApiError> {
     if query.boolean("export") == Some(true) {
         return Err(ApiError::bad_request(
             "the export parameter, deprecated since v1.14, is no longer supported",
@@ -44,7 +44,7 @@ pub(super) fn get_options(query: &Query) -> Result<GetOptions, ApiError> {
 
 /// Verb of a request with list options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ListUse {
+pub(in crate::http) enum ListUse {
     List,
     Watch,
 }
@@ -53,7 +53,10 @@ pub(super) enum ListUse {
 ///
 /// # Errors
 /// BadRequest for malformed values, Invalid for values that contradict each other.
-pub(super) fn list_options(query: &Query, list_use: ListUse) -> Result<ListOptions, ApiError> {
+pub(in crate::http) fn list_options(
+    query: &Query,
+    list_use: ListUse,
+) -> Result<ListOptions, ApiError> {
     let timeout_seconds = query
         .integer("timeoutSeconds")
         .map_err(ApiError::bad_request)?;
@@ -183,7 +186,7 @@ impl ListForm<'_> {
 
 /// Verb of a request with write options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WriteUse {
+pub(in crate::http) enum WriteUse {
     Create,
     Update,
     Patch,
@@ -194,7 +197,7 @@ pub(super) enum WriteUse {
 ///
 /// # Errors
 /// Invalid, with the name of the options.
-pub(super) fn write_options(
+pub(in crate::http) fn write_options(
     query: &Query,
     headers: &HeaderMap,
     write_use: WriteUse,
@@ -255,7 +258,7 @@ pub(super) fn write_options(
 ///
 /// # Errors
 /// As [`write_options`].
-pub(super) fn patch_options(
+pub(in crate::http) fn patch_options(
     query: &Query,
     headers: &HeaderMap,
     write_use: WriteUse,
@@ -301,7 +304,7 @@ fn manager_of_agent(headers: &HeaderMap) -> String {
 
 /// Content of `row.object` in a Table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum IncludeObject {
+pub(in crate::http) enum IncludeObject {
     Metadata,
     Object,
     None,
@@ -311,7 +314,7 @@ pub(super) enum IncludeObject {
 ///
 /// # Errors
 /// BadRequest for an unknown value.
-pub(super) fn include_object(query: &Query) -> Result<IncludeObject, ApiError> {
+pub(in crate::http) fn include_object(query: &Query) -> Result<IncludeObject, ApiError> {
     match query.text("includeObject") {
         "" | "Metadata" => Ok(IncludeObject::Metadata),
         "Object" => Ok(IncludeObject::Object),

@@ -10,13 +10,13 @@ use tokio::time::Instant;
 
 use super::query::Query;
 use super::request_info::RequestInfo;
-use super::response::{Body, plain};
+use crate::http::response::{Body, plain};
 
 /// Default of `--request-timeout`, the longest time of requests that are not long-running.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Timeout of mutating handlers, below that of the request, and above the 30 s of a webhook.
-pub(super) const MUTATING_TIMEOUT: Duration = Duration::from_secs(34);
+pub(in crate::http) const MUTATING_TIMEOUT: Duration = Duration::from_secs(34);
 
 /// The timeout of a request, at most `longest`; `None` for a long-running one.
 ///
@@ -59,14 +59,14 @@ pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
 }
 
 /// Interrupts the work of the request that is being polled at a deadline.
-pub(super) fn interrupt_at(deadline: Instant) {
+pub(in crate::http) fn interrupt_at(deadline: Instant) {
     if let Some(interrupt) = interrupt::current() {
         set_deadline(&interrupt, deadline);
     }
 }
 
 /// Interrupts work at a moment of the runtime's clock, which is another one than that of the machine where it is paused.
-pub(super) fn set_deadline(interrupt: &Interrupt, deadline: Instant) {
+pub(in crate::http) fn set_deadline(interrupt: &Interrupt, deadline: Instant) {
     interrupt.set_after(deadline.saturating_duration_since(Instant::now()));
 }
 

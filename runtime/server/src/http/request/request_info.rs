@@ -17,10 +17,10 @@ use crate::auth::Attributes;
 use crate::registry::{Namespace, UserInfo};
 
 /// The path segment before a namespace in paths of namespaced resources; also the resource of namespaces.
-pub(super) const NAMESPACES: &str = Namespace::PLURAL;
+pub(in crate::http) const NAMESPACES: &str = Namespace::PLURAL;
 
 /// The path of migrations of stored objects.
-pub(super) const MIGRATION_PATH: &str = "/storage/migrate";
+pub(in crate::http) const MIGRATION_PATH: &str = "/storage/migrate";
 
 /// The definition of Namespace, to distinguish its subresources from resources in a namespace.
 static NAMESPACE: LazyLock<ResourceDef> = LazyLock::new(Namespace::definition);
@@ -59,9 +59,9 @@ pub struct RequestInfo {
     /// The label selector as sent, for verbs with selectors.
     pub label_selector: String,
     /// Whether the path has a namespace: `namespaces/NS/RESOURCE...`.
-    pub(super) in_namespace: bool,
+    pub(in crate::http) in_namespace: bool,
     /// Whether the path has the deprecated prefix `watch/`.
-    pub(super) watch_prefix: bool,
+    pub(in crate::http) watch_prefix: bool,
 }
 
 /// The verb of a request. It is determined here only, so that the authorized verb is the executed one.
