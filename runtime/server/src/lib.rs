@@ -13,7 +13,7 @@
 //! (formats, body, options) ->
 //! `registry/writes/decode.rs` (prune, default, strict fields) -> `registry/writes/create.rs` (generated names, uid and times; owners of
 //! fields in `owners`, admission and strategy in `rules.rs`, validation in `judge.rs`) -> `registry/objects/prepared_object.rs` (bytes) ->
-//! `registry/writes/commit.rs` -> `storage` (a revision) -> `http/encode.rs` (201). A test counts the functions on this way.
+//! `registry/writes/commit.rs` -> `storage` (a revision) -> `http/shape/encode.rs` (201). A test counts the functions on this way.
 //! Beside it, the watch cache takes the change in `storage/src/cache/fill.rs`.
 //!
 //! All work on a document ends with its deadline and its client. A request is polled within the scope of an interrupt
@@ -26,11 +26,11 @@
 //! A list: the same as far as `http/api.rs` -> `http/list.rs` -> `registry/reads/list.rs` (page and state; selectors in
 //! `registry/reads/selection.rs`) -> `registry/reads/cached.rs` (waits for the state of the cache, selects) or the store ->
 //! `registry/objects/items.rs` (the objects, one after the other while the client reads; `registry/objects/readers.rs` limits
-//! slow ones) -> `http/encode.rs` (JSON, YAML, Table, in chunks).
+//! slow ones) -> `http/shape/encode.rs` (JSON, YAML, Table, in chunks).
 //!
 //! A watch: `http/watch.rs` -> `registry/reads/watch.rs` (initial events, then changes) -> `registry/reads/cached.rs` (selects
 //! and converts each change) <- a cursor of `storage/src/cache/cursor.rs`, woken by the index of what it selects ->
-//! `http/event_key.rs` (an event is encoded once for all watchers of the same form and format: its bytes are kept with the
+//! `http/shape/event_key.rs` (an event is encoded once for all watchers of the same form and format: its bytes are kept with the
 //! change, by `storage/src/cache/encodings.rs`; those of the objects that a watch begins with are kept for half a second, by
 //! `registry/endpoint/first_encodings.rs`) -> `server/streams.rs`.
 

@@ -8,7 +8,7 @@ use apiloom_client::{Body, TransportError};
 use apiloom_meta::ApiError;
 use apiloom_meta::kind::Verb;
 use apiloom_server::Loopback;
-use apiloom_server::http::error;
+use apiloom_server::http::shape::error;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};

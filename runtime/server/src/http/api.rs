@@ -16,15 +16,11 @@ use super::aggregation::{
     Aggregation, ForwardedResponse, GROUP as SERVICES, Service, Table, asks_for_upgrade, merge,
     version_of,
 };
-use super::body::{self, RequestBody};
 use super::call::{Arrival, Call, ResourceCall};
 use super::delegation::{served_by, serves};
 use super::discovery::Discovery;
-use super::encode::Reply;
-use super::error::{page_not_found, respond_as};
 use super::health::Health;
 use super::metrics::{Metrics, RequestKind, RequestLabels, verb_label};
-use super::negotiate::{Answer, check_route};
 use super::observe::{Observation, resource_labels};
 use super::openapi::OpenApi;
 use super::paths::{Found, PathHandlers};
@@ -35,11 +31,16 @@ use super::request::timeout::{MUTATING_TIMEOUT, interrupt_at, out_of_time};
 use super::response::compress::compress;
 use super::response::{Body, full, warning};
 use super::route::{connects, is_out_of_scope, route, stream_of};
+use super::shape::body::{self, RequestBody};
+use super::shape::encode::Reply;
+use super::shape::error::{page_not_found, respond_as};
+use super::shape::format;
+use super::shape::negotiate::{Answer, check_route};
 use super::shutdown_signal::ShutdownSignal;
 use super::version::Version;
 use super::{
-    Endpoints, ServerInfo, connect, create, definitions, delete, extended_connect, format, get,
-    list, migration, patch, subresource, update, watch, websocket,
+    Endpoints, ServerInfo, connect, create, definitions, delete, extended_connect, get, list,
+    migration, patch, subresource, update, watch, websocket,
 };
 use crate::auth::Authenticated;
 use crate::registry::{

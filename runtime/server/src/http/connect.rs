@@ -23,11 +23,11 @@ use http::{HeaderMap, HeaderValue, Method, Response};
 use http_body::{Body as _, Frame};
 use http_body_util::{BodyExt as _, StreamBody};
 
-use super::body::RequestBody;
 use super::call::ResourceCall;
 use super::extended_connect;
 use super::request::query::{Query, decode};
 use super::response::{Body, CutOff};
+use super::shape::body::RequestBody;
 use super::shutdown_signal::ShutdownSignal;
 use super::socket::{self, ConnectSocket};
 use super::switched::{ConnectStream, ServeStream, Switch};

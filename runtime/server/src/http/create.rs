@@ -3,10 +3,10 @@
 use apiloom_meta::ApiError;
 use http::{Response, StatusCode};
 
-use super::body;
 use super::call::ResourceCall;
 use super::request::params::{WriteUse, write_options};
 use super::response::Body;
+use super::shape::body;
 
 /// Responds with 201 and the stored object.
 pub(super) async fn create(mut call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {

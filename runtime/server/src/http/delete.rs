@@ -4,12 +4,12 @@ use apiloom_meta::ApiError;
 use apiloom_meta::kind::protobuf::DELETE_OPTIONS;
 use http::{Response, StatusCode};
 
-use super::body;
 use super::call::ResourceCall;
 use super::request::params::{
     ListUse, delete_options_of_body, delete_options_of_query, list_options,
 };
 use super::response::Body;
+use super::shape::body;
 use crate::registry::{DeleteOptions, DeleteResult};
 
 /// Responds with a Status if the object is removed, or with the object if its deletion has only begun.

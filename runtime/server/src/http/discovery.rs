@@ -17,14 +17,14 @@ use http::request::Parts;
 use http::{HeaderValue, Response};
 
 use super::ServerInfo;
-use super::error::only_get;
-use super::format::{Sink, Writer};
-use super::negotiate::{choose, not_acceptable};
 use super::request::accept::{Accepts, Clause};
 use super::request::query::Query;
 use super::response::static_doc::{StaticDoc, conditional};
 use super::response::{Body, ok, ok_as};
 use super::served::{Group, served};
+use super::shape::error::only_get;
+use super::shape::format::{Sink, Writer};
+use super::shape::negotiate::{choose, not_acceptable};
 use crate::registry::Catalog;
 
 use documents::Document;

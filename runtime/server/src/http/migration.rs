@@ -20,10 +20,10 @@ use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use serde::Serialize;
 
-use super::error::{method_not_allowed, status};
 use super::request::query::Query;
 use super::request::request_info::MIGRATION_PATH;
 use super::response::{Body, CutOff, IsWatch};
+use super::shape::error::{method_not_allowed, status};
 use super::shutdown_signal::ShutdownSignal;
 use crate::registry::{Migration, MigrationOptions, MigrationReport, Registry};
 

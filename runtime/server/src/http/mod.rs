@@ -5,28 +5,28 @@
 //! # Form, format, framing
 //!
 //! What is shown, how it is spelled and how it follows each other are three choices, combined freely. The first two are made
-//! once for a request (`http/negotiate.rs` gives one `Answer`), the third follows from its verb:
+//! once for a request (`http/shape/negotiate.rs` gives one `Answer`), the third follows from its verb:
 //!
-//! - a form (`http/form.rs`): the object, a Table of it, its metadata. `http/form_writer.rs` and `http/table.rs` tell documents
+//! - a form (`http/shape/form.rs`): the object, a Table of it, its metadata. `http/shape/form_writer.rs` and `http/shape/table.rs` tell documents
 //!   in a form as events to a `Sink`; an object is one event, its JSON as the cache holds it.
-//! - a format (`http/format.rs`): JSON, indented JSON, YAML, Protobuf. Each is one file in `http/format`, and no
+//! - a format (`http/shape/format.rs`): JSON, indented JSON, YAML, Protobuf. Each is one file in `http/shape/format`, and no
 //!   other file knows a format by its name or media type. It turns the events into bytes.
-//! - a framing: one document (`http/encode.rs`, `http/error.rs` for a Status), a list in pieces (`http/encode.rs`), a stream of
+//! - a framing: one document (`http/shape/encode.rs`, `http/shape/error.rs` for a Status), a list in pieces (`http/shape/encode.rs`), a stream of
 //!   events (`http/watch.rs`). What stands around documents in it is the format's.
 //!
 //! JSON is not parsed on its way out, in any framing, and large objects are sent without a copy of them. YAML is written from
 //! the JSON of one object at a time (`YamlWriter` in `meta/src/codec/yaml`), and read by the same visitor as JSON
 //! (`meta/src/codec/decode.rs`), without JSON in between.
 //!
-//! Recipe, a format: a file in `http/format` that implements `Format`, and if it is written `Writer` with `ListWriter`, and
-//! `StreamWriter` if it has streams; one line of `FORMATS` and one `mod` in `http/format.rs`. Negotiation, the texts of 406 and
+//! Recipe, a format: a file in `http/shape/format` that implements `Format`, and if it is written `Writer` with `ListWriter`, and
+//! `StreamWriter` if it has streams; one line of `FORMATS` and one `mod` in `http/shape/format.rs`. Negotiation, the texts of 406 and
 //! 415, discovery and OpenAPI read that list. A body becomes JSON or YAML there (`Format::read`), as Protobuf does. The tests of
 //! OpenAPI and negotiation name all media types, so their expectations change.
 //!
 //! The Protobuf form of a kind is data of its definition: a static description of its messages (`meta/src/protobuf.rs`;
 //! those of `meta/v1`, such as ObjectMeta, are in `protobuf/messages.rs`, the schema in a definition in
 //! `protobuf/json_schema.rs`), by which `meta/src/codec/protobuf` converts
-//! a body to JSON and JSON to a message, each in one pass without a document in memory; `http/format/protobuf.rs` adds the
+//! a body to JSON and JSON to a message, each in one pass without a document in memory; `http/shape/format/protobuf.rs` adds the
 //! framings. A document tells its description to the sink before its JSON (`Sink::describe`). A description is
 //! made of the numbers of fields, `#[api(proto = 1)]`: a type has its form as the constant `ApiType::PROTOBUF`, so rustc puts
 //! together those of fields, and reports a type without (`macros/src/expand/protobuf.rs`). The key `protobuf` names one that was
@@ -34,7 +34,7 @@
 //! Protobuf: other bodies are 415, and a request that accepts nothing else is 406.
 //!
 //! The documents of discovery are objects of no kind: `http/discovery/messages.rs` describes them. Those of OpenAPI are the messages of
-//! gnostic (`http/openapi/protobuf.rs`). A document of OpenAPI is put together of texts (`http/openapi/content.rs`, `http/texts.rs`): as values
+//! gnostic (`http/openapi/protobuf.rs`). A document of OpenAPI is put together of texts (`http/openapi/content.rs`, `http/shape/texts.rs`): as values
 //! its schemas take ten times the memory, so one kind is a value at a time.
 //!
 //! The `.proto` files follow from the same descriptions (`meta/src/kind/proto_files.rs`), as documents of the second phase of
@@ -50,6 +50,7 @@ mod call;
 pub mod request;
 pub(crate) mod response;
 mod route;
+pub mod shape;
 
 mod connect;
 mod create;
@@ -73,30 +74,19 @@ pub mod metrics;
 pub mod openapi;
 pub mod version;
 
-mod body;
-mod encode;
-pub mod error;
-mod event_key;
 mod extended_connect;
-mod form;
-mod form_writer;
-mod format;
-mod negotiate;
 mod observe;
 mod paths;
 mod references;
 mod served;
 mod shutdown_signal;
 mod socket;
-mod table;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
-pub(crate) mod texts;
 
 pub(crate) use api::Api;
-pub(crate) use body::RequestBody;
 pub(crate) use call::{Arrival, Call};
 pub use connect::{
     ConnectBody, ConnectRequest, ConnectResponse, ConnectSubresource, connect_subresource,
@@ -108,6 +98,7 @@ pub use request::query::Query;
 pub use request::request_info::{RequestInfo, RequestInfoError, RequestVerb};
 pub use response::{Body, CutOff};
 pub(crate) use response::{full, plain};
+pub(crate) use shape::body::RequestBody;
 pub use shutdown_signal::ShutdownSignal;
 pub use socket::{ConnectSocket, SocketClosed, SocketMessage};
 pub use switched::ConnectStream;

@@ -4,10 +4,10 @@ use apiloom_meta::ApiError;
 use apiloom_meta::patch::Patch;
 use http::{Response, StatusCode};
 
-use super::body::{self, PatchFormat};
 use super::call::ResourceCall;
 use super::request::params::{WriteUse, patch_options};
 use super::response::Body;
+use super::shape::body::{self, PatchFormat};
 use crate::registry::{FieldValidation, PatchOptions, refused_patch};
 
 /// Responds with 200 and the stored object.

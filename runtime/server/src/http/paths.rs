@@ -14,11 +14,11 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, Method, Response, StatusCode};
 
-use super::body::RequestBody;
 use super::call::Call;
 use super::connect::{ConnectBody, headers_for_other_server, http_response, until_stopped};
 use super::request::query::Query;
 use super::response::{Body, plain};
+use super::shape::body::RequestBody;
 use super::shutdown_signal::ShutdownSignal;
 use crate::auth::BoxError;
 use crate::registry::UserInfo;

@@ -7,8 +7,8 @@ use apiloom_meta::kind::{Scope, SubresourceDef, Verb};
 use apiloom_meta::{ApiError, ResourceDef};
 use http::Method;
 
-use super::error::method_not_allowed;
 use super::request::request_info::{RequestInfo, RequestVerb};
+use super::shape::error::method_not_allowed;
 
 /// The resource, object or subresource to which a path refers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

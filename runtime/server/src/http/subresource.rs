@@ -4,10 +4,10 @@ use apiloom_meta::ApiError;
 use apiloom_meta::kind::Verb;
 use http::{Response, StatusCode};
 
-use super::body;
 use super::call::ResourceCall;
 use super::request::params::{WriteUse, write_options};
 use super::response::Body;
+use super::shape::body;
 use crate::registry::{CreateOptions, SubresourceAnswer};
 
 /// Responds with 201 to a create and 200 to others, with what the handler returned.

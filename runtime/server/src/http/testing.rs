@@ -17,7 +17,6 @@ use tokio::time::Instant;
 use super::api::Api;
 use super::call::{Arrival, Call};
 use super::discovery::Discovery;
-use super::error::respond;
 use super::metrics::Metrics;
 use super::openapi::{KindSource, OpenApi, Source};
 use super::request::accept::Accepts;
@@ -25,6 +24,7 @@ use super::request::query::Query;
 use super::request::request_info::RequestInfo;
 use super::response::Body;
 use super::served::{Group, Kind, Version};
+use super::shape::error::respond;
 use crate::auth::{
     Answer, Authenticated, Authentication, Authenticator, Authenticators, Connection, Credentials,
 };

@@ -3,10 +3,10 @@
 use apiloom_meta::ApiError;
 use http::{Response, StatusCode};
 
-use super::body;
 use super::call::ResourceCall;
 use super::request::params::{WriteUse, write_options};
 use super::response::Body;
+use super::shape::body;
 
 /// Responds with 200 and the stored object, or 201 if it was created.
 pub(super) async fn update(mut call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {

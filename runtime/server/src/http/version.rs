@@ -8,8 +8,8 @@ use http::request::Parts;
 use serde::Serialize;
 
 use super::ServerInfo;
-use super::error::only_get;
 use super::response::{Body, ok};
+use super::shape::error::only_get;
 
 /// The release of Kubernetes whose behaviour is implemented; kubectl compares its own version with it.
 const MAJOR: &str = "1";

@@ -21,8 +21,8 @@ use tokio::time::Instant;
 use super::in_flight::{InFlight, Permit, too_many};
 use super::{Config, GoawayChance};
 use crate::auth::{Authenticators, Authorizers, Connection, Refusal};
-use crate::http::error::respond;
 use crate::http::request::timeout::out_of_time;
+use crate::http::shape::error::respond;
 use crate::http::{
     Api, Arrival, Body, Call, RequestBody, RequestInfo, convert_extended_connect, full, plain,
 };

@@ -6,7 +6,7 @@
 //!
 //! # Invariants
 //!
-//! - An error has a reason; `http/error.rs` is the only table from reasons to codes. Outside of `http`, status codes are those of two other
+//! - An error has a reason; `http/shape/error.rs` is the only table from reasons to codes. Outside of `http`, status codes are those of two other
 //!   protocols: the plain 429 that kube-apiserver sends before it looks at a request (`server/in_flight.rs`), and answers of other servers.
 //! - A request is served as an `Authenticated`, which only `auth/authenticate.rs` makes; there is no identity to fall back to.
 //! - A client certificate is no identity by itself: TLS checks that the client has its key, and no more. Only authenticators of

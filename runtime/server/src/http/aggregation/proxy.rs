@@ -26,10 +26,10 @@ use super::state::Aggregation;
 use super::table::Service;
 use super::tunnel::{self, ForwardedResponse, Tunnel};
 use crate::auth::BoxError;
-use crate::http::body::RequestBody;
 use crate::http::call::Call;
 use crate::http::connect::{headers_for_other_server, remove_connection_headers, until_stopped};
 use crate::http::response::{Body, CutOff, plain};
+use crate::http::shape::body::RequestBody;
 use crate::http::shutdown_signal::ShutdownSignal;
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");

@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 
 use super::names::{self, base_path, gvk, meta, operation_infix, reference, tag};
 use super::{components, parameters};
-use crate::http::format::{self, Writer};
 use crate::http::request::request_info::NAMESPACES;
+use crate::http::shape::format::{self, Writer};
 
 /// The patch formats of a kind, for clients to choose from: kubectl sends a strategic merge patch where it is listed.
 fn patches(def: &ResourceDef, sub: Option<&SubresourceDef>) -> Vec<&'static str> {

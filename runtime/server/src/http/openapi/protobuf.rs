@@ -8,7 +8,7 @@ pub(super) mod v3;
 use serde_json::Value;
 
 use super::v2;
-use crate::http::texts;
+use crate::http::shape::texts;
 
 /// How a JSON value is encoded.
 #[derive(Clone, Copy)]

@@ -9,7 +9,7 @@ use super::content::{Content, Conversion};
 use super::kind_source::KindSource;
 use super::{components, names, v3};
 use crate::http::references::{DEFINITIONS, SCHEMAS};
-use crate::http::texts::Texts;
+use crate::http::shape::texts::Texts;
 
 /// A document. The fields are in the order of their names, as those of all JSON of this server.
 #[derive(Serialize)]

@@ -14,7 +14,7 @@ use crate::http::aggregation::{
     Connections, DocumentRoom, RemoteDocuments, RemoteResource, RemoteV3, of_discovery,
     of_resource_list, part_of_v2, part_of_v3, prefix,
 };
-use crate::http::texts::fields;
+use crate::http::shape::texts::fields;
 use crate::memory;
 use crate::received;
 

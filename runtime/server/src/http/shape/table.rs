@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::form::MetaVersion;
 use super::format::Sink;
-use super::request::params::IncludeObject;
+use crate::http::request::params::IncludeObject;
 use crate::registry::{Endpoint, Json};
 
 const UNKNOWN_AGE: &str = "<unknown>";
@@ -32,7 +32,7 @@ const MAX_SECONDS: i64 = i64::MAX / 1_000_000_000;
 
 /// Builds the tables of one kind for one request.
 #[derive(Clone, Debug)]
-pub(super) struct Tables {
+pub(in crate::http) struct Tables {
     endpoint: Arc<Endpoint>,
     version: MetaVersion,
     include: IncludeObject,
@@ -148,7 +148,7 @@ fn definitions(columns: &[Column], frame: Frame) -> Vec<ColumnDefinition<'_>> {
 }
 
 /// The type of a column, in tables and in CRDs.
-pub(super) fn type_name(column_type: ColumnType) -> &'static str {
+pub(in crate::http) fn type_name(column_type: ColumnType) -> &'static str {
     match column_type {
         ColumnType::String => "string",
         ColumnType::Integer => "integer",
@@ -422,7 +422,7 @@ pub(super) fn write_partial(json: &Json<'_>, version: MetaVersion, out: &mut dyn
 }
 
 impl Tables {
-    pub(super) fn new(
+    pub(in crate::http) fn new(
         endpoint: &Arc<Endpoint>,
         version: MetaVersion,
         include: IncludeObject,

@@ -25,7 +25,7 @@ pub(super) const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
 /// # Errors
 /// RequestEntityTooLarge above [`MAX_BODY_BYTES`]; TooManyRequests while the bodies of other requests have the memory for all of them;
 /// a 500 without a reason if the client disconnects.
-pub(super) async fn read(body: RequestBody) -> Result<Bytes, ApiError> {
+pub(in crate::http) async fn read(body: RequestBody) -> Result<Bytes, ApiError> {
     let read = received::REQUESTS.collect(body, MAX_BODY_BYTES).await;
     read.map_err(|error| match error {
         CollectError::TooLong(most) => ApiError::too_large(most),
@@ -46,7 +46,7 @@ fn without_room() -> ApiError {
 }
 
 /// The size up to which a body may grow when it is decoded; see [`codec::expanded_bytes`].
-pub(super) fn expanded_bytes(headers: &HeaderMap, body: &[u8]) -> usize {
+pub(in crate::http) fn expanded_bytes(headers: &HeaderMap, body: &[u8]) -> usize {
     // Objects and apply patches.
     if media_type(headers).ends_with("yaml") {
         codec::expanded_bytes(body, codec::Format::Yaml)
@@ -59,7 +59,7 @@ pub(super) fn expanded_bytes(headers: &HeaderMap, body: &[u8]) -> usize {
 ///
 /// # Errors
 /// UnsupportedMediaType.
-pub(super) fn format(headers: &HeaderMap) -> Result<&'static dyn Format, ApiError> {
+pub(in crate::http) fn format(headers: &HeaderMap) -> Result<&'static dyn Format, ApiError> {
     let Some(given) = headers.get(CONTENT_TYPE).filter(|given| !given.is_empty()) else {
         return Ok(FORMATS[0]);
     };
@@ -86,7 +86,7 @@ fn none_of(accepted: &str) -> ApiError {
 ///
 /// # Errors
 /// UnsupportedMediaType for a kind without a form in the format; BadRequest for a malformed body.
-pub(super) fn document(
+pub(in crate::http) fn document(
     format: &dyn Format,
     body: Bytes,
     catalog: &Catalog,
@@ -98,7 +98,7 @@ pub(super) fn document(
 
 /// The supported patch formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PatchFormat {
+pub(in crate::http) enum PatchFormat {
     Json,
     Merge,
     Strategic,
@@ -111,7 +111,7 @@ pub(super) enum PatchFormat {
 /// # Errors
 /// UnsupportedMediaType: for a strategic merge patch of a kind that takes none, and for all formats of patches of custom
 /// resources, with the text for these, upon which clients send a merge patch; else with the text of kube-apiserver's router.
-pub(super) fn patch_format(
+pub(in crate::http) fn patch_format(
     headers: &HeaderMap,
     formats: PatchFormats,
 ) -> Result<PatchFormat, ApiError> {

@@ -6,32 +6,33 @@ mod protobuf;
 mod write;
 mod yaml;
 
-pub(super) use json::INDENTED;
+pub(in crate::http) use json::INDENTED;
 #[cfg(test)]
-pub(super) use json::JSON;
-pub(super) use write::{Format, ListWriter, Show, Sink, StreamWriter, Writer};
+pub(in crate::http) use json::JSON;
+pub(in crate::http) use write::{Format, ListWriter, Show, Sink, StreamWriter, Writer};
 
 /// All formats, in the order in which `Accept` is matched.
-pub(super) static FORMATS: &[&dyn Format] = &[&json::JSON, &yaml::Yaml, &protobuf::Protobuf];
+pub(in crate::http) static FORMATS: &[&dyn Format] =
+    &[&json::JSON, &yaml::Yaml, &protobuf::Protobuf];
 
 /// The formats in which documents can be written, in the same order.
-pub(super) fn writers() -> impl Iterator<Item = &'static dyn Writer> {
+pub(in crate::http) fn writers() -> impl Iterator<Item = &'static dyn Writer> {
     FORMATS.iter().filter_map(|format| format.writer())
 }
 
 /// The media types in which documents can be written.
-pub(super) fn media_types() -> impl Iterator<Item = &'static str> {
+pub(in crate::http) fn media_types() -> impl Iterator<Item = &'static str> {
     writers().map(|writer| writer.media_type())
 }
 
 /// The media types of watch streams, for messages.
-pub(super) fn stream_types() -> impl Iterator<Item = &'static str> {
+pub(in crate::http) fn stream_types() -> impl Iterator<Item = &'static str> {
     let streams = writers().filter_map(|writer| writer.stream());
     streams.map(|stream| stream.listed_type())
 }
 
 /// A list of media types, for messages.
-pub(super) fn listed(types: impl Iterator<Item = &'static str>) -> String {
+pub(in crate::http) fn listed(types: impl Iterator<Item = &'static str>) -> String {
     types.collect::<Vec<_>>().join(", ")
 }
 

@@ -12,7 +12,7 @@ use super::table::{Tables, write_partial};
 use crate::registry::{Endpoint, Json};
 
 /// A writer of one form for the objects of one endpoint.
-pub(super) enum FormWriter {
+pub(in crate::http) enum FormWriter {
     /// With the Protobuf message of the objects, if they have one.
     Object(Option<&'static ProtobufMessage>),
     /// A custom resource: its lists are maps with sorted keys, whose items have their types, as in kube-apiserver.
@@ -22,7 +22,7 @@ pub(super) enum FormWriter {
 }
 
 impl FormWriter {
-    pub(super) fn new(
+    pub(in crate::http) fn new(
         form: Form,
         endpoint: &Arc<Endpoint>,
         message: Option<&'static ProtobufMessage>,
@@ -38,7 +38,7 @@ impl FormWriter {
     }
 
     /// Writes one object that is not an item of a list.
-    pub(super) fn write(&self, json: &Json<'_>, with_columns: bool, out: &mut dyn Sink) {
+    pub(in crate::http) fn write(&self, json: &Json<'_>, with_columns: bool, out: &mut dyn Sink) {
         self.describe(out);
         match self {
             Self::Object(_) | Self::Custom => out.json(json.whole()),

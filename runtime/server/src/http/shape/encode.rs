@@ -24,9 +24,9 @@ use super::form::Form;
 use super::form_writer::FormWriter;
 use super::format::{ListWriter, Show};
 use super::negotiate::Answer;
-use super::response::compress::THRESHOLD_BYTES;
-use super::response::turns::take_turn;
-use super::response::{Body, CutOff, full};
+use crate::http::response::compress::THRESHOLD_BYTES;
+use crate::http::response::turns::take_turn;
+use crate::http::response::{Body, CutOff, full};
 use crate::registry::{Document, Endpoint, Items, Json, ListResult, WrittenObject, check_wanted};
 
 /// Size of the pieces of a long response: large enough for few system calls, small compared to a connection's window,
@@ -42,11 +42,11 @@ const LOOKED_AT_BYTES: usize = 256 * 1024;
 
 /// The negotiated response of a request, for its objects.
 #[derive(Clone, Debug)]
-pub(super) struct Reply {
-    pub(super) endpoint: Arc<Endpoint>,
-    pub(super) answer: Answer,
+pub(in crate::http) struct Reply {
+    pub(in crate::http) endpoint: Arc<Endpoint>,
+    pub(in crate::http) answer: Answer,
     /// The Protobuf message of the objects; `None` for objects without one.
-    pub(super) message: Option<&'static ProtobufMessage>,
+    pub(in crate::http) message: Option<&'static ProtobufMessage>,
 }
 
 impl Reply {
@@ -54,7 +54,7 @@ impl Reply {
     ///
     /// # Errors
     /// NotAcceptable if the client accepts only lists.
-    pub(super) fn object(
+    pub(in crate::http) fn object(
         &self,
         code: StatusCode,
         object: &Object,
@@ -66,7 +66,7 @@ impl Reply {
     ///
     /// # Errors
     /// NotAcceptable if the client accepts only lists.
-    pub(super) fn written(
+    pub(in crate::http) fn written(
         &self,
         code: StatusCode,
         written: &WrittenObject,
@@ -81,7 +81,7 @@ impl Reply {
     ///
     /// # Errors
     /// NotAcceptable if the client accepts only lists.
-    pub(super) fn document(
+    pub(in crate::http) fn document(
         &self,
         code: StatusCode,
         document: &Document,
@@ -98,7 +98,7 @@ impl Reply {
     }
 
     /// Whether the response is a table: each of its columns may look at the whole object.
-    pub(super) fn is_table(&self) -> bool {
+    pub(in crate::http) fn is_table(&self) -> bool {
         matches!(self.answer.form, Form::Table(..))
     }
 
@@ -106,7 +106,7 @@ impl Reply {
     ///
     /// # Errors
     /// NotAcceptable if the client accepts only lists.
-    pub(super) fn json(
+    pub(in crate::http) fn json(
         &self,
         code: StatusCode,
         json: &Json<'_>,
@@ -129,12 +129,12 @@ impl Reply {
     }
 
     /// The writer of the negotiated form.
-    pub(super) fn form(&self) -> FormWriter {
+    pub(in crate::http) fn form(&self) -> FormWriter {
         FormWriter::new(self.answer.form, &self.endpoint, self.message)
     }
 
     /// The Status response to a deletion that removed the object; always a Status, in any form.
-    pub(super) fn deleted(&self, details: StatusDetails) -> Response<Body> {
+    pub(in crate::http) fn deleted(&self, details: StatusDetails) -> Response<Body> {
         let status = Status {
             kind: "Status".to_owned(),
             api_version: "v1".to_owned(),
@@ -149,7 +149,7 @@ impl Reply {
     }
 
     /// A Status with its code, which is this one if it has none; always a Status, in any form.
-    pub(super) fn status(&self, code: StatusCode, mut status: Status) -> Response<Body> {
+    pub(in crate::http) fn status(&self, code: StatusCode, mut status: Status) -> Response<Body> {
         let own = status.code.and_then(|own| StatusCode::from_u16(own).ok());
         let code = own.unwrap_or(code);
         status.code = Some(code.as_u16());
@@ -168,7 +168,10 @@ impl Reply {
     ///
     /// # Errors
     /// NotAcceptable if the client accepts only single objects.
-    pub(super) async fn list(&self, listed: ListResult) -> Result<Response<Body>, ApiError> {
+    pub(in crate::http) async fn list(
+        &self,
+        listed: ListResult,
+    ) -> Result<Response<Body>, ApiError> {
         if let Form::Partial(_) = self.answer.form {
             // Kubernetes names the type in Go, which all custom resources have in common.
             let def = self.endpoint.def();

@@ -9,9 +9,9 @@ use http::{HeaderValue, Method, Response, StatusCode};
 
 use super::format::{Sink, Writer};
 use super::negotiate::negotiate_error;
-use super::request::accept::Accepts;
-use super::request::query::Query;
-use super::response::{Body, full, plain};
+use crate::http::request::accept::Accepts;
+use crate::http::request::query::Query;
+use crate::http::response::{Body, full, plain};
 
 /// The HTTP status code of an error; 500 without a reason.
 pub fn code(reason: Option<StatusReason>) -> StatusCode {
@@ -78,7 +78,7 @@ pub fn status(error: &ApiError) -> Status {
 }
 
 /// The response to a failed request, with the error's code, in the format that [`negotiate_error`] chose.
-pub(super) fn respond_as(error: &ApiError, format: &dyn Writer) -> Response<Body> {
+pub(in crate::http) fn respond_as(error: &ApiError, format: &dyn Writer) -> Response<Body> {
     let json = encode_json(&status(error));
     let show = |out: &mut dyn Sink| {
         out.describe(&STATUS);
@@ -117,7 +117,7 @@ pub fn page_not_found() -> Response<Body> {
 }
 
 /// The error for a method that the path does not support.
-pub(super) fn method_not_allowed() -> ApiError {
+pub(in crate::http) fn method_not_allowed() -> ApiError {
     let message = "the server does not allow this method on the requested resource";
     ApiError::new(StatusReason::MethodNotAllowed, message).with_details(StatusDetails::default())
 }
@@ -126,7 +126,7 @@ pub(super) fn method_not_allowed() -> ApiError {
 ///
 /// # Errors
 /// MethodNotAllowed.
-pub(super) fn only_get(request: &Parts) -> Result<(), ApiError> {
+pub(in crate::http) fn only_get(request: &Parts) -> Result<(), ApiError> {
     if request.method == Method::GET {
         return Ok(());
     }

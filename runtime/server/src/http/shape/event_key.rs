@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::form::{Form, MetaVersion};
 use super::format::{self, StreamWriter};
-use super::request::params::IncludeObject;
+use crate::http::request::params::IncludeObject;
 use crate::registry::WatchEventKind;
 
 /// Maximum age of an encoded row of a Table, which has the age of its object in seconds.
@@ -12,13 +12,13 @@ const ROW_AGE: Duration = Duration::from_millis(500);
 
 /// The form and format of a watch. Watchers with the same ones get the same bytes for an event of an endpoint.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct EventKey {
+pub(in crate::http) struct EventKey {
     form: Form,
     number: u64,
 }
 
 impl EventKey {
-    pub(super) fn new(form: Form, stream: &dyn StreamWriter) -> Self {
+    pub(in crate::http) fn new(form: Form, stream: &dyn StreamWriter) -> Self {
         let version = |version| match version {
             MetaVersion::V1 => 0,
             MetaVersion::V1beta1 => 1,
@@ -38,7 +38,7 @@ impl EventKey {
     }
 
     /// Number of the combination of form, format and event type; differs for a table that begins with its columns.
-    pub(super) fn number(self, kind: WatchEventKind, with_columns: bool) -> u64 {
+    pub(in crate::http) fn number(self, kind: WatchEventKind, with_columns: bool) -> u64 {
         let kind = match kind {
             WatchEventKind::Added => 0,
             WatchEventKind::Modified => 1,
@@ -50,7 +50,7 @@ impl EventKey {
     }
 
     /// Maximum age of an encoded event; `None` if it does not change with time.
-    pub(super) fn max_age(self) -> Option<Duration> {
+    pub(in crate::http) fn max_age(self) -> Option<Duration> {
         matches!(self.form, Form::Table(..)).then_some(ROW_AGE)
     }
 }
@@ -60,7 +60,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::http::format::Writer;
+    use crate::http::shape::format::Writer;
 
     #[test]
     fn other_bytes_have_another_number() {

@@ -1,18 +1,18 @@
 //! The form in which objects are returned: the object, a Table of it, or its metadata.
 
-use super::request::accept::Clause;
-use super::request::params::IncludeObject;
+use crate::http::request::accept::Clause;
+use crate::http::request::params::IncludeObject;
 
 /// Version of `meta.k8s.io` for Tables and PartialObjectMetadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MetaVersion {
+pub(in crate::http) enum MetaVersion {
     V1,
     V1beta1,
 }
 
 impl MetaVersion {
     /// `apiVersion` of the written document.
-    pub(super) fn api_version(self) -> &'static str {
+    pub(in crate::http) fn api_version(self) -> &'static str {
         match self {
             Self::V1 => "meta.k8s.io/v1",
             Self::V1beta1 => "meta.k8s.io/v1beta1",
@@ -22,7 +22,7 @@ impl MetaVersion {
 
 /// The form in which an object is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(in crate::http) enum Form {
     /// The object itself.
     Object,
     /// `as=Table`.
@@ -35,7 +35,7 @@ pub(super) enum Form {
 
 impl Form {
     /// The form that a clause requests; `None` for an unknown form.
-    pub(super) fn of(clause: &Clause<'_>) -> Option<Self> {
+    pub(in crate::http) fn of(clause: &Clause<'_>) -> Option<Self> {
         let [kind, group, version] = ["as", "g", "v"].map(|name| clause.param(name));
         if kind.is_none() && group.is_none() && version.is_none() {
             return Some(Self::Object);

@@ -5,7 +5,7 @@ use apiloom_meta::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
 use serde_json::json;
 
 use super::*;
-use crate::http::format::{JSON, Writer as _};
+use crate::http::shape::format::{JSON, Writer as _};
 
 const NOW: i64 = 1_700_000_000;
 

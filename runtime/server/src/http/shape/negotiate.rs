@@ -9,15 +9,15 @@ use http::header::USER_AGENT;
 
 use super::form::Form;
 use super::format::{self, StreamWriter, Writer};
-use super::request::accept::{Accepts, Clause};
-use super::request::params::include_object;
-use super::request::query::Query;
+use crate::http::request::accept::{Accepts, Clause};
+use crate::http::request::params::include_object;
+use crate::http::request::query::Query;
 
 /// The negotiated form and format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Answer {
-    pub(super) form: Form,
-    pub(super) format: &'static dyn Writer,
+pub(in crate::http) struct Answer {
+    pub(in crate::http) form: Form,
+    pub(in crate::http) format: &'static dyn Writer,
 }
 
 impl Default for Answer {
@@ -36,7 +36,7 @@ impl Answer {
     ///
     /// # Errors
     /// NotAcceptable; BadRequest for an invalid `includeObject`.
-    pub(super) fn negotiate(
+    pub(in crate::http) fn negotiate(
         accepts: &Accepts<'_>,
         query: &Query,
         has_tables: bool,
@@ -67,7 +67,7 @@ impl Answer {
     ///
     /// # Errors
     /// NotAcceptable for a format without streams.
-    pub(super) fn stream(&self) -> Result<&'static dyn StreamWriter, ApiError> {
+    pub(in crate::http) fn stream(&self) -> Result<&'static dyn StreamWriter, ApiError> {
         let none = || only_these(format::stream_types());
         self.format.stream().ok_or_else(none)
     }
@@ -75,7 +75,10 @@ impl Answer {
 
 /// The format of an error response, which is always a Status; indented JSON if no accepted format is available, so
 /// that the error is not hidden.
-pub(super) fn negotiate_error(accepts: &Accepts<'_>, query: &Query) -> &'static dyn Writer {
+pub(in crate::http) fn negotiate_error(
+    accepts: &Accepts<'_>,
+    query: &Query,
+) -> &'static dyn Writer {
     let chosen = choose(accepts, query, |clause, _| {
         let is_plain = |name| clause.param(name).unwrap_or_default().is_empty();
         let fits = is_plain("stream") && is_plain("sv") && Form::of(clause) == Some(Form::Object);
@@ -89,7 +92,7 @@ pub(super) fn negotiate_error(accepts: &Accepts<'_>, query: &Query) -> &'static 
 ///
 /// # Errors
 /// NotAcceptable with the text of kube-apiserver's router.
-pub(super) fn check_route(
+pub(in crate::http) fn check_route(
     accepts: &Accepts<'_>,
     streams: impl Iterator<Item = &'static str>,
 ) -> Result<(), ApiError> {
@@ -106,7 +109,7 @@ pub(super) fn check_route(
 }
 
 /// The error for a request that accepts none of the formats.
-pub(super) fn not_acceptable() -> ApiError {
+pub(in crate::http) fn not_acceptable() -> ApiError {
     only_these(format::media_types())
 }
 
@@ -117,7 +120,7 @@ fn only_these(types: impl Iterator<Item = &'static str>) -> ApiError {
 }
 
 /// The first match of a clause and a format, by clause first; `fits` decides whether they match.
-pub(super) fn choose<T>(
+pub(in crate::http) fn choose<T>(
     accepts: &Accepts<'_>,
     query: &Query,
     fits: impl Fn(&Clause<'_>, &dyn Writer) -> Option<T>,
@@ -152,8 +155,8 @@ mod tests {
     use http::request::Parts;
 
     use super::*;
-    use crate::http::form::MetaVersion;
     use crate::http::request::params::IncludeObject;
+    use crate::http::shape::form::MetaVersion;
     use crate::http::testing;
 
     const JSON: (&str, Form) = ("json", Form::Object);
