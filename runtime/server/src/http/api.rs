@@ -36,11 +36,12 @@ use super::shape::encode::Reply;
 use super::shape::error::{page_not_found, respond_as};
 use super::shape::format;
 use super::shape::negotiate::{Answer, check_route};
-use super::shutdown_signal::ShutdownSignal;
+use super::streams::shutdown_signal::ShutdownSignal;
+use super::streams::{extended_connect, websocket};
 use super::version::Version;
 use super::{
-    Endpoints, ServerInfo, connect, create, definitions, delete, extended_connect, get, list,
-    migration, patch, subresource, update, watch, websocket,
+    Endpoints, ServerInfo, connect, create, definitions, delete, get, list, migration, patch,
+    subresource, update, watch,
 };
 use crate::auth::Authenticated;
 use crate::registry::{

@@ -25,7 +25,7 @@ use super::shape::encode::Reply;
 use super::shape::error::respond_as;
 use super::shape::format::Format;
 use super::shape::negotiate::negotiate_error;
-use super::shutdown_signal::ShutdownSignal;
+use super::streams::shutdown_signal::ShutdownSignal;
 use crate::auth::{Authenticated, Connection};
 use crate::registry::{Catalog, Endpoint, RequestContext, WriteRequest};
 

@@ -24,13 +24,13 @@ use http_body::{Body as _, Frame};
 use http_body_util::{BodyExt as _, StreamBody};
 
 use super::call::ResourceCall;
-use super::extended_connect;
 use super::request::query::{Query, decode};
 use super::response::{Body, CutOff};
 use super::shape::body::RequestBody;
-use super::shutdown_signal::ShutdownSignal;
-use super::socket::{self, ConnectSocket};
-use super::switched::{ConnectStream, ServeStream, Switch};
+use super::streams::extended_connect;
+use super::streams::shutdown_signal::ShutdownSignal;
+use super::streams::socket::{self, ConnectSocket};
+use super::streams::switched::{ConnectStream, ServeStream, Switch};
 use crate::auth::{BEARER_PROTOCOL, BoxError};
 use crate::registry::{GetOptions, UserInfo};
 

@@ -24,7 +24,7 @@ use super::request::query::Query;
 use super::request::request_info::MIGRATION_PATH;
 use super::response::{Body, CutOff, IsWatch};
 use super::shape::error::{method_not_allowed, status};
-use super::shutdown_signal::ShutdownSignal;
+use super::streams::shutdown_signal::ShutdownSignal;
 use crate::registry::{Migration, MigrationOptions, MigrationReport, Registry};
 
 /// Responds to the endpoint; `None` for other paths.

@@ -51,6 +51,7 @@ pub mod request;
 pub(crate) mod response;
 mod route;
 pub mod shape;
+mod streams;
 
 mod connect;
 mod create;
@@ -62,10 +63,8 @@ mod list;
 mod migration;
 mod patch;
 mod subresource;
-mod switched;
 mod update;
 mod watch;
-mod websocket;
 
 pub mod crd;
 pub mod discovery;
@@ -74,13 +73,10 @@ pub mod metrics;
 pub mod openapi;
 pub mod version;
 
-mod extended_connect;
 mod observe;
 mod paths;
 mod references;
 mod served;
-mod shutdown_signal;
-mod socket;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -91,7 +87,6 @@ pub(crate) use call::{Arrival, Call};
 pub use connect::{
     ConnectBody, ConnectRequest, ConnectResponse, ConnectSubresource, connect_subresource,
 };
-pub(crate) use extended_connect::{UpgradeGuard, convert as convert_extended_connect};
 pub(crate) use paths::PathHandlers;
 pub use paths::{PathHandler, PathRequest, PathResponse};
 pub use request::query::Query;
@@ -99,9 +94,10 @@ pub use request::request_info::{RequestInfo, RequestInfoError, RequestVerb};
 pub use response::{Body, CutOff};
 pub(crate) use response::{full, plain};
 pub(crate) use shape::body::RequestBody;
-pub use shutdown_signal::ShutdownSignal;
-pub use socket::{ConnectSocket, SocketClosed, SocketMessage};
-pub use switched::ConnectStream;
+pub(crate) use streams::extended_connect::{UpgradeGuard, convert as convert_extended_connect};
+pub use streams::shutdown_signal::ShutdownSignal;
+pub use streams::socket::{ConnectSocket, SocketClosed, SocketMessage};
+pub use streams::switched::ConnectStream;
 
 /// Which documents of its own a server answers. A path whose document is off is as unknown as any other. Default all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,7 +19,7 @@ use super::connect::{ConnectBody, headers_for_other_server, http_response, until
 use super::request::query::Query;
 use super::response::{Body, plain};
 use super::shape::body::RequestBody;
-use super::shutdown_signal::ShutdownSignal;
+use super::streams::shutdown_signal::ShutdownSignal;
 use crate::auth::BoxError;
 use crate::registry::UserInfo;
 

@@ -19,6 +19,7 @@ use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 
 use super::call::ResourceCall;
+use super::metrics;
 use super::request::params::{ListUse, list_options};
 use super::response::{Body, CutOff, IsWatch};
 use super::shape::encode::Reply;
@@ -27,8 +28,8 @@ use super::shape::event_key::EventKey;
 use super::shape::form::Form;
 use super::shape::form_writer::FormWriter;
 use super::shape::format::{Sink, StreamWriter};
-use super::shutdown_signal::{AnySignal, ShutdownSignal};
-use super::{metrics, websocket};
+use super::streams::shutdown_signal::{AnySignal, ShutdownSignal};
+use super::streams::websocket;
 use crate::registry::{Document, ListOptions, WatchEvent, WatchEventKind, WatchEvents};
 
 /// Size in bytes up to which events that are ready together are sent in one piece.

@@ -14,10 +14,10 @@
 //! - A request's verb, query and `Accept` are read once; the verb that is authorized is the one that is run and counted. The
 //!   extensions of a request hold only what hyper puts there (`OnUpgrade`).
 //! - Every response ends: a list at its request's deadline, an HTTP/2 stream or a connection without progress after a minute,
-//!   even if its client never reads again; a WebSocket when its client answers no pings (`http/socket.rs`).
-//!   A connection that a handler switches to another protocol is the handler's to end (`http/switched.rs`), and ends with the server.
+//!   even if its client never reads again; a WebSocket when its client answers no pings (`http/streams/socket.rs`).
+//!   A connection that a handler switches to another protocol is the handler's to end (`http/streams/switched.rs`), and ends with the server.
 //! - The server opens no tunnels: a CONNECT is either a WebSocket over HTTP/2, which the filters convert to the GET with an upgrade
-//!   that it is over HTTP/1.1 (`http/extended_connect.rs`), or refused.
+//!   that it is over HTTP/1.1 (`http/streams/extended_connect.rs`), or refused.
 //! - Large documents are processed outside the threads that serve other requests (`registry/large.rs`): a write reserves
 //!   capacity as soon as the size of its body or of the present object is known, and yields between its steps.
 //! - Queries of more than 4 KiB are decoded, parsed and compiled there too, with the same capacity, before authorization as

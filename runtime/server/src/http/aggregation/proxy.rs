@@ -30,7 +30,7 @@ use crate::http::call::Call;
 use crate::http::connect::{headers_for_other_server, remove_connection_headers, until_stopped};
 use crate::http::response::{Body, CutOff, plain};
 use crate::http::shape::body::RequestBody;
-use crate::http::shutdown_signal::ShutdownSignal;
+use crate::http::streams::shutdown_signal::ShutdownSignal;
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");

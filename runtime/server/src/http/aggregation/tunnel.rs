@@ -13,10 +13,10 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::http::connect::remove_connection_headers;
-use crate::http::extended_connect::{self, UpgradeGuard};
 use crate::http::response::{Body, full};
-use crate::http::shutdown_signal::ShutdownSignal;
-use crate::http::websocket;
+use crate::http::streams::extended_connect::{self, UpgradeGuard};
+use crate::http::streams::shutdown_signal::ShutdownSignal;
+use crate::http::streams::websocket;
 
 /// Size of the buffer of one direction.
 const BUFFER_BYTES: usize = 16 * 1024;

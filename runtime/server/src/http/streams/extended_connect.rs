@@ -57,12 +57,12 @@ pub(crate) fn convert(request: &mut Parts) -> Result<(), ApiError> {
 }
 
 /// Whether a request was a CONNECT for WebSocket. hyper makes no other requests over HTTP/2 upgradable.
-pub(super) fn is_converted(request: &Parts) -> bool {
+pub(in crate::http) fn is_converted(request: &Parts) -> bool {
     request.version == Version::HTTP_2 && request.extensions.get::<OnUpgrade>().is_some()
 }
 
 /// The error for a CONNECT to a path without WebSocket.
-pub(super) fn no_websocket() -> ApiError {
+pub(in crate::http) fn no_websocket() -> ApiError {
     ApiError::bad_request(
         "CONNECT is supported only for subresources that serve WebSocket: use GET",
     )

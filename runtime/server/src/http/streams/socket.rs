@@ -29,9 +29,9 @@ use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
 use self::progress::{LastArrival, ObservedConnection};
 use super::extended_connect::{self, UpgradeGuard};
-use super::response::{Body, full};
 use super::shutdown_signal::ShutdownSignal;
 use super::websocket;
+use crate::http::response::{Body, full};
 
 /// Maximum size of a received message, in bytes; clients send at most 32 KiB in one.
 const MAX_RECEIVED_BYTES: usize = 1024 * 1024;
@@ -56,7 +56,7 @@ const SILENCE_TIMEOUT: Duration = Duration::from_secs(120);
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A request that asks for WebSocket.
-pub(super) struct Upgrade {
+pub(in crate::http) struct Upgrade {
     on_upgrade: OnUpgrade,
     /// Held over HTTP/2 until the connection ends.
     guard: Option<UpgradeGuard>,
@@ -67,7 +67,7 @@ pub(super) struct Upgrade {
 
 impl Upgrade {
     /// The upgrade that a request asks for; `None` for another request, and for an invalid one.
-    pub(super) fn of(request: &Parts) -> Option<Self> {
+    pub(in crate::http) fn of(request: &Parts) -> Option<Self> {
         if !websocket::is_requested(request) {
             return None;
         }
@@ -93,7 +93,7 @@ impl Upgrade {
     ///
     /// # Errors
     /// BadRequest if no subprotocol is supported.
-    pub(super) fn protocol(
+    pub(in crate::http) fn protocol(
         &self,
         supported: &[&'static str],
     ) -> Result<Option<&'static str>, ApiError> {
@@ -112,7 +112,7 @@ impl Upgrade {
     }
 
     /// The response: 101, or 200 over HTTP/2.
-    pub(super) fn response(&self, protocol: Option<&'static str>) -> Response<Body> {
+    pub(in crate::http) fn response(&self, protocol: Option<&'static str>) -> Response<Body> {
         let mut response = Response::new(full(Bytes::new()));
         if let Some(accept) = &self.accept {
             *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
@@ -131,7 +131,7 @@ impl Upgrade {
     }
 
     /// Waits for the upgrade, and serves the connection until it and its handler have ended.
-    pub(super) async fn serve<F>(
+    pub(in crate::http) async fn serve<F>(
         self,
         protocol: Option<&'static str>,
         stopping: ShutdownSignal,

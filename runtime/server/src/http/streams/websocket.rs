@@ -23,7 +23,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
-use super::response::{Body, IsWatch, full, plain};
+use crate::http::response::{Body, IsWatch, full, plain};
 
 /// Supported version of the protocol, in `Sec-WebSocket-Version`.
 const VERSION: &str = "13";
@@ -38,7 +38,7 @@ const BUFFER_BYTES: usize = 4 * 1024;
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Whether a request asks for WebSocket, on a connection or HTTP/2 stream that can be upgraded.
-pub(super) fn is_requested(request: &Parts) -> bool {
+pub(in crate::http) fn is_requested(request: &Parts) -> bool {
     request.method == Method::GET
         && names(&request.headers, CONNECTION, "upgrade")
         && names(&request.headers, UPGRADE, "websocket")
@@ -46,7 +46,7 @@ pub(super) fn is_requested(request: &Parts) -> bool {
 }
 
 /// Whether a list header contains a word, ignoring case.
-pub(super) fn names(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
+pub(in crate::http) fn names(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
     let values = headers.get_all(name).iter();
     let values = values.filter_map(|value| value.to_str().ok());
     let mut words = values.flat_map(|value| value.split(','));
@@ -54,7 +54,7 @@ pub(super) fn names(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
 }
 
 /// Converts the response of a watch to an upgrade to WebSocket; other responses are returned unchanged.
-pub(super) fn upgrade(request: &Parts, response: Response<Body>) -> Response<Body> {
+pub(in crate::http) fn upgrade(request: &Parts, response: Response<Body>) -> Response<Body> {
     let Some(IsWatch { has_lines }) = response.extensions().get().copied() else {
         return response;
     };

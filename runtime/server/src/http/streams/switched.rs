@@ -15,12 +15,12 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::extended_connect::{self, UpgradeGuard};
-use super::response::{Body, full};
 use super::shutdown_signal::ShutdownSignal;
 use super::websocket;
+use crate::http::response::{Body, full};
 
 /// A request whose connection can be switched to another protocol.
-pub(super) struct Switch {
+pub(in crate::http) struct Switch {
     on_upgrade: OnUpgrade,
     /// Held over HTTP/2 until the stream ends.
     guard: Option<UpgradeGuard>,
@@ -31,7 +31,7 @@ pub(super) struct Switch {
 
 impl Switch {
     /// The switch that a request asks for; `None` for another request.
-    pub(super) fn of(request: &Parts) -> Option<Self> {
+    pub(in crate::http) fn of(request: &Parts) -> Option<Self> {
         if !websocket::names(&request.headers, CONNECTION, "upgrade") {
             return None;
         }
@@ -44,12 +44,16 @@ impl Switch {
     }
 
     /// The protocols that the client asks for, as it sent them; empty if they are no text.
-    pub(super) fn protocols(&self) -> &str {
+    pub(in crate::http) fn protocols(&self) -> &str {
         self.protocols.to_str().unwrap_or_default()
     }
 
     /// The response, with further headers: 101, or 200 over HTTP/2.
-    pub(super) fn response(&self, protocol: HeaderValue, mut headers: HeaderMap) -> Response<Body> {
+    pub(in crate::http) fn response(
+        &self,
+        protocol: HeaderValue,
+        mut headers: HeaderMap,
+    ) -> Response<Body> {
         let mut response = Response::new(full(Bytes::new()));
         if self.is_over_http2 {
             headers.remove(SEC_WEBSOCKET_ACCEPT);
@@ -63,7 +67,7 @@ impl Switch {
     }
 
     /// Waits until the connection is switched, and calls its handler, which is dropped when the server stops.
-    pub(super) async fn serve(self, stopping: ShutdownSignal, serve: ServeStream) {
+    pub(in crate::http) async fn serve(self, stopping: ShutdownSignal, serve: ServeStream) {
         let connection = match self.on_upgrade.await {
             Ok(connection) => TokioIo::new(connection),
             Err(error) => {
@@ -85,10 +89,11 @@ impl Switch {
 }
 
 /// The code of a switched connection.
-pub(super) type ServeStream = Box<dyn FnOnce(ConnectStream) -> BoxFuture<'static, ()> + Send>;
+pub(in crate::http) type ServeStream =
+    Box<dyn FnOnce(ConnectStream) -> BoxFuture<'static, ()> + Send>;
 
 /// A connection to a client that was switched to another protocol, by
-/// [`ConnectRequest::switch`](super::connect::ConnectRequest::switch). It is closed when it is dropped.
+/// [`ConnectRequest::switch`](crate::http::connect::ConnectRequest::switch). It is closed when it is dropped.
 ///
 /// The server has no time limits for it: a handler limits how long it waits for a client.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ impl From<watch::Receiver<bool>> for ShutdownSignal {
 
 impl ShutdownSignal {
     /// Waits until the server shuts down; forever if the sender is dropped.
-    pub(super) async fn wait(self) {
+    pub(in crate::http) async fn wait(self) {
         if let Some(mut receiver) = self.0 {
             let told = receiver.wait_for(|stopping| *stopping).await.is_ok();
             if told {
@@ -37,7 +37,7 @@ impl ShutdownSignal {
 }
 
 /// Completes with the first of several signals. Watches poll it for every event, so polling it again costs a few loads.
-pub(super) struct AnySignal {
+pub(in crate::http) struct AnySignal {
     signals: Vec<ShutdownSignal>,
     told: Pin<Box<dyn Future<Output = ()> + Send>>,
     /// Wakes the task that `told` wakes.
@@ -45,7 +45,7 @@ pub(super) struct AnySignal {
 }
 
 impl AnySignal {
-    pub(super) fn of(signals: impl IntoIterator<Item = ShutdownSignal>) -> Self {
+    pub(in crate::http) fn of(signals: impl IntoIterator<Item = ShutdownSignal>) -> Self {
         let signals: Vec<_> = signals.into_iter().collect();
         let waits = signals
             .iter()
