@@ -20,8 +20,9 @@ use super::call::{Arrival, Call, ResourceCall};
 use super::delegation::{served_by, serves};
 use super::discovery::Discovery;
 use super::health::Health;
-use super::metrics::{Metrics, RequestKind, RequestLabels, verb_label};
-use super::observe::{Observation, resource_labels};
+use super::observation::metrics::{Metrics, RequestKind, RequestLabels, verb_label};
+use super::observation::observe::{Observation, resource_labels};
+use super::observation::version::Version;
 use super::openapi::OpenApi;
 use super::paths::{Found, PathHandlers};
 use super::request::cut_off::until;
@@ -38,7 +39,6 @@ use super::shape::format;
 use super::shape::negotiate::{Answer, check_route};
 use super::streams::shutdown_signal::ShutdownSignal;
 use super::streams::{extended_connect, websocket};
-use super::version::Version;
 use super::{
     Endpoints, ServerInfo, connect, create, definitions, delete, get, list, migration, patch,
     subresource, update, watch,

@@ -14,7 +14,7 @@ use http::request::Parts;
 use http::{HeaderValue, Response};
 use tokio::time::Instant;
 
-use super::metrics::Metrics;
+use super::observation::metrics::Metrics;
 use super::request::accept::Accepts;
 use super::request::query::Query;
 use super::request::request_info::RequestInfo;

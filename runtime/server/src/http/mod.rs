@@ -47,6 +47,7 @@
 pub(crate) mod aggregation;
 mod api;
 mod call;
+pub mod observation;
 pub mod request;
 pub(crate) mod response;
 mod route;
@@ -69,11 +70,8 @@ mod watch;
 pub mod crd;
 pub mod discovery;
 pub mod health;
-pub mod metrics;
 pub mod openapi;
-pub mod version;
 
-mod observe;
 mod paths;
 mod references;
 mod served;

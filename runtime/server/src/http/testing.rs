@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::api::Api;
 use super::call::{Arrival, Call};
 use super::discovery::Discovery;
-use super::metrics::Metrics;
+use super::observation::metrics::Metrics;
 use super::openapi::{KindSource, OpenApi, Source};
 use super::request::accept::Accepts;
 use super::request::query::Query;

@@ -19,7 +19,7 @@ use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 
 use super::call::ResourceCall;
-use super::metrics;
+use super::observation::metrics;
 use super::request::params::{ListUse, list_options};
 use super::response::{Body, CutOff, IsWatch};
 use super::shape::encode::Reply;

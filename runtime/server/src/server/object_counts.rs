@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::http::metrics::Metrics;
+use crate::http::observation::metrics::Metrics;
 use crate::registry::Registry;
 
 /// Interval of the counts, as in kube-apiserver.

@@ -21,7 +21,7 @@ use super::services::ClusterDns;
 use super::stores::Stores;
 use super::webhooks::Webhooks;
 use super::{Config, ServerError, health, object_counts};
-use crate::http::metrics::Metrics;
+use crate::http::observation::metrics::Metrics;
 use crate::http::{Api, ServerInfo};
 use crate::registry::Registry;
 

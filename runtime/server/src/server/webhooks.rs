@@ -17,7 +17,7 @@ mod refusal;
 use std::sync::{Arc, OnceLock};
 
 use super::services::ServiceResolver;
-use crate::http::metrics::ConversionMetrics;
+use crate::http::observation::metrics::ConversionMetrics;
 
 #[cfg(feature = "apis-apiextensions")]
 pub(super) use self::conversion::ConversionWebhook;

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::content::{Content, Conversion};
 use super::kind_source::KindSource;
+use crate::http::observation::version::KUBERNETES_RELEASE;
 use crate::http::shape::texts::Texts;
-use crate::http::version::KUBERNETES_RELEASE;
 
 /// A document. The fields are in the order of their names, as those of all JSON of this server.
 #[derive(Deserialize, Serialize)]

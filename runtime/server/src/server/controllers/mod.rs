@@ -24,7 +24,7 @@
 //!   catalog changes, not retried. Kinds without `get` are read by a list of one name, those without `patch` are replaced. A kind
 //!   with neither `patch` nor `update` keeps its finalizers and references: its foreground and orphaning deletions, and orphaning
 //!   deletions of its objects' owners, do not end.
-//! - What they count is in a registry of the client crate (queues, requests, leadership, feeds as informers), whose text `http/metrics` puts behind that of
+//! - What they count is in a registry of the client crate (queues, requests, leadership, feeds as informers), whose text `http/observation/metrics` puts behind that of
 //!   the server.
 //! - Of several servers over a shared store, each controller has a lease of its own, because servers may run different ones. The work of
 //!   a leader that was killed waits less than 15 s (`ELECTION`, and the times of `servers.rs`); a server that does not stand yet follows the lease.

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::Webhooks;
 use super::client::WebhookClient;
-use crate::http::metrics::{ConversionFailure, ConversionMetrics};
+use crate::http::observation::metrics::{ConversionFailure, ConversionMetrics};
 
 const GROUP: &str = "apiextensions.k8s.io";
 

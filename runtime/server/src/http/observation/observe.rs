@@ -16,11 +16,11 @@ use http_body_util::BodyExt;
 use tokio::time::Instant;
 
 use super::metrics::{Metrics, RequestGuard, RequestLabels, RequestOutcome};
-use super::request::request_info::RequestInfo;
-use super::response::{Body, CutOff};
+use crate::http::request::request_info::RequestInfo;
+use crate::http::response::{Body, CutOff};
 
 /// A request in progress; counted when this is dropped.
-pub(super) struct Observation {
+pub(in crate::http) struct Observation {
     /// `None` if the request is not counted.
     metrics: Option<Arc<Metrics>>,
     labels: RequestLabels,
@@ -34,7 +34,7 @@ pub(super) struct Observation {
 }
 
 /// The labels of a request for a resource. Contains no text made up by the client.
-pub(super) fn resource_labels(
+pub(in crate::http) fn resource_labels(
     def: &ResourceDef,
     verb: Verb,
     info: &RequestInfo,
@@ -76,7 +76,7 @@ pub(super) fn resource_labels(
 
 impl Observation {
     /// Starts to observe a request. `running` ends with it.
-    pub(super) fn new(
+    pub(in crate::http) fn new(
         metrics: &Arc<Metrics>,
         labels: RequestLabels,
         request_bytes: Option<u64>,
@@ -94,18 +94,18 @@ impl Observation {
     }
 
     /// Discards the observation of a request for an unknown path.
-    pub(super) fn leads_nowhere(mut self) {
+    pub(in crate::http) fn leads_nowhere(mut self) {
         self.metrics = None;
     }
 
     /// Counts a response that is complete in memory.
-    pub(super) fn answered(mut self, response: &Response<Body>) {
+    pub(in crate::http) fn answered(mut self, response: &Response<Body>) {
         self.code = response.status();
         self.response_bytes = response.body().size_hint().exact().unwrap_or(0);
     }
 
     /// Counts a response: immediately if it is complete in memory, otherwise when its body ends or is dropped.
-    pub(super) fn answer(mut self, response: Response<Body>) -> Response<Body> {
+    pub(in crate::http) fn answer(mut self, response: Response<Body>) -> Response<Body> {
         if response.body().size_hint().exact().is_some() {
             self.answered(&response);
             return response;
@@ -119,7 +119,7 @@ impl Observation {
     }
 
     /// Runs the task that serves an upgraded connection, and counts the response when it ends.
-    pub(super) fn upgrade(
+    pub(in crate::http) fn upgrade(
         mut self,
         response: Response<Body>,
         task: impl Future<Output = ()> + Send + 'static,

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::super::testing::{body, get, header};
 use super::*;
+use crate::http::testing::{body, get, header};
 
 fn metrics() -> Metrics {
     Metrics::new(&ServerInfo {

@@ -26,11 +26,11 @@ use self::bounded::{BoundedFamily, Labels};
 pub(crate) use self::conversions::ConversionFailure;
 pub(crate) use self::conversions::ConversionMetrics;
 use self::series::Requests;
-pub(super) use self::series::verb_label;
+pub(in crate::http) use self::series::verb_label;
 pub use self::series::{RequestLabels, RequestOutcome};
-use super::ServerInfo;
-use super::request::accept::Accepts;
-use super::response::{Body, ok};
+use crate::http::ServerInfo;
+use crate::http::request::accept::Accepts;
+use crate::http::response::{Body, ok};
 
 /// The metrics of a server.
 #[derive(Debug)]

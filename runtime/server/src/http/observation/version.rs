@@ -7,16 +7,16 @@ use http::Response;
 use http::request::Parts;
 use serde::Serialize;
 
-use super::ServerInfo;
-use super::response::{Body, ok};
-use super::shape::error::only_get;
+use crate::http::ServerInfo;
+use crate::http::response::{Body, ok};
+use crate::http::shape::error::only_get;
 
 /// The release of Kubernetes whose behaviour is implemented; kubectl compares its own version with it.
 const MAJOR: &str = "1";
 const MINOR: &str = "36";
 
 /// The same release, as in OpenAPI documents.
-pub(super) const KUBERNETES_RELEASE: &str = "v1.36.0";
+pub(in crate::http) const KUBERNETES_RELEASE: &str = "v1.36.0";
 
 /// The response to `/version`, encoded once.
 #[derive(Debug)]
@@ -28,8 +28,8 @@ pub struct Version {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct VersionInfo {
-    pub(super) major: &'static str,
-    pub(super) minor: &'static str,
+    pub(in crate::http) major: &'static str,
+    pub(in crate::http) minor: &'static str,
     emulation_major: &'static str,
     emulation_minor: &'static str,
     min_compatibility_major: &'static str,
@@ -44,7 +44,7 @@ pub(super) struct VersionInfo {
 }
 
 impl VersionInfo {
-    pub(super) fn of(info: &ServerInfo) -> Self {
+    pub(in crate::http) fn of(info: &ServerInfo) -> Self {
         Self {
             major: MAJOR,
             minor: MINOR,
@@ -96,8 +96,8 @@ fn go_arch(arch: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{body, get};
     use super::*;
+    use crate::http::testing::{body, get};
 
     #[test]
     fn every_key_is_there_in_upstream_order() {
