@@ -7,9 +7,9 @@
 //! # Three traces
 //!
 //! A create: `server/listener.rs` -> `server/connection.rs` -> `server/filters.rs` (`http/request/request_info.rs`: the path;
-//! `auth/authenticate.rs`: the user; `http/call.rs`: query, verb, deadline; limits; `auth/authorize.rs`: allowed or not) ->
-//! `http/api.rs` (the deadlines), `http/route.rs` (the endpoint, and whether it takes the verb) -> `registry/large.rs` (polls
-//! a large document off the threads of other requests; `server/attended.rs` gives its request a task of its own) -> `http/create.rs`
+//! `auth/authenticate.rs`: the user; `http/verbs/call.rs`: query, verb, deadline; limits; `auth/authorize.rs`: allowed or not) ->
+//! `http/api.rs` (the deadlines), `http/verbs/route.rs` (the endpoint, and whether it takes the verb) -> `registry/large.rs` (polls
+//! a large document off the threads of other requests; `server/attended.rs` gives its request a task of its own) -> `http/verbs/create.rs`
 //! (formats, body, options) ->
 //! `registry/writes/decode.rs` (prune, default, strict fields) -> `registry/writes/create.rs` (generated names, uid and times; owners of
 //! fields in `owners`, admission and strategy in `rules.rs`, validation in `judge.rs`) -> `registry/objects/prepared_object.rs` (bytes) ->
@@ -23,12 +23,12 @@
 //! share is made apart from it: schemas, stored objects, conversions. A search for a pattern that may take long is made in steps
 //! (`meta/src/regexp/stepped.rs`).
 //!
-//! A list: the same as far as `http/api.rs` -> `http/list.rs` -> `registry/reads/list.rs` (page and state; selectors in
+//! A list: the same as far as `http/api.rs` -> `http/verbs/list.rs` -> `registry/reads/list.rs` (page and state; selectors in
 //! `registry/reads/selection.rs`) -> `registry/reads/cached.rs` (waits for the state of the cache, selects) or the store ->
 //! `registry/objects/items.rs` (the objects, one after the other while the client reads; `registry/objects/readers.rs` limits
 //! slow ones) -> `http/shape/encode.rs` (JSON, YAML, Table, in chunks).
 //!
-//! A watch: `http/watch.rs` -> `registry/reads/watch.rs` (initial events, then changes) -> `registry/reads/cached.rs` (selects
+//! A watch: `http/verbs/watch.rs` -> `registry/reads/watch.rs` (initial events, then changes) -> `registry/reads/cached.rs` (selects
 //! and converts each change) <- a cursor of `storage/src/cache/cursor.rs`, woken by the index of what it selects ->
 //! `http/shape/event_key.rs` (an event is encoded once for all watchers of the same form and format: its bytes are kept with the
 //! change, by `storage/src/cache/encodings.rs`; those of the objects that a watch begins with are kept for half a second, by

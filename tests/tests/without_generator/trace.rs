@@ -23,7 +23,7 @@ impl Layer for Traced {
     fn behind(&self) -> &dyn Storage {
         // Namespaces, which the server makes itself, do not come by way of http.
         let trace = Backtrace::force_capture().to_string();
-        if trace.contains("http/create.rs") {
+        if trace.contains("http/verbs/create.rs") {
             self.creates.lock().unwrap().push(trace);
         }
         &*self.inner

@@ -16,7 +16,6 @@ use super::aggregation::{
     Aggregation, ForwardedResponse, GROUP as SERVICES, Service, Table, asks_for_upgrade, merge,
     version_of,
 };
-use super::call::{Arrival, Call, ResourceCall};
 use super::delegation::{served_by, serves};
 use super::discovery::Discovery;
 use super::health::Health;
@@ -31,7 +30,6 @@ use super::request::request_info::{MIGRATION_PATH, RequestInfo};
 use super::request::timeout::{MUTATING_TIMEOUT, interrupt_at, out_of_time};
 use super::response::compress::compress;
 use super::response::{Body, full, warning};
-use super::route::{connects, is_out_of_scope, route, stream_of};
 use super::shape::body::{self, RequestBody};
 use super::shape::encode::Reply;
 use super::shape::error::{page_not_found, respond_as};
@@ -39,10 +37,10 @@ use super::shape::format;
 use super::shape::negotiate::{Answer, check_route};
 use super::streams::shutdown_signal::ShutdownSignal;
 use super::streams::{extended_connect, websocket};
-use super::{
-    Endpoints, ServerInfo, connect, create, definitions, delete, get, list, migration, patch,
-    subresource, update, watch,
-};
+use super::verbs::call::{Arrival, Call, ResourceCall};
+use super::verbs::route::{connects, is_out_of_scope, route, stream_of};
+use super::verbs::{connect, create, delete, get, list, patch, subresource, update, watch};
+use super::{Endpoints, ServerInfo, definitions, migration};
 use crate::auth::Authenticated;
 use crate::registry::{
     Catalog, Endpoint, OffThread, Registry, RequestContext, check_wanted, handler_timeout,

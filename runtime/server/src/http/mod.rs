@@ -12,7 +12,7 @@
 //! - a format (`http/shape/format.rs`): JSON, indented JSON, YAML, Protobuf. Each is one file in `http/shape/format`, and no
 //!   other file knows a format by its name or media type. It turns the events into bytes.
 //! - a framing: one document (`http/shape/encode.rs`, `http/shape/error.rs` for a Status), a list in pieces (`http/shape/encode.rs`), a stream of
-//!   events (`http/watch.rs`). What stands around documents in it is the format's.
+//!   events (`http/verbs/watch.rs`). What stands around documents in it is the format's.
 //!
 //! JSON is not parsed on its way out, in any framing, and large objects are sent without a copy of them. YAML is written from
 //! the JSON of one object at a time (`YamlWriter` in `meta/src/codec/yaml`), and read by the same visitor as JSON
@@ -46,26 +46,16 @@
 )]
 pub(crate) mod aggregation;
 mod api;
-mod call;
 pub mod observation;
 pub mod request;
 pub(crate) mod response;
-mod route;
 pub mod shape;
 mod streams;
+mod verbs;
 
-mod connect;
-mod create;
 mod definitions;
 mod delegation;
-mod delete;
-mod get;
-mod list;
 mod migration;
-mod patch;
-mod subresource;
-mod update;
-mod watch;
 
 pub mod crd;
 pub mod discovery;
@@ -81,10 +71,6 @@ mod testing;
 mod tests;
 
 pub(crate) use api::Api;
-pub(crate) use call::{Arrival, Call};
-pub use connect::{
-    ConnectBody, ConnectRequest, ConnectResponse, ConnectSubresource, connect_subresource,
-};
 pub(crate) use paths::PathHandlers;
 pub use paths::{PathHandler, PathRequest, PathResponse};
 pub use request::query::Query;
@@ -96,6 +82,10 @@ pub(crate) use streams::extended_connect::{UpgradeGuard, convert as convert_exte
 pub use streams::shutdown_signal::ShutdownSignal;
 pub use streams::socket::{ConnectSocket, SocketClosed, SocketMessage};
 pub use streams::switched::ConnectStream;
+pub(crate) use verbs::call::{Arrival, Call};
+pub use verbs::connect::{
+    ConnectBody, ConnectRequest, ConnectResponse, ConnectSubresource, connect_subresource,
+};
 
 /// Which documents of its own a server answers. A path whose document is off is as unknown as any other. Default all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,12 +14,12 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, Method, Response, StatusCode};
 
-use super::call::Call;
-use super::connect::{ConnectBody, headers_for_other_server, http_response, until_stopped};
 use super::request::query::Query;
 use super::response::{Body, plain};
 use super::shape::body::RequestBody;
 use super::streams::shutdown_signal::ShutdownSignal;
+use super::verbs::call::Call;
+use super::verbs::connect::{ConnectBody, headers_for_other_server, http_response, until_stopped};
 use crate::auth::BoxError;
 use crate::registry::UserInfo;
 
@@ -33,7 +33,7 @@ pub struct PathRequest {
     /// The decoded path, as it was authorized.
     pub path: String,
     /// The headers, without credentials and without those about the connection, as in
-    /// [`ConnectRequest`](super::connect::ConnectRequest::headers).
+    /// [`ConnectRequest`](super::verbs::connect::ConnectRequest::headers).
     pub headers: HeaderMap,
     /// The body, which is read as the handler reads it.
     pub body: ConnectBody,
@@ -57,7 +57,7 @@ where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    /// As [`ConnectResponse::http`](super::connect::ConnectResponse::http).
+    /// As [`ConnectResponse::http`](super::verbs::connect::ConnectResponse::http).
     fn from(response: Response<B>) -> Self {
         Self(http_response(response))
     }

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::api::Api;
-use super::call::{Arrival, Call};
 use super::discovery::Discovery;
 use super::observation::metrics::Metrics;
 use super::openapi::{KindSource, OpenApi, Source};
@@ -25,6 +24,7 @@ use super::request::request_info::RequestInfo;
 use super::response::Body;
 use super::served::{Group, Kind, Version};
 use super::shape::error::respond;
+use super::verbs::call::{Arrival, Call};
 use crate::auth::{
     Answer, Authenticated, Authentication, Authenticator, Authenticators, Connection, Credentials,
 };

@@ -26,11 +26,13 @@ use super::state::Aggregation;
 use super::table::Service;
 use super::tunnel::{self, ForwardedResponse, Tunnel};
 use crate::auth::BoxError;
-use crate::http::call::Call;
-use crate::http::connect::{headers_for_other_server, remove_connection_headers, until_stopped};
 use crate::http::response::{Body, CutOff, plain};
 use crate::http::shape::body::RequestBody;
 use crate::http::streams::shutdown_signal::ShutdownSignal;
+use crate::http::verbs::call::Call;
+use crate::http::verbs::connect::{
+    headers_for_other_server, remove_connection_headers, until_stopped,
+};
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");

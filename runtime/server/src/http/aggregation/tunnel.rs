@@ -12,11 +12,11 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::http::connect::remove_connection_headers;
 use crate::http::response::{Body, full};
 use crate::http::streams::extended_connect::{self, UpgradeGuard};
 use crate::http::streams::shutdown_signal::ShutdownSignal;
 use crate::http::streams::websocket;
+use crate::http::verbs::connect::remove_connection_headers;
 
 /// Size of the buffer of one direction.
 const BUFFER_BYTES: usize = 16 * 1024;

@@ -14,9 +14,9 @@ use super::*;
 use crate::http::discovery::Discovery;
 use crate::http::openapi::{KindSource, Source};
 use crate::http::request::request_info::RequestInfo;
-use crate::http::route::route;
 use crate::http::served::{Group, Kind, Version};
 use crate::http::testing;
+use crate::http::verbs::route::route;
 
 const BASE: &str = "/apis/wardle.example.com/v1alpha1";
 

@@ -7,7 +7,7 @@
 //! # Kinds from documents
 //!
 //! A kind is a list of `ResourceDef`, wherever they come from; those of a document have `custom`, which the few places read where custom
-//! resources differ on the wire (`http/route.rs`, `http/api.rs`, `http/shape/form_writer.rs`, `http/discovery`, `writes/decode.rs`).
+//! resources differ on the wire (`http/verbs/route.rs`, `http/api.rs`, `http/shape/form_writer.rs`, `http/discovery`, `writes/decode.rs`).
 //!
 //! - `meta/src/kind/custom` makes the definitions from a CustomResourceDefinition document. `CatalogChange::document` gives them to a
 //!   program, without the built-in kind.
@@ -33,7 +33,7 @@
 //!   may not know of the deletion yet, the cleanup looks at the objects for five seconds.
 //! - The schema in a definition has a type of its own (`JsonSchemaProps`), so that the decoder drops and reports unknown keywords
 //!   (`meta/schema/structural/unknown.rs`).
-//! - Requests for custom resources go by the verb that was authorized, not by routes of methods (`route_custom` in `http/route.rs`), and
+//! - Requests for custom resources go by the verb that was authorized, not by routes of methods (`route_custom` in `http/verbs/route.rs`), and
 //!   pass no check of a router for `Accept` and types of patches. `tests/tests/parity` sends the same requests to kinds that are compiled and to
 //!   the definitions that are generated for them, and names each difference of the answers.
 //! - Kinds of documents are ordered by group and resource, behind Rust types (`registry/catalog/change.rs`): the order in which definitions

@@ -4,12 +4,14 @@ use apiloom_meta::ApiError;
 use http::{Response, StatusCode};
 
 use super::call::ResourceCall;
-use super::request::params::{WriteUse, write_options};
-use super::response::Body;
-use super::shape::body;
+use crate::http::request::params::{WriteUse, write_options};
+use crate::http::response::Body;
+use crate::http::shape::body;
 
 /// Responds with 201 and the stored object.
-pub(super) async fn create(mut call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
+pub(in crate::http) async fn create(
+    mut call: ResourceCall<'_>,
+) -> Result<Response<Body>, ApiError> {
     let format = body::format(&call.request.headers)?;
     let bytes = call.read_body().await?;
     let (bytes, codec_format) = call.document(format, bytes).await?;

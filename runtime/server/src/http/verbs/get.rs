@@ -4,11 +4,11 @@ use apiloom_meta::ApiError;
 use http::{Response, StatusCode};
 
 use super::call::ResourceCall;
-use super::request::params::get_options;
-use super::response::Body;
+use crate::http::request::params::get_options;
+use crate::http::response::Body;
 
 /// Responds with 200 and the object; the parameter `watch` is ignored.
-pub(super) async fn get(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
+pub(in crate::http) async fn get(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
     let reply = call.reply;
     let options = get_options(call.query)?;
     let object = call

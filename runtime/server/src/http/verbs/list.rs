@@ -5,11 +5,11 @@ use apiloom_meta::kind::Verb;
 use http::Response;
 
 use super::call::ResourceCall;
-use super::request::params::{ListUse, list_options};
-use super::response::Body;
+use crate::http::request::params::{ListUse, list_options};
+use crate::http::response::Body;
 
 /// Responds with 200 and the selected objects.
-pub(super) async fn list(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
+pub(in crate::http) async fn list(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
     let reply = call.reply;
     let read = || list_options(call.query, ListUse::List);
     let bytes = call.query.bytes();

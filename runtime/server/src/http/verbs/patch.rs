@@ -5,13 +5,13 @@ use apiloom_meta::patch::Patch;
 use http::{Response, StatusCode};
 
 use super::call::ResourceCall;
-use super::request::params::{WriteUse, patch_options};
-use super::response::Body;
-use super::shape::body::{self, PatchFormat};
+use crate::http::request::params::{WriteUse, patch_options};
+use crate::http::response::Body;
+use crate::http::shape::body::{self, PatchFormat};
 use crate::registry::{FieldValidation, PatchOptions, refused_patch};
 
 /// Responds with 200 and the stored object.
-pub(super) async fn patch(mut call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
+pub(in crate::http) async fn patch(mut call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
     let formats = call.endpoint.patch_formats(call.subresource);
     let format = body::patch_format(&call.request.headers, formats)?;
     let bytes = call.read_body().await?;

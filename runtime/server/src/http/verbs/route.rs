@@ -7,8 +7,8 @@ use apiloom_meta::kind::{Scope, SubresourceDef, Verb};
 use apiloom_meta::{ApiError, ResourceDef};
 use http::Method;
 
-use super::request::request_info::{RequestInfo, RequestVerb};
-use super::shape::error::method_not_allowed;
+use crate::http::request::request_info::{RequestInfo, RequestVerb};
+use crate::http::shape::error::method_not_allowed;
 
 /// The resource, object or subresource to which a path refers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ enum Shape<'a> {
 ///
 /// # Errors
 /// NotFound if the kind has no such path, MethodNotAllowed if the path does not support the method.
-pub(super) fn route(
+pub(in crate::http) fn route(
     def: &ResourceDef,
     method: &Method,
     info: &RequestInfo,
@@ -94,7 +94,7 @@ fn route_custom(
 }
 
 /// Whether a path is that of all namespaces of a namespaced kind, or of a namespace of another.
-pub(super) fn is_out_of_scope(def: &ResourceDef, info: &RequestInfo) -> bool {
+pub(in crate::http) fn is_out_of_scope(def: &ResourceDef, info: &RequestInfo) -> bool {
     info.in_namespace != (def.scope == Scope::Namespaced)
 }
 
@@ -124,12 +124,12 @@ fn shape<'a>(def: &ResourceDef, info: &'a RequestInfo) -> Option<Shape<'a>> {
 }
 
 /// Whether the path is that of a subresource with `connect`, or below it.
-pub(super) fn connects(def: &ResourceDef, info: &RequestInfo) -> bool {
+pub(in crate::http) fn connects(def: &ResourceDef, info: &RequestInfo) -> bool {
     stream_of(def, info).is_some()
 }
 
 /// The subresource with `connect` whose path it is, or one below it.
-pub(super) fn stream_of<'a>(
+pub(in crate::http) fn stream_of<'a>(
     def: &'a ResourceDef,
     info: &RequestInfo,
 ) -> Option<&'a SubresourceDef> {

@@ -14,19 +14,19 @@ use http::request::Parts;
 use http::{HeaderValue, Response};
 use tokio::time::Instant;
 
-use super::observation::metrics::Metrics;
-use super::request::accept::Accepts;
-use super::request::query::Query;
-use super::request::request_info::RequestInfo;
-use super::request::timeout::{interrupt_at, request_timeout};
-use super::response::Body;
-use super::shape::body::{self, RequestBody};
-use super::shape::encode::Reply;
-use super::shape::error::respond_as;
-use super::shape::format::Format;
-use super::shape::negotiate::negotiate_error;
-use super::streams::shutdown_signal::ShutdownSignal;
 use crate::auth::{Authenticated, Connection};
+use crate::http::observation::metrics::Metrics;
+use crate::http::request::accept::Accepts;
+use crate::http::request::query::Query;
+use crate::http::request::request_info::RequestInfo;
+use crate::http::request::timeout::{interrupt_at, request_timeout};
+use crate::http::response::Body;
+use crate::http::shape::body::{self, RequestBody};
+use crate::http::shape::encode::Reply;
+use crate::http::shape::error::respond_as;
+use crate::http::shape::format::Format;
+use crate::http::shape::negotiate::negotiate_error;
+use crate::http::streams::shutdown_signal::ShutdownSignal;
 use crate::registry::{Catalog, Endpoint, RequestContext, WriteRequest};
 
 /// Properties of a request before any of it is parsed.
@@ -55,7 +55,7 @@ pub(crate) struct Call<'r> {
 
 impl<'r> Call<'r> {
     /// Completes a request whose info has the query.
-    pub(super) fn new(
+    pub(in crate::http) fn new(
         arrival: Arrival<'r>,
         request: &'r Parts,
         info: RequestInfo,
@@ -93,26 +93,26 @@ impl<'r> Call<'r> {
 }
 
 /// A request for a served resource, with a path and a method that it supports.
-pub(super) struct ResourceCall<'a> {
-    pub(super) catalog: &'a Catalog,
-    pub(super) endpoint: &'a Arc<Endpoint>,
-    pub(super) ctx: &'a RequestContext,
-    pub(super) request: &'a Parts,
-    pub(super) query: &'a Query,
+pub(in crate::http) struct ResourceCall<'a> {
+    pub(in crate::http) catalog: &'a Catalog,
+    pub(in crate::http) endpoint: &'a Arc<Endpoint>,
+    pub(in crate::http) ctx: &'a RequestContext,
+    pub(in crate::http) request: &'a Parts,
+    pub(in crate::http) query: &'a Query,
     /// The negotiated form and format of the response.
-    pub(super) reply: Reply,
+    pub(in crate::http) reply: Reply,
     /// The namespace in the path; `None` for cluster-scoped kinds and for all namespaces.
-    pub(super) namespace: Option<&'a str>,
+    pub(in crate::http) namespace: Option<&'a str>,
     /// The name in the path; empty for collections.
-    pub(super) name: &'a str,
+    pub(in crate::http) name: &'a str,
     /// The subresource in the path; empty for the object itself.
-    pub(super) subresource: &'a str,
-    pub(super) body: RequestBody,
+    pub(in crate::http) subresource: &'a str,
+    pub(in crate::http) body: RequestBody,
     /// Address of the client; `None` for a request in process.
-    pub(super) peer: Option<IpAddr>,
+    pub(in crate::http) peer: Option<IpAddr>,
     /// Signals when watches must end.
-    pub(super) stopping: ShutdownSignal,
-    pub(super) metrics: &'a Metrics,
+    pub(in crate::http) stopping: ShutdownSignal,
+    pub(in crate::http) metrics: &'a Metrics,
 }
 
 impl ResourceCall<'_> {
@@ -125,7 +125,7 @@ impl ResourceCall<'_> {
     ///
     /// # Errors
     /// As [`body::document`].
-    pub(super) async fn document(
+    pub(in crate::http) async fn document(
         &mut self,
         format: &dyn Format,
         body: Bytes,

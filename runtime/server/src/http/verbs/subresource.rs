@@ -5,13 +5,13 @@ use apiloom_meta::kind::Verb;
 use http::{Response, StatusCode};
 
 use super::call::ResourceCall;
-use super::request::params::{WriteUse, write_options};
-use super::response::Body;
-use super::shape::body;
+use crate::http::request::params::{WriteUse, write_options};
+use crate::http::response::Body;
+use crate::http::shape::body;
 use crate::registry::{CreateOptions, SubresourceAnswer};
 
 /// Responds with 201 to a create and 200 to others, with what the handler returned.
-pub(super) async fn subresource(
+pub(in crate::http) async fn subresource(
     verb: Verb,
     mut call: ResourceCall<'_>,
 ) -> Result<Response<Body>, ApiError> {

@@ -19,17 +19,17 @@ use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 
 use super::call::ResourceCall;
-use super::observation::metrics;
-use super::request::params::{ListUse, list_options};
-use super::response::{Body, CutOff, IsWatch};
-use super::shape::encode::Reply;
-use super::shape::error::status;
-use super::shape::event_key::EventKey;
-use super::shape::form::Form;
-use super::shape::form_writer::FormWriter;
-use super::shape::format::{Sink, StreamWriter};
-use super::streams::shutdown_signal::{AnySignal, ShutdownSignal};
-use super::streams::websocket;
+use crate::http::observation::metrics;
+use crate::http::request::params::{ListUse, list_options};
+use crate::http::response::{Body, CutOff, IsWatch};
+use crate::http::shape::encode::Reply;
+use crate::http::shape::error::status;
+use crate::http::shape::event_key::EventKey;
+use crate::http::shape::form::Form;
+use crate::http::shape::form_writer::FormWriter;
+use crate::http::shape::format::{Sink, StreamWriter};
+use crate::http::streams::shutdown_signal::{AnySignal, ShutdownSignal};
+use crate::http::streams::websocket;
 use crate::registry::{Document, ListOptions, WatchEvent, WatchEventKind, WatchEvents};
 
 /// Size in bytes up to which events that are ready together are sent in one piece.
@@ -39,7 +39,7 @@ const FRAME_BYTES: usize = 32 * 1024;
 const SHARED_BYTES: usize = 16 * 1024;
 
 /// Responds with 200 and a stream of events. `name` is set for the deprecated prefix `watch/` on an item.
-pub(super) async fn watch(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
+pub(in crate::http) async fn watch(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
     // Order of errors: no acceptable format, invalid options, unsupported combinations of a watch.
     let reply = call.reply;
     let read = || list_options(call.query, ListUse::Watch);

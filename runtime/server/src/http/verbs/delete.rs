@@ -5,15 +5,17 @@ use apiloom_meta::kind::protobuf::DELETE_OPTIONS;
 use http::{Response, StatusCode};
 
 use super::call::ResourceCall;
-use super::request::params::{
+use crate::http::request::params::{
     ListUse, delete_options_of_body, delete_options_of_query, list_options,
 };
-use super::response::Body;
-use super::shape::body;
+use crate::http::response::Body;
+use crate::http::shape::body;
 use crate::registry::{DeleteOptions, DeleteResult};
 
 /// Responds with a Status if the object is removed, or with the object if its deletion has only begun.
-pub(super) async fn delete(mut call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
+pub(in crate::http) async fn delete(
+    mut call: ResourceCall<'_>,
+) -> Result<Response<Body>, ApiError> {
     let options = options(&mut call).await?;
     match call
         .endpoint
@@ -39,7 +41,7 @@ pub(super) async fn delete(mut call: ResourceCall<'_>) -> Result<Response<Body>,
 }
 
 /// Responds with the list of deleted objects.
-pub(super) async fn delete_collection(
+pub(in crate::http) async fn delete_collection(
     mut call: ResourceCall<'_>,
 ) -> Result<Response<Body>, ApiError> {
     let read = || list_options(call.query, ListUse::List);

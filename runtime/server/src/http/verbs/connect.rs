@@ -24,14 +24,14 @@ use http_body::{Body as _, Frame};
 use http_body_util::{BodyExt as _, StreamBody};
 
 use super::call::ResourceCall;
-use super::request::query::{Query, decode};
-use super::response::{Body, CutOff};
-use super::shape::body::RequestBody;
-use super::streams::extended_connect;
-use super::streams::shutdown_signal::ShutdownSignal;
-use super::streams::socket::{self, ConnectSocket};
-use super::streams::switched::{ConnectStream, ServeStream, Switch};
 use crate::auth::{BEARER_PROTOCOL, BoxError};
+use crate::http::request::query::{Query, decode};
+use crate::http::response::{Body, CutOff};
+use crate::http::shape::body::RequestBody;
+use crate::http::streams::extended_connect;
+use crate::http::streams::shutdown_signal::ShutdownSignal;
+use crate::http::streams::socket::{self, ConnectSocket};
+use crate::http::streams::switched::{ConnectStream, ServeStream, Switch};
 use crate::registry::{GetOptions, UserInfo};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -174,7 +174,7 @@ impl<K> ConnectRequest<K> {
 pub struct ConnectBody(RequestBody);
 
 impl ConnectBody {
-    pub(super) fn new(body: RequestBody) -> Self {
+    pub(in crate::http) fn new(body: RequestBody) -> Self {
         Self(body)
     }
 
@@ -232,7 +232,7 @@ impl ConnectResponse {
 }
 
 /// The response of a program, without what is about its connection.
-pub(super) fn http_response<B>(response: Response<B>) -> Response<Body>
+pub(in crate::http) fn http_response<B>(response: Response<B>) -> Response<Body>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
@@ -252,7 +252,7 @@ where
 
 /// Removes the headers that are about one connection (RFC 9110, section 7.6.1): those that `Connection` names, and those that
 /// it must name.
-pub(super) fn remove_connection_headers(headers: &mut HeaderMap) {
+pub(in crate::http) fn remove_connection_headers(headers: &mut HeaderMap) {
     let values = headers.get_all(CONNECTION).iter();
     let values = values.filter_map(|value| value.to_str().ok());
     let names = values.flat_map(|value| value.split(','));
@@ -346,7 +346,7 @@ type SocketTask = BoxFuture<'static, ()>;
 
 /// Calls the handler of a subresource, after admission. Returns its response, and for an upgraded connection the
 /// future that serves it.
-pub(super) async fn connect(
+pub(in crate::http) async fn connect(
     call: ResourceCall<'_>,
 ) -> Result<(Response<Body>, Option<SocketTask>), ApiError> {
     if call.query.first("dryRun").is_some() {
@@ -427,7 +427,10 @@ fn shutting_down() -> ApiError {
 }
 
 /// The headers for a handler, or for another server. The user's own credentials were taken before, but for subprotocols that are no text.
-pub(super) fn headers_for_other_server(headers: &HeaderMap, peer: Option<IpAddr>) -> HeaderMap {
+pub(in crate::http) fn headers_for_other_server(
+    headers: &HeaderMap,
+    peer: Option<IpAddr>,
+) -> HeaderMap {
     let mut rest = HeaderMap::with_capacity(headers.len());
     for (name, value) in headers {
         let is_token = name == SEC_WEBSOCKET_PROTOCOL
@@ -498,7 +501,7 @@ fn after_slash(path: &str) -> Option<&str> {
 }
 
 /// A body that is broken off when the server stops before its end.
-pub(super) fn until_stopped(body: Body, stopping: ShutdownSignal) -> Body {
+pub(in crate::http) fn until_stopped(body: Body, stopping: ShutdownSignal) -> Body {
     if body.size_hint().exact().is_some() {
         return body;
     }

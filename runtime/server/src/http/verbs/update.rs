@@ -4,12 +4,14 @@ use apiloom_meta::ApiError;
 use http::{Response, StatusCode};
 
 use super::call::ResourceCall;
-use super::request::params::{WriteUse, write_options};
-use super::response::Body;
-use super::shape::body;
+use crate::http::request::params::{WriteUse, write_options};
+use crate::http::response::Body;
+use crate::http::shape::body;
 
 /// Responds with 200 and the stored object, or 201 if it was created.
-pub(super) async fn update(mut call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
+pub(in crate::http) async fn update(
+    mut call: ResourceCall<'_>,
+) -> Result<Response<Body>, ApiError> {
     let bytes = call.read_body().await?;
     let options = write_options(call.query, &call.request.headers, WriteUse::Update)?;
     let format = body::format(&call.request.headers)?;
