@@ -12,18 +12,12 @@ use http::{Method, Response, StatusCode};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use super::aggregation::{
-    Aggregation, ForwardedResponse, GROUP as SERVICES, Service, Table, asks_for_upgrade, merge,
-    version_of,
-};
-use super::delegation::{served_by, serves};
 use super::discovery::Discovery;
 use super::health::Health;
 use super::observation::metrics::{Metrics, RequestKind, RequestLabels, verb_label};
 use super::observation::observe::{Observation, resource_labels};
 use super::observation::version::Version;
 use super::openapi::OpenApi;
-use super::paths::{Found, PathHandlers};
 use super::request::cut_off::until;
 use super::request::query::Query;
 use super::request::request_info::{MIGRATION_PATH, RequestInfo};
@@ -35,12 +29,19 @@ use super::shape::encode::Reply;
 use super::shape::error::{page_not_found, respond_as};
 use super::shape::format;
 use super::shape::negotiate::{Answer, check_route};
+use super::sources::aggregation::{
+    Aggregation, ForwardedResponse, GROUP as SERVICES, Service, Table, asks_for_upgrade, merge,
+    version_of,
+};
+use super::sources::definitions;
+use super::sources::delegation::{served_by, serves};
+use super::sources::paths::{Found, PathHandlers};
 use super::streams::shutdown_signal::ShutdownSignal;
 use super::streams::{extended_connect, websocket};
 use super::verbs::call::{Arrival, Call, ResourceCall};
 use super::verbs::route::{connects, is_out_of_scope, route, stream_of};
 use super::verbs::{connect, create, delete, get, list, patch, subresource, update, watch};
-use super::{Endpoints, ServerInfo, definitions, migration};
+use super::{Endpoints, ServerInfo, migration};
 use crate::auth::Authenticated;
 use crate::registry::{
     Catalog, Endpoint, OffThread, Registry, RequestContext, check_wanted, handler_timeout,

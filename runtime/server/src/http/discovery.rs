@@ -21,10 +21,10 @@ use super::request::accept::{Accepts, Clause};
 use super::request::query::Query;
 use super::response::static_doc::{StaticDoc, conditional};
 use super::response::{Body, ok, ok_as};
-use super::served::{Group, served};
 use super::shape::error::only_get;
 use super::shape::format::{Sink, Writer};
 use super::shape::negotiate::{choose, not_acceptable};
+use super::sources::served::{Group, served};
 use crate::registry::Catalog;
 
 use documents::Document;

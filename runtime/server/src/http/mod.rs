@@ -40,21 +40,15 @@
 //! The `.proto` files follow from the same descriptions (`meta/src/kind/proto_files.rs`), as documents of the second phase of
 //! `apiloom generate`; `codegen-cli/src/numbers.rs` alone reads and writes `apiloom.lock`, the numbers that fields had.
 
-#[cfg_attr(
-    not(feature = "apis-apiregistration"),
-    allow(dead_code, unused_imports, reason = "without APIServices it is empty")
-)]
-pub(crate) mod aggregation;
 mod api;
 pub mod observation;
 pub mod request;
 pub(crate) mod response;
 pub mod shape;
+pub(crate) mod sources;
 mod streams;
 mod verbs;
 
-mod definitions;
-mod delegation;
 mod migration;
 
 pub mod crd;
@@ -62,22 +56,19 @@ pub mod discovery;
 pub mod health;
 pub mod openapi;
 
-mod paths;
-mod references;
-mod served;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use api::Api;
-pub(crate) use paths::PathHandlers;
-pub use paths::{PathHandler, PathRequest, PathResponse};
 pub use request::query::Query;
 pub use request::request_info::{RequestInfo, RequestInfoError, RequestVerb};
 pub use response::{Body, CutOff};
 pub(crate) use response::{full, plain};
 pub(crate) use shape::body::RequestBody;
+pub(crate) use sources::paths::PathHandlers;
+pub use sources::paths::{PathHandler, PathRequest, PathResponse};
 pub(crate) use streams::extended_connect::{UpgradeGuard, convert as convert_extended_connect};
 pub use streams::shutdown_signal::ShutdownSignal;
 pub use streams::socket::{ConnectSocket, SocketClosed, SocketMessage};

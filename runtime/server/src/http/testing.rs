@@ -22,8 +22,8 @@ use super::request::accept::Accepts;
 use super::request::query::Query;
 use super::request::request_info::RequestInfo;
 use super::response::Body;
-use super::served::{Group, Kind, Version};
 use super::shape::error::respond;
+use super::sources::served::{Group, Kind, Version};
 use super::verbs::call::{Arrival, Call};
 use crate::auth::{
     Answer, Authenticated, Authentication, Authenticator, Authenticators, Connection, Credentials,

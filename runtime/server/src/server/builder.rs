@@ -627,7 +627,7 @@ fn aggregated(config: &Config, services: &Arc<dyn ServiceResolver>) -> Services 
     #[cfg(feature = "apis-apiregistration")]
     {
         use super::controllers::api_services::ResolvedAddresses;
-        use crate::http::aggregation::{Aggregation, ProxyIdentity};
+        use crate::http::sources::aggregation::{Aggregation, ProxyIdentity};
         let files = config.proxy_client.clone();
         let identity = files.map(|files| (files.certificate, files.private_key));
         let addresses = Arc::new(ResolvedAddresses(Arc::clone(services)));

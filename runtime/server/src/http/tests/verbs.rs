@@ -14,7 +14,7 @@ use super::*;
 use crate::http::discovery::Discovery;
 use crate::http::openapi::{KindSource, Source};
 use crate::http::request::request_info::RequestInfo;
-use crate::http::served::{Group, Kind, Version};
+use crate::http::sources::served::{Group, Kind, Version};
 use crate::http::testing;
 use crate::http::verbs::route::route;
 

@@ -70,7 +70,7 @@ pub(super) use self::unreadable::UnreadableKinds;
 use super::ServerError;
 use super::loopback::Loopback;
 use super::webhooks::Webhooks;
-use crate::http::aggregation::{Aggregation, UnreachableNotices};
+use crate::http::sources::aggregation::{Aggregation, UnreachableNotices};
 use crate::registry::{Catalog, Endpoint, Registry};
 
 /// The times by which servers stand for their controllers. A leader that was killed renewed last at most 3.3 s before another

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::http::aggregation::{Addresses, RemoteTarget, Unreachable};
+use crate::http::sources::aggregation::{Addresses, RemoteTarget, Unreachable};
 use crate::server::services::{ServiceError, ServicePort, ServiceResolver};
 
 /// The addresses that a resolver finds.

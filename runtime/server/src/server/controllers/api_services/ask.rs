@@ -3,7 +3,7 @@
 use apiloom_client::transport::Body;
 use http::{Method, Request};
 
-use crate::http::aggregation::add_aggregator;
+use crate::http::sources::aggregation::add_aggregator;
 
 /// A GET of this server itself.
 pub(super) fn request(path: &str) -> Result<Request<Body>, String> {

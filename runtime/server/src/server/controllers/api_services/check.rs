@@ -7,14 +7,14 @@ use apiloom_apis::apiregistration::v1::{APIService, APIServiceSpec};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 
-use super::super::requests::{RequestError, Requests};
 use super::ask::request;
 use super::local::is_available;
 use super::{documents, local};
-use crate::http::aggregation::{
+use crate::http::sources::aggregation::{
     Aggregation, Connections, RemoteDocuments, RemoteServer, Unreachable, prefix,
 };
 use crate::registry::api_service_rules::{LOCAL, set_available};
+use crate::server::controllers::requests::{RequestError, Requests};
 
 /// How often a server is asked in one look. One answer is enough.
 const ATTEMPTS: u32 = 5;

@@ -10,11 +10,11 @@ use http::{HeaderValue, StatusCode};
 use tokio::sync::Semaphore;
 
 use super::ask::request;
-use crate::http::aggregation::{
+use crate::http::shape::texts::fields;
+use crate::http::sources::aggregation::{
     Connections, DocumentRoom, RemoteDocuments, RemoteResource, RemoteV3, of_discovery,
     of_resource_list, part_of_v2, part_of_v3, prefix,
 };
-use crate::http::shape::texts::fields;
 use crate::memory;
 use crate::received;
 

@@ -10,10 +10,10 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::super::requests::{RequestError, Requests};
-use crate::http::aggregation::{GROUP, Priority, local_priority};
+use crate::http::sources::aggregation::{GROUP, Priority, local_priority};
 use crate::registry::api_service_rules::LOCAL;
 use crate::registry::{Catalog, Registry};
+use crate::server::controllers::requests::{RequestError, Requests};
 
 /// The label of APIServices that servers make themselves.
 pub(super) const LABEL: &str = "kube-aggregator.kubernetes.io/automanaged";

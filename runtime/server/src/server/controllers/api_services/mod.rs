@@ -30,7 +30,7 @@ use self::metrics::AvailabilityMetrics;
 use super::readable::{UnreadableLog, read_all};
 use super::requests::Requests;
 use super::watch::watch_all;
-use crate::http::aggregation::{
+use crate::http::sources::aggregation::{
     Aggregation, DocumentRoom, LocalService, Priority, RemoteDocuments, RemoteServer, RemoteTarget,
     Service, UnreachableNotices,
 };

@@ -10,11 +10,11 @@ use http::request::Parts;
 use http::{Method, Response};
 use serde_json::json;
 
-use super::request::request_info::{RequestInfo, RequestVerb};
-use super::response::{Body, ok};
+use crate::http::request::request_info::{RequestInfo, RequestVerb};
+use crate::http::response::{Body, ok};
 
 /// The empty list, if the request is for it.
-pub(super) fn none(info: &RequestInfo, request: &Parts) -> Option<Response<Body>> {
+pub(in crate::http) fn none(info: &RequestInfo, request: &Parts) -> Option<Response<Body>> {
     let asked = request.method == Method::GET
         && info.verb == RequestVerb::Api(Verb::List)
         && info.api_group == "apiextensions.k8s.io"

@@ -14,13 +14,15 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, Method, Response, StatusCode};
 
-use super::request::query::Query;
-use super::response::{Body, plain};
-use super::shape::body::RequestBody;
-use super::streams::shutdown_signal::ShutdownSignal;
-use super::verbs::call::Call;
-use super::verbs::connect::{ConnectBody, headers_for_other_server, http_response, until_stopped};
 use crate::auth::BoxError;
+use crate::http::request::query::Query;
+use crate::http::response::{Body, plain};
+use crate::http::shape::body::RequestBody;
+use crate::http::streams::shutdown_signal::ShutdownSignal;
+use crate::http::verbs::call::Call;
+use crate::http::verbs::connect::{
+    ConnectBody, headers_for_other_server, http_response, until_stopped,
+};
 use crate::registry::UserInfo;
 
 /// A request for a path of a [`PathHandler`].
@@ -33,7 +35,7 @@ pub struct PathRequest {
     /// The decoded path, as it was authorized.
     pub path: String,
     /// The headers, without credentials and without those about the connection, as in
-    /// [`ConnectRequest`](super::verbs::connect::ConnectRequest::headers).
+    /// [`ConnectRequest`](crate::http::verbs::connect::ConnectRequest::headers).
     pub headers: HeaderMap,
     /// The body, which is read as the handler reads it.
     pub body: ConnectBody,
@@ -57,7 +59,7 @@ where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    /// As [`ConnectResponse::http`](super::verbs::connect::ConnectResponse::http).
+    /// As [`ConnectResponse::http`](crate::http::verbs::connect::ConnectResponse::http).
     fn from(response: Response<B>) -> Self {
         Self(http_response(response))
     }
@@ -154,20 +156,20 @@ impl PathHandlers {
     }
 
     /// The listed paths and prefixes, for the list at `/`.
-    pub(super) fn listed(&self) -> impl Iterator<Item = String> + use<'_> {
+    pub(in crate::http) fn listed(&self) -> impl Iterator<Item = String> + use<'_> {
         let all = self.exact.iter().chain(&self.prefixes);
         let listed = all.filter(|(_, entry)| entry.is_listed);
         listed.map(|(path, _)| path.clone())
     }
 
     /// The handler of exactly this path, with its path.
-    pub(super) fn exact(&self, path: &str) -> Option<Found<'_>> {
+    pub(in crate::http) fn exact(&self, path: &str) -> Option<Found<'_>> {
         let found = self.exact.get_key_value(path);
         found.map(|(path, entry)| Found { path, entry })
     }
 
     /// The handler of the longest prefix of a path. The prefix without its slash is not below it.
-    pub(super) fn below(&self, path: &str) -> Option<Found<'_>> {
+    pub(in crate::http) fn below(&self, path: &str) -> Option<Found<'_>> {
         let all = self.prefixes.iter();
         let fitting = all.filter(|(prefix, _)| path.starts_with(prefix.as_str()));
         let longest = fitting.max_by_key(|(prefix, _)| prefix.len());
@@ -176,14 +178,14 @@ impl PathHandlers {
 }
 
 /// A handler, and the path or prefix that it was added for.
-pub(super) struct Found<'a> {
-    pub(super) path: &'a str,
+pub(in crate::http) struct Found<'a> {
+    pub(in crate::http) path: &'a str,
     entry: &'a Entry,
 }
 
 impl Found<'_> {
     /// The handler's response to a request.
-    pub(super) async fn answer(
+    pub(in crate::http) async fn answer(
         &self,
         call: &Call<'_>,
         body: RequestBody,

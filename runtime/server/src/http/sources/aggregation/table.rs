@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::remote::RemoteServer;
 use crate::http::response::static_doc::PackedDoc;
-use crate::http::served::RemoteResource;
+use crate::http::sources::served::RemoteResource;
 
 /// Name of the group of APIServices, which this server itself serves in any case: so a wrong APIService can be removed.
 pub(crate) const GROUP: &str = "apiregistration.k8s.io";

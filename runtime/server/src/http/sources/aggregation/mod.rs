@@ -3,7 +3,7 @@
 //!
 //! # Inside
 //!
-//! - `http/aggregation` is what requests see: a `Table` of these versions, published whole, by which `http/api.rs` forwards a request
+//! - `http/sources/aggregation` is what requests see: a `Table` of these versions, published whole, by which `http/api.rs` forwards a request
 //!   after all filters and before it looks for a resource of its own: so an APIService comes before compiled kinds, these before those
 //!   of definitions, and last is the 404. Versions of apiregistration.k8s.io are never forwarded, so that a wrong APIService can be removed.
 //! - A request is forwarded with the path that was authorized, encoded again (`address.rs`), without credentials and with the user in headers
@@ -39,6 +39,6 @@ pub(crate) use table::{
     DocumentRoom, GROUP, LocalService, Priority, RemoteDocuments, RemoteV3, Service, Table,
     version_of,
 };
-pub(super) use tunnel::{ForwardedResponse, is_requested as asks_for_upgrade};
+pub(in crate::http) use tunnel::{ForwardedResponse, is_requested as asks_for_upgrade};
 
 pub(crate) use super::served::{RemoteResource, of_discovery, of_resource_list};

@@ -8,9 +8,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::table::Table;
-use crate::http::references::{DEFINITIONS, SCHEMAS, references};
 use crate::http::response::static_doc::PackedDoc;
 use crate::http::shape::texts::{self, Fields, Texts, fields};
+use crate::http::sources::references::{DEFINITIONS, SCHEMAS, references};
 
 /// Adds the documents of other servers to the index of v3.
 pub(crate) fn add_v3(index: &mut Value, table: &Table) {

@@ -1,0 +1,12 @@
+//! What is served, and from where: groups of the catalog, of a chain of servers and of other servers, and the paths of a program.
+
+#[cfg_attr(
+    not(feature = "apis-apiregistration"),
+    allow(dead_code, unused_imports, reason = "without APIServices it is empty")
+)]
+pub(crate) mod aggregation;
+pub(super) mod definitions;
+pub(super) mod delegation;
+pub(super) mod paths;
+pub(super) mod references;
+pub(super) mod served;
