@@ -52,8 +52,8 @@ pub mod auth {
 
 /// Health checks of a program.
 pub mod health {
-    pub use apiloom_server::http::health::Check;
-    pub use apiloom_server::http::health::Probe;
+    pub use apiloom_server::http::documents::health::Check;
+    pub use apiloom_server::http::documents::health::Probe;
 }
 
 /// Requests and responses of a server, and handlers of them.

@@ -12,12 +12,13 @@ use http::{Method, Response, StatusCode};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use super::discovery::Discovery;
-use super::health::Health;
+use super::documents::discovery::Discovery;
+use super::documents::health::Health;
+use super::documents::migration;
+use super::documents::openapi::OpenApi;
 use super::observation::metrics::{Metrics, RequestKind, RequestLabels, verb_label};
 use super::observation::observe::{Observation, resource_labels};
 use super::observation::version::Version;
-use super::openapi::OpenApi;
 use super::request::cut_off::until;
 use super::request::query::Query;
 use super::request::request_info::{MIGRATION_PATH, RequestInfo};
@@ -41,7 +42,7 @@ use super::streams::{extended_connect, websocket};
 use super::verbs::call::{Arrival, Call, ResourceCall};
 use super::verbs::route::{connects, is_out_of_scope, route, stream_of};
 use super::verbs::{connect, create, delete, get, list, patch, subresource, update, watch};
-use super::{Endpoints, ServerInfo, migration};
+use super::{Endpoints, ServerInfo};
 use crate::auth::Authenticated;
 use crate::registry::{
     Catalog, Endpoint, OffThread, Registry, RequestContext, check_wanted, handler_timeout,

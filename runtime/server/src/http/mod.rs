@@ -33,14 +33,15 @@
 //! written by hand. Kinds without one have only their metadata in
 //! Protobuf: other bodies are 415, and a request that accepts nothing else is 406.
 //!
-//! The documents of discovery are objects of no kind: `http/discovery/messages.rs` describes them. Those of OpenAPI are the messages of
-//! gnostic (`http/openapi/protobuf.rs`). A document of OpenAPI is put together of texts (`http/openapi/content.rs`, `http/shape/texts.rs`): as values
+//! The documents of discovery are objects of no kind: `http/documents/discovery/messages.rs` describes them. Those of OpenAPI are the messages of
+//! gnostic (`http/documents/openapi/protobuf.rs`). A document of OpenAPI is put together of texts (`http/documents/openapi/content.rs`, `http/shape/texts.rs`): as values
 //! its schemas take ten times the memory, so one kind is a value at a time.
 //!
 //! The `.proto` files follow from the same descriptions (`meta/src/kind/proto_files.rs`), as documents of the second phase of
 //! `apiloom generate`; `codegen-cli/src/numbers.rs` alone reads and writes `apiloom.lock`, the numbers that fields had.
 
 mod api;
+pub mod documents;
 pub mod observation;
 pub mod request;
 pub(crate) mod response;
@@ -48,13 +49,6 @@ pub mod shape;
 pub(crate) mod sources;
 mod streams;
 mod verbs;
-
-mod migration;
-
-pub mod crd;
-pub mod discovery;
-pub mod health;
-pub mod openapi;
 
 #[cfg(test)]
 mod testing;

@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::api::Api;
-use super::discovery::Discovery;
+use super::documents::discovery::Discovery;
+use super::documents::openapi::{KindSource, OpenApi, Source};
 use super::observation::metrics::Metrics;
-use super::openapi::{KindSource, OpenApi, Source};
 use super::request::accept::Accepts;
 use super::request::query::Query;
 use super::request::request_info::RequestInfo;

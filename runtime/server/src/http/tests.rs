@@ -25,7 +25,7 @@ use http_body_util::{BodyExt, Full};
 use serde_json::Value;
 
 use super::api::Api;
-use super::health::Health;
+use super::documents::health::Health;
 use super::response::Body;
 use super::{ServerInfo, testing};
 use crate::auth::BoxError;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::ServerError;
 use super::hooks::Hook;
 use super::installation::Installation;
-use crate::http::health::Check;
+use crate::http::documents::health::Check;
 use crate::http::{PathHandler, PathHandlers};
 
 /// The additions of a program and of its configuration to a server.

@@ -28,7 +28,7 @@ use crate::auth::{
     Authenticator, Authenticators, Authorizer, Authorizers, BoxError, PrivilegedGroup, PublicInfo,
     StaticToken,
 };
-use crate::http::health::Check;
+use crate::http::documents::health::Check;
 use crate::http::{ConnectSubresource, PathHandler};
 use crate::registry::{
     Admission, AdmissionContext, BuiltIn, Handler, Lister, Listers, Registry, RegistryBuilder,
@@ -412,7 +412,7 @@ impl Builder {
         let stores = Stores::one(Memory::new());
         let all = self.step(RegistryBuilder::check_lazy_kinds);
         let registry = Self::registry(&all.config, all.steps, all.listers, &stores)?;
-        crate::http::crd::dump(&registry.catalog()).map_err(ServerError::Invalid)
+        crate::http::documents::crd::dump(&registry.catalog()).map_err(ServerError::Invalid)
     }
 }
 

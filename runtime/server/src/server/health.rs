@@ -10,7 +10,7 @@ use super::additions::Additions;
 use super::controllers::{Services, UnreadableKinds};
 use super::hooks::Hook;
 use super::stores::Stores;
-use crate::http::health::{Check, Health, Probe};
+use crate::http::documents::health::{Check, Health, Probe};
 use crate::registry::Registry;
 
 /// The checks of a server over these stores; `/readyz` fails once `stopping` is true.

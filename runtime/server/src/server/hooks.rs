@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::loopback::Loopback;
 use crate::auth::BoxError;
-use crate::http::health::Check;
+use crate::http::documents::health::Check;
 
 /// What a post-start hook is given.
 #[derive(Clone)]

@@ -209,7 +209,7 @@ async fn a_disabled_kind_is_in_no_document() {
         ] {
             texts.push(get(&api, path).await.expect(200).body);
         }
-        let crds = crate::http::crd::dump(&registry.catalog()).unwrap();
+        let crds = crate::http::documents::crd::dump(&registry.catalog()).unwrap();
         texts.push(crds.to_string());
         let named = texts.iter().filter(|text| text.contains("trials"));
         let path = "/apis/wardle.example.com/v1alpha1/trials";

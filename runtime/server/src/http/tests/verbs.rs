@@ -11,8 +11,8 @@ use serde_json::json;
 
 use super::kinds::{Feed, Receipt};
 use super::*;
-use crate::http::discovery::Discovery;
-use crate::http::openapi::{KindSource, Source};
+use crate::http::documents::discovery::Discovery;
+use crate::http::documents::openapi::{KindSource, Source};
 use crate::http::request::request_info::RequestInfo;
 use crate::http::sources::served::{Group, Kind, Version};
 use crate::http::testing;

@@ -16,15 +16,15 @@ use http::header::{CACHE_CONTROL, VARY};
 use http::request::Parts;
 use http::{HeaderValue, Response};
 
-use super::ServerInfo;
-use super::request::accept::{Accepts, Clause};
-use super::request::query::Query;
-use super::response::static_doc::{StaticDoc, conditional};
-use super::response::{Body, ok, ok_as};
-use super::shape::error::only_get;
-use super::shape::format::{Sink, Writer};
-use super::shape::negotiate::{choose, not_acceptable};
-use super::sources::served::{Group, served};
+use crate::http::ServerInfo;
+use crate::http::request::accept::{Accepts, Clause};
+use crate::http::request::query::Query;
+use crate::http::response::static_doc::{StaticDoc, conditional};
+use crate::http::response::{Body, ok, ok_as};
+use crate::http::shape::error::only_get;
+use crate::http::shape::format::{Sink, Writer};
+use crate::http::shape::negotiate::{choose, not_acceptable};
+use crate::http::sources::served::{Group, served};
 use crate::registry::Catalog;
 
 use documents::Document;
@@ -102,7 +102,7 @@ impl Discovery {
     ///
     /// # Errors
     /// MethodNotAllowed for other methods than GET; NotAcceptable if `Accept` contains no format.
-    pub(super) fn respond(
+    pub(in crate::http) fn respond(
         &self,
         request: &Parts,
         (accepts, query): (&Accepts<'_>, &Query),
@@ -121,7 +121,7 @@ impl Discovery {
     }
 
     /// Whether a path is in the list at `/`.
-    pub(super) fn lists(&self, path: &str) -> bool {
+    pub(in crate::http) fn lists(&self, path: &str) -> bool {
         self.legacy.contains_key(path) || self.other_paths.iter().any(|other| other == path)
     }
 

@@ -1,7 +1,7 @@
 //! The CRDs of compiled kinds.
 
-use super::super::openapi::SchemaInCrd;
-use super::super::testing::wardle_sources;
+use crate::http::documents::openapi::SchemaInCrd;
+use crate::http::testing::wardle_sources;
 use apiloom_meta::JsonPath;
 use apiloom_meta::kind::{Conversion, ConversionMethod, InMemoryConversion, Place};
 use apiloom_meta::query::{Comparison, JsonQuery, QueryFilter, QueryStep};

@@ -4,8 +4,8 @@ use apiloom_meta::StatusReason;
 use http::Method;
 use http::StatusCode;
 
-use super::super::testing::{body, discover, get, header, request, scale, wardle, wardle_defs};
 use super::*;
+use crate::http::testing::{body, discover, get, header, request, scale, wardle, wardle_defs};
 
 const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
@@ -120,7 +120,7 @@ fn a_registry_is_discovered() {
         address: "127.0.0.1:6443".into(),
         version: "0.1.0".into(),
     };
-    let discovery = Discovery::new(&super::super::testing::bare_registry().catalog(), &info)
+    let discovery = Discovery::new(&crate::http::testing::bare_registry().catalog(), &info)
         .with_paths(["/version"]);
     let text = |path: &str| body(discover(&discovery, &get(path, &[])).unwrap().unwrap());
     assert_eq!(

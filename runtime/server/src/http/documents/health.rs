@@ -17,8 +17,8 @@ use http::header::X_CONTENT_TYPE_OPTIONS;
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode};
 
-use super::request::query::Query;
-use super::response::{Body, plain};
+use crate::http::request::query::Query;
+use crate::http::response::{Body, plain};
 
 /// A health endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -309,8 +309,8 @@ fn text(code: StatusCode, text: String) -> Response<Body> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{body, get, header};
     use super::*;
+    use crate::http::testing::{body, get, header};
 
     fn health(storage: Result<(), &'static str>, stopping: bool) -> Health {
         Health::new([

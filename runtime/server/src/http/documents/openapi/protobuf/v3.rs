@@ -11,7 +11,7 @@ use super::{
 };
 
 /// Encodes a complete document.
-pub(in crate::http::openapi) fn document(document: &Document) -> Vec<u8> {
+pub(in crate::http::documents::openapi) fn document(document: &Document) -> Vec<u8> {
     let mut out = Vec::new();
     write(&mut out, 1, &Text, &document.openapi);
     write(&mut out, 2, &Message(info), &document.info);

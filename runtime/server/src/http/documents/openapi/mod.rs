@@ -28,11 +28,11 @@ use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 
-use super::request::query::Query;
-use super::response::static_doc::{PackedDoc, is_fresh, quoted};
-use super::response::{Body, ok, status};
-use super::sources::aggregation::{Table, add_v3, merge_v2, v3_documents};
-use super::sources::served::served;
+use crate::http::request::query::Query;
+use crate::http::response::static_doc::{PackedDoc, is_fresh, quoted};
+use crate::http::response::{Body, ok, status};
+use crate::http::sources::aggregation::{Table, add_v3, merge_v2, v3_documents};
+use crate::http::sources::served::served;
 use crate::registry::{Catalog, Endpoint};
 
 pub(in crate::http) use components::{describe_root, forget_required_metadata};

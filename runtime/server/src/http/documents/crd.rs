@@ -12,7 +12,7 @@ use apiloom_meta::{FieldPath, GroupVersionKind, ResourceDef};
 use serde_json::{Map, Value, json};
 
 use super::openapi::{KindSource, Source, describe_root, forget_required_metadata};
-use super::shape::table::type_name;
+use crate::http::shape::table::type_name;
 use crate::registry::{Catalog, with_places};
 
 mod formats;

@@ -20,15 +20,15 @@ use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use serde::Serialize;
 
-use super::request::query::Query;
-use super::request::request_info::MIGRATION_PATH;
-use super::response::{Body, CutOff, IsWatch};
-use super::shape::error::{method_not_allowed, status};
-use super::streams::shutdown_signal::ShutdownSignal;
+use crate::http::request::query::Query;
+use crate::http::request::request_info::MIGRATION_PATH;
+use crate::http::response::{Body, CutOff, IsWatch};
+use crate::http::shape::error::{method_not_allowed, status};
+use crate::http::streams::shutdown_signal::ShutdownSignal;
 use crate::registry::{Migration, MigrationOptions, MigrationReport, Registry};
 
 /// Responds to the endpoint; `None` for other paths.
-pub(super) fn respond(
+pub(in crate::http) fn respond(
     request: &Parts,
     query: &Query,
     registry: &Arc<Registry>,

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use http::Method;
 
-use super::super::testing::{body, get, header, request, scale, wardle_sources};
 use super::*;
+use crate::http::testing::{body, get, header, request, scale, wardle_sources};
 
 const FLUNDER: &str = "com.example.wardle.v1alpha1.Flunder";
 
@@ -434,7 +434,7 @@ fn v3_is_protobuf_with_the_hash_of_its_json() {
         let response = get(&asked);
         assert_eq!(header(&response, "content-type"), V3_PROTOBUF);
         assert_eq!(header(&response, "etag"), header(&json, "etag"));
-        let bytes = super::super::testing::bytes(response);
+        let bytes = crate::http::testing::bytes(response);
         assert!(bytes.starts_with(b"\x0a\x053.0.0"), "{bytes:?}");
     }
     let both = get("application/json,application/com.github.proto-openapi.spec.v3@v1.0+protobuf");
@@ -443,7 +443,7 @@ fn v3_is_protobuf_with_the_hash_of_its_json() {
 
 #[test]
 fn a_registry_documents_its_namespaces() {
-    let openapi = OpenApi::new(&super::super::testing::bare_registry().catalog());
+    let openapi = OpenApi::new(&crate::http::testing::bare_registry().catalog());
     let document: Value = serde_json::from_str(&body(
         openapi.respond_to(&get("/openapi/v3/api/v1", &[])).unwrap(),
     ))
