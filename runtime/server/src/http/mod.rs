@@ -1,6 +1,9 @@
 //! The wire protocol: paths, negotiation, bodies, responses. Depends on requests and responses, not on sockets or TLS.
 //!
-//! `api` routes a request to a document or to a verb; each verb is a file, and shared parts are listed below.
+//! `api` answers a request by the wings, of which each uses only those before it: `response` (what all responses are made of), `request`
+//! (path, query, accepted types, deadline), `shape` (forms, formats, framings, bodies), `streams` (connections that outlive the head of
+//! their response), `observation` (metrics, version), `verbs` (a file each), `sources` (what is served, and from where), `documents`
+//! (discovery, OpenAPI, health).
 //!
 //! # Form, format, framing
 //!

@@ -35,7 +35,7 @@ pub struct PathRequest {
     /// The decoded path, as it was authorized.
     pub path: String,
     /// The headers, without credentials and without those about the connection, as in
-    /// [`ConnectRequest`](crate::http::verbs::connect::ConnectRequest::headers).
+    /// [`ConnectRequest`](crate::http::ConnectRequest::headers).
     pub headers: HeaderMap,
     /// The body, which is read as the handler reads it.
     pub body: ConnectBody,
@@ -59,7 +59,7 @@ where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    /// As [`ConnectResponse::http`](crate::http::verbs::connect::ConnectResponse::http).
+    /// As [`ConnectResponse::http`](crate::http::ConnectResponse::http).
     fn from(response: Response<B>) -> Self {
         Self(http_response(response))
     }

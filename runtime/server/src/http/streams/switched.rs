@@ -93,7 +93,7 @@ pub(in crate::http) type ServeStream =
     Box<dyn FnOnce(ConnectStream) -> BoxFuture<'static, ()> + Send>;
 
 /// A connection to a client that was switched to another protocol, by
-/// [`ConnectRequest::switch`](crate::http::verbs::connect::ConnectRequest::switch). It is closed when it is dropped.
+/// [`ConnectRequest::switch`](crate::http::ConnectRequest::switch). It is closed when it is dropped.
 ///
 /// The server has no time limits for it: a handler limits how long it waits for a client.
 #[derive(Debug)]

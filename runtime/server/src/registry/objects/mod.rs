@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! request body --decode--> Object --encode--> PreparedObject --write--> stored bytes (no resourceVersion)
-//!  (http/body,            (meta)                |                    |
+//!  (http/shape/body,      (meta)                |                    |
 //!   writes/decode)                              |                    | the watch cache reads the change (normalizer)
 //!                                               |                    v
 //!                                               +-- reused by --> CachedObject: JSON as it is served,
@@ -13,7 +13,7 @@
 //!                                  another version: converted <-- Item: key, revision, CachedObject
 //!                                               |                      |
 //!                                               v                      v
-//! response <--http/encode, http/watch-- Document: Converted, Encoded (EncodedObject: cached bytes), Decoded
+//! response <-- http (encode, watch) --- Document: Converted, Encoded (EncodedObject: cached bytes), Decoded
 //! ```
 //!
 //! A file has the name of its form.
