@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::documents::discovery::Discovery;
 use super::documents::health::Health;
 use super::documents::migration;
-use super::documents::openapi::OpenApi;
+use super::documents::openapi::{OpenApi, RemoteOpenApi};
 use super::observation::metrics::{Metrics, RequestKind, RequestLabels, verb_label};
 use super::observation::observe::{Observation, resource_labels};
 use super::observation::version::Version;
@@ -153,15 +153,19 @@ impl Api {
         }
         let services = aggregation.map(|aggregation| aggregation.table());
         let services = services.unwrap_or_default();
-        let of_next = next.as_ref().map(|next| Arc::clone(&next.openapi));
-        let (catalog, openapi) = if has_catalog {
-            let openapi = last.openapi.with_others(Arc::clone(&services), of_next);
-            (Arc::clone(&last.catalog), openapi)
+        let (catalog, mut openapi) = if has_catalog {
+            (Arc::clone(&last.catalog), last.openapi.own())
         } else {
             let catalog = self.registry.catalog();
-            let openapi = OpenApi::new(&catalog).with_others(Arc::clone(&services), of_next);
+            let openapi = OpenApi::new(&catalog);
             (catalog, openapi)
         };
+        if !services.services().is_empty() {
+            openapi = openapi.with_remote(Arc::clone(&services) as Arc<dyn RemoteOpenApi>);
+        }
+        if let Some(next) = &next {
+            openapi = openapi.with_next(Arc::clone(&next.openapi));
+        }
         let current = Arc::new(Inner {
             discovery: Arc::default(),
             openapi: Arc::new(openapi),

@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 use crate::http::request::query::Query;
 use crate::http::response::static_doc::{PackedDoc, is_fresh, quoted};
 use crate::http::response::{Body, ok, status};
-use crate::http::sources::aggregation::{Table, add_v3, merge_v2, v3_documents};
+use crate::http::shape::texts::Texts;
 use crate::http::sources::served::served;
 use crate::registry::{Catalog, Endpoint};
 
@@ -126,18 +126,27 @@ impl Source {
     }
 }
 
+/// The documents about the versions that other servers serve.
+pub(in crate::http) trait RemoteOpenApi: Send + Sync {
+    /// The documents of v3 by their keys in the index; `None` for a version without one.
+    fn v3_documents(&self) -> Vec<(String, Option<&PackedDoc>)>;
+
+    /// Replaces the paths of these versions in the document of v2, and adds their definitions.
+    fn merge_v2(&self, paths: &mut Texts, definitions: &mut Texts);
+}
+
 /// The OpenAPI documents of a server.
 pub struct OpenApi {
     sources: Arc<Vec<Source>>,
     since: SystemTime,
-    /// The versions that other servers serve.
-    services: Arc<Table>,
+    /// `None` if other servers serve no versions.
+    remote: Option<Arc<dyn RemoteOpenApi>>,
     /// The documents of the next server, for versions that this one does not have.
     next: Option<Arc<OpenApi>>,
     /// The own documents of v3.
     v3: Arc<OnceLock<V3>>,
     /// The documents of v3 of other servers; `None` of a version that has none.
-    of_services: OnceLock<BTreeMap<String, Option<V3Document>>>,
+    of_others: OnceLock<BTreeMap<String, Option<V3Document>>>,
     /// The index of v3 with those of other servers.
     index: OnceLock<Bytes>,
     v2: OnceLock<PackedDoc>,
@@ -216,31 +225,44 @@ impl OpenApi {
     }
 
     pub(crate) fn of(sources: Vec<Source>) -> Self {
+        Self::sharing(Arc::new(sources), Arc::default())
+    }
+
+    /// The documents of these sources alone, of which those of v3 may be built.
+    fn sharing(sources: Arc<Vec<Source>>, v3: Arc<OnceLock<V3>>) -> Self {
         Self {
-            sources: Arc::new(sources),
+            sources,
             since: SystemTime::now(),
-            services: Arc::default(),
+            remote: None,
             next: None,
-            v3: Arc::default(),
-            of_services: OnceLock::new(),
+            v3,
+            of_others: OnceLock::new(),
             index: OnceLock::new(),
             v2: OnceLock::new(),
             v2_protobuf: OnceLock::new(),
         }
     }
 
-    /// The same with the versions that these other servers serve, and those of the next server.
-    pub(crate) fn with_others(&self, services: Arc<Table>, next: Option<Arc<Self>>) -> Self {
+    /// The own documents, without those of other servers.
+    pub(in crate::http) fn own(&self) -> Self {
+        Self::sharing(Arc::clone(&self.sources), Arc::clone(&self.v3))
+    }
+
+    /// The same with the documents of versions that other servers serve.
+    #[must_use]
+    pub(in crate::http) fn with_remote(self, remote: Arc<dyn RemoteOpenApi>) -> Self {
         Self {
-            sources: Arc::clone(&self.sources),
-            since: SystemTime::now(),
-            services,
-            next,
-            v3: Arc::clone(&self.v3),
-            of_services: OnceLock::new(),
-            index: OnceLock::new(),
-            v2: OnceLock::new(),
-            v2_protobuf: OnceLock::new(),
+            remote: Some(remote),
+            ..self
+        }
+    }
+
+    /// The same with the documents of the next server, for versions that this one does not have.
+    #[must_use]
+    pub(in crate::http) fn with_next(self, next: Arc<Self>) -> Self {
+        Self {
+            next: Some(next),
+            ..self
         }
     }
 
@@ -298,7 +320,7 @@ impl OpenApi {
             Some("v2") if is_json => self.v2.get().is_some(),
             Some("v2") => self.v2_protobuf.get().is_some(),
             Some("v3" | "v3/") => self.index.get().is_some(),
-            Some(path) if self.v3.get().is_some() && self.of_services.get().is_some() => {
+            Some(path) if self.v3.get().is_some() && self.of_others.get().is_some() => {
                 let document = path
                     .strip_prefix("v3/")
                     .and_then(|path| self.v3_document(path));
@@ -343,10 +365,9 @@ impl OpenApi {
     /// The document of v2 with those of other servers.
     fn merged_v2(&self) -> v2::Document {
         let mut document = Source::v2(self.all_sources().into_iter());
-        merge_v2(
-            (&mut document.paths, &mut document.definitions),
-            &self.services,
-        );
+        if let Some(remote) = &self.remote {
+            remote.merge_v2(&mut document.paths, &mut document.definitions);
+        }
         document
     }
 
@@ -357,13 +378,15 @@ impl OpenApi {
             let Ok(mut index) = serde_json::from_slice(own) else {
                 return own.clone();
             };
-            if self.services.services().is_empty() && self.next.is_none() {
+            if self.remote.is_none() && self.next.is_none() {
                 return own.clone();
             }
             if let Some(next) = &self.next {
                 add_missing(&mut index, next.index());
             }
-            add_v3(&mut index, &self.services);
+            if let Some(remote) = &self.remote {
+                add_remote(&mut index, &**remote);
+            }
             index.to_string().into()
         })
     }
@@ -411,7 +434,7 @@ impl OpenApi {
             }
             Some(_) => {
                 let mut response = status(StatusCode::MOVED_PERMANENTLY);
-                insert(&mut response, LOCATION, &location(path, document));
+                insert(&mut response, LOCATION, &location(path, document.hash()));
                 return response;
             }
             None => {
@@ -435,15 +458,15 @@ impl OpenApi {
     }
 
     fn v3_document(&self, path: &str) -> Option<&V3Document> {
-        let of_services = self.of_services.get_or_init(|| {
-            let documents = v3_documents(&self.services);
+        let of_others = self.of_others.get_or_init(|| {
+            let documents = self.remote.iter().flat_map(|remote| remote.v3_documents());
             let packed = |json: &PackedDoc| V3Document::new(json.clone());
             documents
                 .map(|(key, document)| (key, document.map(packed)))
                 .collect()
         });
-        match of_services.get(path) {
-            Some(of_service) => of_service.as_ref(),
+        match of_others.get(path) {
+            Some(of_other) => of_other.as_ref(),
             None => self.v3().documents.get(path),
         }
     }
@@ -458,7 +481,7 @@ impl OpenApi {
             let entry = |(path, document): (&String, &V3Document)| {
                 (
                     path.clone(),
-                    json!({ "serverRelativeURL": location(path, document) }),
+                    json!({ "serverRelativeURL": location(path, document.hash()) }),
                 )
             };
             let paths: serde_json::Map<String, Value> = documents.iter().map(entry).collect();
@@ -470,8 +493,25 @@ impl OpenApi {
     }
 }
 
-fn location(path: &str, document: &V3Document) -> String {
-    format!("/openapi/v3/{path}?hash={}", document.hash())
+fn location(path: &str, hash: &str) -> String {
+    format!("/openapi/v3/{path}?hash={hash}")
+}
+
+/// Adds the documents of other servers to the index of v3.
+fn add_remote(index: &mut Value, remote: &dyn RemoteOpenApi) {
+    let Some(paths) = index.get_mut("paths").and_then(Value::as_object_mut) else {
+        return;
+    };
+    for (key, document) in remote.v3_documents() {
+        match document {
+            Some(document) => {
+                let url = location(&key, document.hash());
+                paths.insert(key, json!({ "serverRelativeURL": url }));
+            }
+            // This server's own, of a kind that is not served now.
+            None => drop(paths.remove(&key)),
+        }
+    }
 }
 
 /// Adds the entries of another index for documents that this one does not have.

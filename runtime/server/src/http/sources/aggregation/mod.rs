@@ -30,7 +30,7 @@ mod table;
 mod tunnel;
 
 pub(crate) use merge::{local_priority, merge};
-pub(crate) use openapi::{add_v3, merge_v2, part_of_v2, part_of_v3, prefix, v3_documents};
+pub(crate) use openapi::{part_of_v2, part_of_v3, prefix};
 pub(crate) use remote::{
     Addresses, Connections, ProxyIdentity, RemoteServer, RemoteTarget, Unreachable, add_aggregator,
 };

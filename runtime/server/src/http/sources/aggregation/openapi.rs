@@ -8,35 +8,35 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::table::Table;
+use crate::http::documents::openapi::RemoteOpenApi;
 use crate::http::response::static_doc::PackedDoc;
 use crate::http::shape::texts::{self, Fields, Texts, fields};
 use crate::http::sources::references::{DEFINITIONS, SCHEMAS, references};
 
-/// Adds the documents of other servers to the index of v3.
-pub(crate) fn add_v3(index: &mut Value, table: &Table) {
-    let Some(paths) = index.get_mut("paths").and_then(Value::as_object_mut) else {
-        return;
-    };
-    for (key, document) in v3_documents(table) {
-        match document {
-            Some(document) => {
-                let url = format!("/openapi/v3/{key}?hash={}", document.hash());
-                paths.insert(key, json!({ "serverRelativeURL": url }));
+impl RemoteOpenApi for Table {
+    fn v3_documents(&self) -> Vec<(String, Option<&PackedDoc>)> {
+        let of_services = self.services().iter().map(|service| {
+            let key = prefix(&service.group, &service.version);
+            let document = service.documents.openapi_v3.as_ref();
+            let document = document.map(|document| &*document.document);
+            (key.trim_start_matches('/').to_owned(), document)
+        });
+        of_services.collect()
+    }
+
+    /// A definition whose name another one has gets a number at its end.
+    fn merge_v2(&self, paths: &mut Texts, definitions: &mut Texts) {
+        for service in self.services() {
+            let own = prefix(&service.group, &service.version);
+            let below = format!("{own}/");
+            paths.retain(|path, _| *path != own && !path.starts_with(&below));
+            if let Some(part) = &service.documents.openapi_v2 {
+                // It was written here.
+                let part = serde_json::from_slice(&part.unpacked());
+                add_part((paths, definitions), part.unwrap_or_default());
             }
-            // This server's own, of a kind that is not served now.
-            None => drop(paths.remove(&key)),
         }
     }
-}
-
-/// The documents of v3 of all other servers, by their keys in the index; `None` of a version that has none.
-pub(crate) fn v3_documents(table: &Table) -> impl Iterator<Item = (String, Option<&PackedDoc>)> {
-    table.services().iter().map(|service| {
-        let key = prefix(&service.group, &service.version);
-        let document = service.documents.openapi_v3.as_ref();
-        let document = document.map(|document| &*document.document);
-        (key.trim_start_matches('/').to_owned(), document)
-    })
 }
 
 /// Longest path, and longest name of a schema.
@@ -158,20 +158,6 @@ fn keep_references(value: &mut Value, is_kept: &impl Fn(&str) -> bool) {
             items.for_each(|item| keep_references(item, is_kept));
         }
         _ => {}
-    }
-}
-
-/// Adds the parts of other servers to a document of v2. A definition whose name another one has gets a number at its end.
-pub(crate) fn merge_v2((paths, definitions): (&mut Texts, &mut Texts), table: &Table) {
-    for service in table.services() {
-        let own = prefix(&service.group, &service.version);
-        let below = format!("{own}/");
-        paths.retain(|path, _| *path != own && !path.starts_with(&below));
-        if let Some(part) = &service.documents.openapi_v2 {
-            // It was written here.
-            let part = serde_json::from_slice(&part.unpacked());
-            add_part((paths, definitions), part.unwrap_or_default());
-        }
     }
 }
 
