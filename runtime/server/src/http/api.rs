@@ -23,6 +23,7 @@ use super::request::cut_off::until;
 use super::request::query::Query;
 use super::request::request_info::{MIGRATION_PATH, RequestInfo};
 use super::request::timeout::{MUTATING_TIMEOUT, interrupt_at, out_of_time};
+use super::request::version_path::version_of;
 use super::response::compress::compress;
 use super::response::{Body, full, warning};
 use super::shape::body::{self, RequestBody};
@@ -32,7 +33,6 @@ use super::shape::format;
 use super::shape::negotiate::{Answer, check_route};
 use super::sources::aggregation::{
     Aggregation, ForwardedResponse, GROUP as SERVICES, Service, Table, asks_for_upgrade, merge,
-    version_of,
 };
 use super::sources::definitions;
 use super::sources::delegation::{served_by, serves};

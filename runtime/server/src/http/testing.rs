@@ -17,13 +17,13 @@ use tokio::time::Instant;
 use super::api::Api;
 use super::documents::discovery::Discovery;
 use super::documents::openapi::{KindSource, OpenApi, Source};
+use super::documents::served::{Group, Kind, Version};
 use super::observation::metrics::Metrics;
 use super::request::accept::Accepts;
 use super::request::query::Query;
 use super::request::request_info::RequestInfo;
 use super::response::Body;
 use super::shape::error::respond;
-use super::sources::served::{Group, Kind, Version};
 use super::verbs::call::{Arrival, Call};
 use crate::auth::{
     Answer, Authenticated, Authentication, Authenticator, Authenticators, Connection, Credentials,

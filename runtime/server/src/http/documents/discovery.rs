@@ -17,6 +17,7 @@ use http::request::Parts;
 use http::{HeaderValue, Response};
 
 use crate::http::ServerInfo;
+use crate::http::documents::served::{Group, served};
 use crate::http::request::accept::{Accepts, Clause};
 use crate::http::request::query::Query;
 use crate::http::response::static_doc::{StaticDoc, conditional};
@@ -24,7 +25,6 @@ use crate::http::response::{Body, ok, ok_as};
 use crate::http::shape::error::only_get;
 use crate::http::shape::format::{Sink, Writer};
 use crate::http::shape::negotiate::{choose, not_acceptable};
-use crate::http::sources::served::{Group, served};
 use crate::registry::Catalog;
 
 use documents::Document;

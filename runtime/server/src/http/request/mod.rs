@@ -7,3 +7,4 @@ pub(super) mod params;
 pub(super) mod query;
 pub(super) mod request_info;
 pub mod timeout;
+pub(super) mod version_path;

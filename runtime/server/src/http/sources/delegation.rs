@@ -11,7 +11,7 @@
 //! - Handlers of a program (`http/sources/paths.rs`): one of an exact path comes before the documents of the server, one of a prefix after them
 //!   and before the 404. Hooks (`server/hooks.rs`) run once the server serves.
 
-use super::served::{Group, served};
+use crate::http::documents::served::{Group, served};
 use crate::registry::Catalog;
 
 /// Whether a catalog has the version.

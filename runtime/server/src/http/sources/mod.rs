@@ -1,4 +1,4 @@
-//! What is served, and from where: groups of the catalog, of a chain of servers and of other servers, and the paths of a program.
+//! What is served, and from where: versions of other servers and of a chain of servers, and the paths of a program.
 
 #[cfg_attr(
     not(feature = "apis-apiregistration"),
@@ -8,5 +8,3 @@ pub(crate) mod aggregation;
 pub(super) mod definitions;
 pub(super) mod delegation;
 pub(super) mod paths;
-pub(super) mod references;
-pub(super) mod served;

@@ -13,8 +13,8 @@ use super::kinds::{Feed, Receipt};
 use super::*;
 use crate::http::documents::discovery::Discovery;
 use crate::http::documents::openapi::{KindSource, Source};
+use crate::http::documents::served::{Group, Kind, Version};
 use crate::http::request::request_info::RequestInfo;
-use crate::http::sources::served::{Group, Kind, Version};
 use crate::http::testing;
 use crate::http::verbs::route::route;
 

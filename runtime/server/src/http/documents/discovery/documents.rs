@@ -11,7 +11,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::messages::{API_VERSIONS, GROUP, GROUP_LIST, RESOURCE_LIST};
-use crate::http::sources::served::{Group, Kind, RemoteResource, Version, listed_verbs};
+use crate::http::documents::served::{Group, Kind, RemoteResource, Version, listed_verbs};
 
 /// A legacy document.
 #[derive(Clone, Debug)]

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use super::components::{self, kind_schema, list_schema};
 use super::{meta_types, names, operations};
+use crate::http::documents::references::{SCHEMAS, references};
 use crate::http::shape::texts::{Texts, text};
-use crate::http::sources::references::{SCHEMAS, references};
 
 /// What becomes of the parts of a document of 3.0 in another version of OpenAPI.
 pub(super) struct Conversion {

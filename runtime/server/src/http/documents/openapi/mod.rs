@@ -28,11 +28,11 @@ use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 
+use crate::http::documents::served::served;
 use crate::http::request::query::Query;
 use crate::http::response::static_doc::{PackedDoc, is_fresh, quoted};
 use crate::http::response::{Body, ok, status};
 use crate::http::shape::texts::Texts;
-use crate::http::sources::served::served;
 use crate::registry::{Catalog, Endpoint};
 
 pub(in crate::http) use components::{describe_root, forget_required_metadata};

@@ -3,7 +3,7 @@
 use apiloom_meta::ResourceDef;
 use serde_json::{Value, json};
 
-use crate::http::sources::references::SCHEMAS;
+use crate::http::documents::references::SCHEMAS;
 
 /// Prefix of the components of `meta/v1`, which clients know.
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use super::content::{Content, Conversion};
 use super::kind_source::KindSource;
 use super::{components, names, v3};
+use crate::http::documents::references::{DEFINITIONS, SCHEMAS};
 use crate::http::shape::texts::Texts;
-use crate::http::sources::references::{DEFINITIONS, SCHEMAS};
 
 /// A document. The fields are in the order of their names, as those of all JSON of this server.
 #[derive(Serialize)]

@@ -3,7 +3,7 @@
 use apiloom_meta::kind::compare_versions;
 
 use super::table::{GROUP, LocalService, Priority, Table};
-use crate::http::sources::served::{Group, RemoteVersion, Version};
+use crate::http::documents::served::{Group, RemoteVersion, Version};
 
 /// The groups of Kubernetes that a server can have, with their priorities in kube-apiserver.
 const KNOWN_GROUPS: [(&str, Priority); 6] = [

@@ -37,8 +37,7 @@ pub(crate) use remote::{
 pub(crate) use state::{Aggregation, UnreachableNotices};
 pub(crate) use table::{
     DocumentRoom, GROUP, LocalService, Priority, RemoteDocuments, RemoteV3, Service, Table,
-    version_of,
 };
 pub(in crate::http) use tunnel::{ForwardedResponse, is_requested as asks_for_upgrade};
 
-pub(crate) use super::served::{RemoteResource, of_discovery, of_resource_list};
+pub(crate) use crate::http::documents::served::{RemoteResource, of_discovery, of_resource_list};

@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 
 use super::table::Table;
 use crate::http::documents::openapi::RemoteOpenApi;
+use crate::http::documents::references::{DEFINITIONS, SCHEMAS, references};
 use crate::http::response::static_doc::PackedDoc;
 use crate::http::shape::texts::{self, Fields, Texts, fields};
-use crate::http::sources::references::{DEFINITIONS, SCHEMAS, references};
 
 impl RemoteOpenApi for Table {
     fn v3_documents(&self) -> Vec<(String, Option<&PackedDoc>)> {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::remote::RemoteServer;
+use crate::http::documents::served::RemoteResource;
+use crate::http::request::version_path::key_of;
 use crate::http::response::static_doc::PackedDoc;
-use crate::http::sources::served::RemoteResource;
 
 /// Name of the group of APIServices, which this server itself serves in any case: so a wrong APIService can be removed.
 pub(crate) const GROUP: &str = "apiregistration.k8s.io";
@@ -164,24 +165,6 @@ impl Table {
     }
 }
 
-/// The group, empty for core, and the version of a path.
-pub(crate) fn version_of(path: &str) -> Option<(&str, &str)> {
-    key_of(path)?.0.split_once('/')
-}
-
-/// The group and version of a path, as `GROUP/VERSION`, and the rest of the path.
-fn key_of(path: &str) -> Option<(&str, &str)> {
-    if let Some(rest) = path.strip_prefix("/apis/") {
-        let group = rest.find('/')?;
-        let version = rest[group + 1..].find('/');
-        let end = version.map_or(rest.len(), |at| group + 1 + at);
-        return Some(rest.split_at(end));
-    }
-    let rest = path.strip_prefix("/api")?;
-    let end = rest.strip_prefix('/')?.find('/');
-    Some(rest.split_at(end.map_or(rest.len(), |at| at + 1)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,23 +225,5 @@ mod tests {
         let refused = documents.clone().within(all.beside(&documents));
         assert_eq!((&refused.resources, &refused.etag), (&None, &None));
         assert!(refused.is_stale);
-    }
-
-    #[test]
-    fn a_path_has_one_group_and_version() {
-        for (path, expected) in [
-            ("/apis/g.io/v1", Some(("g.io/v1", ""))),
-            ("/apis/g.io/v1/", Some(("g.io/v1", "/"))),
-            ("/apis/g.io/v1/things/a", Some(("g.io/v1", "/things/a"))),
-            ("/api/v1", Some(("/v1", ""))),
-            ("/api/v1/pods", Some(("/v1", "/pods"))),
-            ("/apis/g.io", None),
-            ("/apis", None),
-            ("/api", None),
-            ("//apis/g.io/v1", None),
-            ("/version", None),
-        ] {
-            assert_eq!(key_of(path), expected, "{path}");
-        }
     }
 }
