@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::api::Api;
 use super::documents::discovery::Discovery;
-use super::documents::openapi::{KindSource, OpenApi, Source};
+use super::documents::openapi::{KindSource, OpenApi, VersionSource};
 use super::documents::served::{Group, Kind, Version};
 use super::observation::metrics::Metrics;
 use super::request::accept::Accepts;
@@ -265,9 +265,9 @@ pub(crate) fn wardle_defs() -> [ResourceDef; 4] {
 }
 
 /// The sources of OpenAPI documents for [`wardle_defs`], with hand-written schemas.
-pub(crate) fn wardle_sources() -> Vec<Source> {
+pub(crate) fn wardle_sources() -> Vec<VersionSource> {
     let [flunder, fischer, beta, namespace] = wardle_defs();
-    let source = |kinds: Vec<(ResourceDef, fn() -> Value)>| Source {
+    let source = |kinds: Vec<(ResourceDef, fn() -> Value)>| VersionSource {
         group: kinds[0].0.group.to_string(),
         version: kinds[0].0.version.to_string(),
         kinds: kinds

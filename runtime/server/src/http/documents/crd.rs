@@ -11,7 +11,7 @@ use apiloom_meta::schema::structural;
 use apiloom_meta::{FieldPath, GroupVersionKind, ResourceDef};
 use serde_json::{Map, Value, json};
 
-use super::openapi::{KindSource, Source, describe_root, forget_required_metadata};
+use super::openapi::{KindSource, VersionSource, describe_root, forget_required_metadata};
 use crate::http::shape::table::type_name;
 use crate::registry::{Catalog, with_places};
 
@@ -27,7 +27,7 @@ mod formats;
 /// # Errors
 /// Parts of the definitions that kube-apiserver would refuse or ignore.
 pub fn dump(catalog: &Catalog) -> Result<Value, Vec<String>> {
-    let (sources, unserved) = (Source::all(catalog), unserved(catalog));
+    let (sources, unserved) = (VersionSource::all(catalog), unserved(catalog));
     let mut files = documents(&sources, &unserved);
     let mut problems = problems(&files, &sources, &unserved);
     match proto_files(&sources) {
@@ -44,7 +44,7 @@ pub fn dump(catalog: &Catalog) -> Result<Value, Vec<String>> {
 }
 
 /// The `.proto` files of the program's kinds, and of the bodies of their subresources in the same groups.
-fn proto_files(sources: &[Source]) -> Result<BTreeMap<String, ProtoFile>, Vec<String>> {
+fn proto_files(sources: &[VersionSource]) -> Result<BTreeMap<String, ProtoFile>, Vec<String>> {
     let mut files = ProtoFiles::default();
     let own_groups: Vec<&str> = sources
         .iter()
@@ -62,7 +62,7 @@ fn proto_files(sources: &[Source]) -> Result<BTreeMap<String, ProtoFile>, Vec<St
 }
 
 /// The problems of all definitions in the documents, each with the source location and the name of its definition.
-fn problems(files: &Value, sources: &[Source], unserved: &[KindSource]) -> Vec<String> {
+fn problems(files: &Value, sources: &[VersionSource], unserved: &[KindSource]) -> Vec<String> {
     let mut lines = Vec::new();
     for versions in resources(sources, unserved) {
         let name = versions[0].def.group_resource();
@@ -96,11 +96,11 @@ fn unserved(catalog: &Catalog) -> Vec<KindSource> {
     unserved
 }
 
-pub(crate) fn documents(sources: &[Source], unserved: &[KindSource]) -> Value {
+pub(crate) fn documents(sources: &[VersionSource], unserved: &[KindSource]) -> Value {
     let own = sources.iter().filter(|source| is_the_users(source));
     let (mut files, mut notes) = (Map::new(), Map::new());
     // What can be written as JSON is a value.
-    let v2 = serde_json::to_value(Source::v2(own.clone())).unwrap_or_default();
+    let v2 = serde_json::to_value(VersionSource::v2(own.clone())).unwrap_or_default();
     files.insert("openapi/v2.json".into(), v2);
     for source in own {
         let v3 = serde_json::to_value(source.v3()).unwrap_or_default();
@@ -123,12 +123,15 @@ pub(crate) fn documents(sources: &[Source], unserved: &[KindSource]) -> Value {
 }
 
 /// Whether a version has other kinds than those of every server.
-fn is_the_users(source: &Source) -> bool {
+fn is_the_users(source: &VersionSource) -> bool {
     source.kinds.iter().any(|kind| !kind.is_own)
 }
 
 /// The versions of each resource, in order of registration.
-fn resources<'a>(sources: &'a [Source], unserved: &'a [KindSource]) -> Vec<Vec<&'a KindSource>> {
+fn resources<'a>(
+    sources: &'a [VersionSource],
+    unserved: &'a [KindSource],
+) -> Vec<Vec<&'a KindSource>> {
     let served = sources.iter().flat_map(|source| &source.kinds);
     let mut resources: Vec<Vec<&KindSource>> = Vec::new();
     for kind in served

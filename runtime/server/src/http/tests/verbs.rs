@@ -12,7 +12,7 @@ use serde_json::json;
 use super::kinds::{Feed, Receipt};
 use super::*;
 use crate::http::documents::discovery::Discovery;
-use crate::http::documents::openapi::{KindSource, Source};
+use crate::http::documents::openapi::{KindSource, VersionSource};
 use crate::http::documents::served::{Group, Kind, Version};
 use crate::http::request::request_info::RequestInfo;
 use crate::http::testing;
@@ -108,7 +108,7 @@ fn in_aggregated_discovery(def: &ResourceDef) -> Served {
 
 /// OpenAPI has no operation for watch: the parameters of a list show that it can be watched.
 fn in_openapi(def: &ResourceDef) -> Served {
-    let source = Source {
+    let source = VersionSource {
         group: def.group.to_string(),
         version: def.version.to_string(),
         kinds: vec![KindSource {

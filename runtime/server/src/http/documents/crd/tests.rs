@@ -88,7 +88,7 @@ fn a_kind_without_extras_has_no_keys_for_them() {
 }
 
 /// The wardle kinds with a change to their definitions.
-fn changed(change: impl Fn(&mut ResourceDef)) -> Vec<Source> {
+fn changed(change: impl Fn(&mut ResourceDef)) -> Vec<VersionSource> {
     let mut sources = wardle_sources();
     let kinds = sources.iter_mut().flat_map(|source| &mut source.kinds);
     kinds.for_each(|kind| change(Arc::make_mut(&mut kind.def)));
@@ -296,7 +296,7 @@ fn a_definition_names_formats_that_kubernetes_knows() {
 
 #[test]
 fn definitions_that_kubernetes_refuses_are_told() {
-    let problems = |sources: &[Source]| problems(&documents(sources, &[]), sources, &[]);
+    let problems = |sources: &[VersionSource]| problems(&documents(sources, &[]), sources, &[]);
     assert_eq!(problems(&wardle_sources()), [""; 0]);
     let mut sources = wardle_sources();
     Arc::make_mut(&mut sources[2].kinds[0].def).place = Some(Place {

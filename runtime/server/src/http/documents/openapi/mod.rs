@@ -41,7 +41,7 @@ pub(crate) use kind_source::KindSource;
 pub(crate) use kind_source::SchemaInCrd;
 
 /// A group and version with its kinds, whose schemas are made when needed.
-pub(crate) struct Source {
+pub(crate) struct VersionSource {
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) kinds: Vec<KindSource>,
@@ -49,7 +49,7 @@ pub(crate) struct Source {
     pub(crate) bodies: Vec<KindSource>,
 }
 
-impl Source {
+impl VersionSource {
     /// All groups and versions of a catalog.
     pub(crate) fn all(catalog: &Catalog) -> Vec<Self> {
         let kinds_of = |group: &str, version: &str| {
@@ -137,7 +137,7 @@ pub(in crate::http) trait RemoteOpenApi: Send + Sync {
 
 /// The OpenAPI documents of a server.
 pub struct OpenApi {
-    sources: Arc<Vec<Source>>,
+    sources: Arc<Vec<VersionSource>>,
     since: SystemTime,
     /// `None` if other servers serve no versions.
     remote: Option<Arc<dyn RemoteOpenApi>>,
@@ -155,7 +155,7 @@ pub struct OpenApi {
 
 impl fmt::Debug for OpenApi {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let keys: Vec<String> = self.sources.iter().map(Source::key).collect();
+        let keys: Vec<String> = self.sources.iter().map(VersionSource::key).collect();
         f.debug_struct("OpenApi")
             .field("documents", &keys)
             .finish_non_exhaustive()
@@ -221,15 +221,15 @@ const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 impl OpenApi {
     /// The documents of a catalog, built when they are first requested.
     pub fn new(catalog: &Catalog) -> Self {
-        Self::of(Source::all(catalog))
+        Self::of(VersionSource::all(catalog))
     }
 
-    pub(crate) fn of(sources: Vec<Source>) -> Self {
+    pub(crate) fn of(sources: Vec<VersionSource>) -> Self {
         Self::sharing(Arc::new(sources), Arc::default())
     }
 
     /// The documents of these sources alone, of which those of v3 may be built.
-    fn sharing(sources: Arc<Vec<Source>>, v3: Arc<OnceLock<V3>>) -> Self {
+    fn sharing(sources: Arc<Vec<VersionSource>>, v3: Arc<OnceLock<V3>>) -> Self {
         Self {
             sources,
             since: SystemTime::now(),
@@ -278,11 +278,11 @@ impl OpenApi {
     }
 
     /// The sources of this server, and those of the next for other versions.
-    fn all_sources(&self) -> Vec<&Source> {
-        let mut all: Vec<&Source> = self.sources.iter().collect();
+    fn all_sources(&self) -> Vec<&VersionSource> {
+        let mut all: Vec<&VersionSource> = self.sources.iter().collect();
         for source in self.next.iter().flat_map(|next| next.all_sources()) {
             let is_same =
-                |own: &&Source| own.group == source.group && own.version == source.version;
+                |own: &&VersionSource| own.group == source.group && own.version == source.version;
             if !all.iter().any(is_same) {
                 all.push(source);
             }
@@ -364,7 +364,7 @@ impl OpenApi {
 
     /// The document of v2 with those of other servers.
     fn merged_v2(&self) -> v2::Document {
-        let mut document = Source::v2(self.all_sources().into_iter());
+        let mut document = VersionSource::v2(self.all_sources().into_iter());
         if let Some(remote) = &self.remote {
             remote.merge_v2(&mut document.paths, &mut document.definitions);
         }
@@ -473,7 +473,7 @@ impl OpenApi {
 
     fn v3(&self) -> &V3 {
         self.v3.get_or_init(|| {
-            let packed = |source: &Source| {
+            let packed = |source: &VersionSource| {
                 let json = PackedDoc::json(&source.v3());
                 (source.key(), V3Document::new(json))
             };

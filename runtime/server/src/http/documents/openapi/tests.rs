@@ -18,7 +18,7 @@ fn v1alpha1() -> Value {
 }
 
 fn v2() -> Value {
-    json!(Source::v2(wardle_sources().iter()))
+    json!(VersionSource::v2(wardle_sources().iter()))
 }
 
 fn keys(value: &Value) -> Vec<&str> {
