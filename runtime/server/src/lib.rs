@@ -8,9 +8,9 @@
 //!
 //! A create: `server/listener.rs` -> `server/connection.rs` -> `server/filters.rs` (`http/request/request_info.rs`: the path;
 //! `auth/authenticate.rs`: the user; `http/verbs/call.rs`: query, verb, deadline; limits; `auth/authorize.rs`: allowed or not) ->
-//! `http/api.rs` (the deadlines), `http/verbs/route.rs` (the endpoint, and whether it takes the verb) -> `registry/large.rs` (polls
-//! a large document off the threads of other requests; `server/attended.rs` gives its request a task of its own) -> `http/verbs/create.rs`
-//! (formats, body, options) ->
+//! `http/api.rs` (the deadlines) -> `http/sources/resources.rs`, `http/verbs/route.rs` (the endpoint, and whether it takes the verb) ->
+//! `http/verbs/resource.rs` (form and format) -> `registry/large.rs` (polls a large document off the threads of other requests;
+//! `server/attended.rs` gives its request a task of its own) -> `http/verbs/create.rs` (formats, body, options) ->
 //! `registry/writes/decode.rs` (prune, default, strict fields) -> `registry/writes/create.rs` (generated names, uid and times; owners of
 //! fields in `owners`, admission and strategy in `rules.rs`, validation in `judge.rs`) -> `registry/objects/prepared_object.rs` (bytes) ->
 //! `registry/writes/commit.rs` -> `storage` (a revision) -> `http/shape/encode.rs` (201). A test counts the functions on this way.
@@ -23,7 +23,7 @@
 //! share is made apart from it: schemas, stored objects, conversions. A search for a pattern that may take long is made in steps
 //! (`meta/src/regexp/stepped.rs`).
 //!
-//! A list: the same as far as `http/api.rs` -> `http/verbs/list.rs` -> `registry/reads/list.rs` (page and state; selectors in
+//! A list: the same as far as `http/verbs/resource.rs` -> `http/verbs/list.rs` -> `registry/reads/list.rs` (page and state; selectors in
 //! `registry/reads/selection.rs`) -> `registry/reads/cached.rs` (waits for the state of the cache, selects) or the store ->
 //! `registry/objects/items.rs` (the objects, one after the other while the client reads; `registry/objects/readers.rs` limits
 //! slow ones) -> `http/shape/encode.rs` (JSON, YAML, Table, in chunks).

@@ -2,8 +2,8 @@
 //!
 //! `api` answers a request by the wings, of which each uses only those before it: `response` (what all responses are made of), `request`
 //! (path, query, accepted types, deadline), `shape` (forms, formats, framings, bodies), `streams` (connections that outlive the head of
-//! their response), `observation` (metrics, version), `verbs` (a file each), `sources` (what is served, and from where), `documents`
-//! (discovery, OpenAPI, health).
+//! their response), `observation` (metrics, version), `verbs` (a file each), `documents` (discovery, OpenAPI, health), `sources` (what is
+//! served, and from where: requests ask them in order).
 //!
 //! # Form, format, framing
 //!

@@ -120,6 +120,15 @@ impl Discovery {
         Some(wanted.map(|wanted| document(request, wanted, legacy, aggregated)))
     }
 
+    /// Whether it responds to a path.
+    pub(in crate::http) fn has(&self, path: &str) -> bool {
+        // As in `respond`.
+        path == "/"
+            || self
+                .legacy
+                .contains_key(path.strip_suffix('/').unwrap_or(path))
+    }
+
     /// Whether a path is in the list at `/`.
     pub(in crate::http) fn lists(&self, path: &str) -> bool {
         self.legacy.contains_key(path) || self.other_paths.iter().any(|other| other == path)

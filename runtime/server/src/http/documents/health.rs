@@ -184,28 +184,40 @@ impl Health {
         })
     }
 
+    /// Whether a path is that of an endpoint or of one check.
+    pub(in crate::http) fn has(&self, path: &str) -> bool {
+        self.find(path).is_some()
+    }
+
+    /// The endpoint of a path, with the check if it is that of one.
+    fn find(&self, path: &str) -> Option<(Probe, Option<&Check>)> {
+        let path = path.strip_prefix('/')?;
+        let (endpoint, name) = match path.split_once('/') {
+            Some((endpoint, name)) => (endpoint, Some(name)),
+            None => (path, None),
+        };
+        let mut probes = Probe::ALL.into_iter();
+        let probe = probes.find(|probe| probe.as_str() == endpoint)?;
+        let Some(name) = name else {
+            return Some((probe, None));
+        };
+        let check = self.checks_of(probe).find(|check| check.name == name)?;
+        Some((probe, Some(check)))
+    }
+
     /// Responds to a health endpoint or the path of one check; `None` for other paths.
     pub async fn respond(&self, request: &Parts) -> Option<Response<Body>> {
-        let (endpoint, check) = match request.uri.path().strip_prefix('/')?.split_once('/') {
-            Some((endpoint, check)) => (endpoint, Some(check)),
-            None => (request.uri.path().strip_prefix('/')?, None),
+        let (probe, check) = self.find(request.uri.path())?;
+        let Some(check) = check else {
+            return Some(self.all(probe, &Query::of(&request.uri)).await);
         };
-        let probe = Probe::ALL
-            .into_iter()
-            .find(|probe| probe.as_str() == endpoint)?;
-        match check {
-            None => Some(self.all(probe, &Query::of(&request.uri)).await),
-            Some(name) => {
-                let check = self.checks_of(probe).find(|check| check.name == name)?;
-                Some(match finish(check).await {
-                    Ok(()) => text(StatusCode::OK, "ok".to_owned()),
-                    Err(why) => text(
-                        StatusCode::INTERNAL_SERVER_ERROR,
-                        format!("internal server error: {why}\n"),
-                    ),
-                })
-            }
-        }
+        Some(match finish(check).await {
+            Ok(()) => text(StatusCode::OK, "ok".to_owned()),
+            Err(why) => text(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                format!("internal server error: {why}\n"),
+            ),
+        })
     }
 
     fn checks_of(&self, probe: Probe) -> impl Iterator<Item = &Check> {

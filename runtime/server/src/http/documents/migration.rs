@@ -21,23 +21,16 @@ use http_body_util::{BodyExt, StreamBody};
 use serde::Serialize;
 
 use crate::http::request::query::Query;
-use crate::http::request::request_info::MIGRATION_PATH;
 use crate::http::response::{Body, CutOff, IsWatch};
 use crate::http::shape::error::{method_not_allowed, status};
 use crate::http::streams::shutdown_signal::ShutdownSignal;
 use crate::registry::{Migration, MigrationOptions, MigrationReport, Registry};
 
-/// Responds to the endpoint; `None` for other paths.
+/// Responds to a request for the endpoint.
+///
+/// # Errors
+/// MethodNotAllowed for other methods than POST; those of the parameters.
 pub(in crate::http) fn respond(
-    request: &Parts,
-    query: &Query,
-    registry: &Arc<Registry>,
-    stopping: ShutdownSignal,
-) -> Option<Result<Response<Body>, ApiError>> {
-    (request.uri.path() == MIGRATION_PATH).then(|| migrate(request, query, registry, stopping))
-}
-
-fn migrate(
     request: &Parts,
     query: &Query,
     registry: &Arc<Registry>,

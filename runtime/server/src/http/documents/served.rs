@@ -83,6 +83,25 @@ pub(crate) fn listed_verbs<'a>(kind: &Kind<'a>) -> impl Iterator<Item = Verb> + 
     verbs.iter().copied().filter(|verb| def.has_verb(*verb))
 }
 
+/// Groups with the versions of others that are missing.
+pub(in crate::http) fn add_missing<'a>(
+    mut groups: Vec<Group<'a>>,
+    others: Vec<Group<'a>>,
+) -> Vec<Group<'a>> {
+    for group in others {
+        let Some(known) = groups.iter_mut().find(|known| known.name == group.name) else {
+            groups.push(group);
+            continue;
+        };
+        for version in group.versions {
+            if known.versions.iter().all(|of| of.name != version.name) {
+                known.versions.push(version);
+            }
+        }
+    }
+    groups
+}
+
 /// The served groups of a catalog.
 pub(crate) fn served(catalog: &Catalog) -> Vec<Group<'_>> {
     let kinds_of = |group: &str, version: &str| {

@@ -8,21 +8,20 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use apiloom_meta::ResourceDef;
-use apiloom_meta::kind::Verb;
+use apiloom_meta::kind::{SmolStr, Verb};
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::{Method, Response, StatusCode};
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt;
 use tokio::time::Instant;
 
-use super::metrics::{Metrics, RequestGuard, RequestLabels, RequestOutcome};
+use super::metrics::{Metrics, RequestGuard, RequestLabels, RequestOutcome, verb_label};
 use crate::http::request::request_info::RequestInfo;
 use crate::http::response::{Body, CutOff};
 
 /// A request in progress; counted when this is dropped.
 pub(in crate::http) struct Observation {
-    /// `None` if the request is not counted.
-    metrics: Option<Arc<Metrics>>,
+    metrics: Arc<Metrics>,
     labels: RequestLabels,
     begun: Instant,
     /// Length of the request body, if it is known and not zero.
@@ -74,6 +73,15 @@ pub(in crate::http) fn resource_labels(
     }
 }
 
+/// The labels of a request for a path that is none of a resource. The path must be served, not a text of the client.
+pub(in crate::http) fn path_labels(method: &Method, path: &str) -> RequestLabels {
+    RequestLabels {
+        verb: verb_label(method.as_str()),
+        subresource: SmolStr::new(path),
+        ..RequestLabels::default()
+    }
+}
+
 impl Observation {
     /// Starts to observe a request. `running` ends with it.
     pub(in crate::http) fn new(
@@ -83,7 +91,7 @@ impl Observation {
         running: Option<RequestGuard>,
     ) -> Self {
         Self {
-            metrics: Some(Arc::clone(metrics)),
+            metrics: Arc::clone(metrics),
             labels,
             begun: Instant::now(),
             request_bytes,
@@ -91,11 +99,6 @@ impl Observation {
             response_bytes: 0,
             _running: running,
         }
-    }
-
-    /// Discards the observation of a request for an unknown path.
-    pub(in crate::http) fn leads_nowhere(mut self) {
-        self.metrics = None;
     }
 
     /// Counts a response that is complete in memory.
@@ -135,7 +138,6 @@ impl Observation {
 
 impl Drop for Observation {
     fn drop(&mut self) {
-        let Some(metrics) = &self.metrics else { return };
         let code = if std::thread::panicking() {
             StatusCode::INTERNAL_SERVER_ERROR
         } else {
@@ -147,7 +149,7 @@ impl Drop for Observation {
             request_bytes: self.request_bytes,
             response_bytes: self.response_bytes,
         };
-        metrics.request(std::mem::take(&mut self.labels), &outcome);
+        self.metrics.request(std::mem::take(&mut self.labels), &outcome);
     }
 }
 

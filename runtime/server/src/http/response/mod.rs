@@ -1,4 +1,4 @@
-//! What responses are made of, whatever they answer: bodies, compression, prepared documents, turns of large bodies, warnings. The lowest wing:
+//! What responses to every request are made of: bodies, compression, prepared documents, turns of large bodies, warnings. The lowest wing:
 //! it knows no request.
 
 pub(super) mod compress;

@@ -3,26 +3,41 @@
 //! kubectl requests it before it reports an unknown kind; without the list it would report that the request failed.
 //! The group is not part of discovery then, since it has nothing else.
 
+use std::sync::Arc;
+
 use apiloom_meta::Object;
 use apiloom_meta::kind::Verb;
 use bytes::Bytes;
-use http::request::Parts;
 use http::{Method, Response};
 use serde_json::json;
 
-use crate::http::request::request_info::{RequestInfo, RequestVerb};
+use super::resources::has_group;
+use super::source::{Route, Source};
+use crate::http::request::request_info::RequestVerb;
 use crate::http::response::{Body, ok};
+use crate::http::verbs::call::Call;
+use crate::registry::Catalog;
 
-/// The empty list, if the request is for it.
-pub(in crate::http) fn none(info: &RequestInfo, request: &Parts) -> Option<Response<Body>> {
-    let asked = request.method == Method::GET
-        && info.verb == RequestVerb::Api(Verb::List)
-        && info.api_group == "apiextensions.k8s.io"
-        && info.api_version == "v1"
-        && info.resource == "customresourcedefinitions";
-    if !asked {
-        return None;
+/// The empty list, unless the catalog has the group.
+#[derive(Debug)]
+pub(in crate::http) struct EmptyDefinitions(pub(in crate::http) Arc<Catalog>);
+
+impl Source for EmptyDefinitions {
+    fn find<'a, 'r>(&'a self, call: &'a Call<'r>) -> Option<Route<'a, 'r>> {
+        let (info, request) = (&call.info, call.request);
+        let asked = request.method == Method::GET
+            && info.verb == RequestVerb::Api(Verb::List)
+            && info.api_group == "apiextensions.k8s.io"
+            && info.api_version == "v1"
+            && info.resource == "customresourcedefinitions";
+        if !asked || has_group(&self.0, &info.api_group) {
+            return None;
+        }
+        list().map(Route::to)
     }
+}
+
+fn list() -> Option<Response<Body>> {
     let list = json!({
         "kind": "CustomResourceDefinitionList",
         "apiVersion": "apiextensions.k8s.io/v1",

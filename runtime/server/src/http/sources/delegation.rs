@@ -4,38 +4,103 @@
 //! # Inside
 //!
 //! - `http/sources/delegation.rs` decides by the version of the path, once, after the look for an APIService: a version of a group belongs to the first
-//!   server that has it, with its documents. The order of all is thus: APIService, this server, the next ones, 404. `Api::current` has a snapshot of the whole
-//!   chain, so a request sees one catalog of each server. Discovery, OpenAPI, the list at `/` and the APIServices of the first are those of all.
+//!   server that has it, with its documents. The order of all is thus: APIService, this server, the next ones, 404. A source has a snapshot of
+//!   the next server, so a request sees one catalog of each server of the chain. Discovery, OpenAPI, the list at `/` and the APIServices of the first are those of all.
 //! - The next server is started and stopped by the first (`server/running.rs`): it stops when the first has answered its requests, closes its
 //!   own store, and runs its own controllers by its own loopback. Its health checks join those of the first; two of the same name are one.
 //! - Handlers of a program (`http/sources/paths.rs`): one of an exact path comes before the documents of the server, one of a prefix after them
 //!   and before the 404. Hooks (`server/hooks.rs`) run once the server serves.
 
-use crate::http::documents::served::{Group, served};
-use crate::registry::Catalog;
+use std::fmt;
+use std::sync::Arc;
 
-/// Whether a catalog has the version.
-pub(in crate::http) fn serves(catalog: &Catalog, group: &str, version: &str) -> bool {
-    let mut groups = catalog.groups().iter();
-    let found = groups.find(|of| of.name == group);
-    found.is_some_and(|of| of.versions.iter().any(|served| served == version))
+use http::request::Parts;
+
+use super::snapshot::Snapshot;
+use super::source::{Route, Source, Stream};
+use crate::http::documents::health::Health;
+use crate::http::documents::openapi::OpenApi;
+use crate::http::documents::served::{Group, add_missing};
+use crate::http::request::request_info::RequestInfo;
+use crate::http::request::version_path::version_of;
+use crate::http::shape::error::page_not_found;
+use crate::http::verbs::call::Call;
+
+/// A server that another one leaves requests to.
+pub(in crate::http) trait Delegate: fmt::Debug + Send + Sync {
+    /// What it serves now.
+    fn snapshot(&self) -> Arc<Snapshot>;
 }
 
-/// The groups of several catalogs, each version as the first has it.
-pub(in crate::http) fn served_by<'a>(
-    catalogs: impl Iterator<Item = &'a Catalog>,
-) -> Vec<Group<'a>> {
-    let mut groups: Vec<Group<'a>> = Vec::new();
-    for group in catalogs.flat_map(served) {
-        let Some(known) = groups.iter_mut().find(|known| known.name == group.name) else {
-            groups.push(group);
-            continue;
-        };
-        for version in group.versions {
-            if known.versions.iter().all(|of| of.name != version.name) {
-                known.versions.push(version);
-            }
+/// The next server of a chain, as a source of the versions that no other source has.
+#[derive(Debug)]
+pub(in crate::http) struct NextServer {
+    server: Arc<dyn Delegate>,
+    snapshot: Arc<Snapshot>,
+    /// The sources whose versions are not left to it.
+    first: Vec<Arc<dyn Source>>,
+}
+
+impl NextServer {
+    /// The next server after these sources.
+    pub(in crate::http) fn new(server: Arc<dyn Delegate>, first: Vec<Arc<dyn Source>>) -> Self {
+        Self {
+            snapshot: server.snapshot(),
+            server,
+            first,
         }
     }
-    groups
+
+    /// What the next server serves.
+    pub(in crate::http) fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.snapshot
+    }
+}
+
+impl Source for NextServer {
+    fn find<'a, 'r>(&'a self, call: &'a Call<'r>) -> Option<Route<'a, 'r>> {
+        let path = &*call.info.path;
+        let path = path.strip_prefix("/openapi/v3").unwrap_or(path);
+        version_of(path)?;
+        let has_version = |source: &Arc<dyn Source>| source.has_version_of(path);
+        if self.first.iter().any(has_version) || !self.has_version_of(path) {
+            return None;
+        }
+        let route = self
+            .snapshot
+            .delegated()
+            .find_map(|source| source.find(call));
+        // The version is its own, with all paths.
+        route.or_else(|| Some(Route::to(page_not_found())))
+    }
+
+    fn is_current(&self) -> bool {
+        Arc::ptr_eq(&self.snapshot, &self.server.snapshot())
+    }
+
+    fn has_version_of(&self, path: &str) -> bool {
+        let mut sources = self.snapshot.delegated();
+        sources.any(|source| source.has_version_of(path))
+    }
+
+    fn stream(&self, known: Option<Stream>, request: &Parts, info: &RequestInfo) -> Option<Stream> {
+        known.or_else(|| {
+            let sources = self.snapshot.delegated().rev();
+            sources.fold(None, |known, source| source.stream(known, request, info))
+        })
+    }
+
+    fn add_groups<'a>(&'a self, others: Vec<Group<'a>>) -> Vec<Group<'a>> {
+        let sources = self.snapshot.delegated().rev();
+        let groups = sources.fold(Vec::new(), |groups, source| source.add_groups(groups));
+        add_missing(others, groups)
+    }
+
+    fn add_openapi(&self, documents: OpenApi) -> OpenApi {
+        documents.with_next(Arc::clone(&self.snapshot.openapi))
+    }
+
+    fn add_checks(&self, health: Health) -> Health {
+        health.with_checks_of(&self.snapshot.health)
+    }
 }

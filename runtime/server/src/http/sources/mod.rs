@@ -1,4 +1,5 @@
-//! What is served, and from where: versions of other servers and of a chain of servers, and the paths of a program.
+//! The sources of what is served, in the order in which requests ask them: versions of other servers, the next server of a chain, paths of a
+//! program, resources, documents.
 
 #[cfg_attr(
     not(feature = "apis-apiregistration"),
@@ -7,4 +8,9 @@
 pub(crate) mod aggregation;
 pub(super) mod definitions;
 pub(super) mod delegation;
+pub(super) mod documents;
 pub(super) mod paths;
+pub(super) mod refusals;
+pub(super) mod resources;
+pub(super) mod snapshot;
+pub(super) mod source;

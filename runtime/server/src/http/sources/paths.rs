@@ -14,12 +14,14 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, Method, Response, StatusCode};
 
+use super::source::{Route, Source};
 use crate::auth::BoxError;
+use crate::http::observation::observe::{Observation, path_labels};
 use crate::http::request::query::Query;
 use crate::http::response::{Body, plain};
 use crate::http::shape::body::RequestBody;
 use crate::http::streams::shutdown_signal::ShutdownSignal;
-use crate::http::verbs::call::Call;
+use crate::http::verbs::call::{Call, Serving};
 use crate::http::verbs::connect::{
     ConnectBody, headers_for_other_server, http_response, until_stopped,
 };
@@ -156,20 +158,20 @@ impl PathHandlers {
     }
 
     /// The listed paths and prefixes, for the list at `/`.
-    pub(in crate::http) fn listed(&self) -> impl Iterator<Item = String> + use<'_> {
+    fn listed(&self) -> impl Iterator<Item = String> + use<'_> {
         let all = self.exact.iter().chain(&self.prefixes);
         let listed = all.filter(|(_, entry)| entry.is_listed);
         listed.map(|(path, _)| path.clone())
     }
 
     /// The handler of exactly this path, with its path.
-    pub(in crate::http) fn exact(&self, path: &str) -> Option<Found<'_>> {
+    fn exact(&self, path: &str) -> Option<Found<'_>> {
         let found = self.exact.get_key_value(path);
         found.map(|(path, entry)| Found { path, entry })
     }
 
     /// The handler of the longest prefix of a path. The prefix without its slash is not below it.
-    pub(in crate::http) fn below(&self, path: &str) -> Option<Found<'_>> {
+    fn below(&self, path: &str) -> Option<Found<'_>> {
         let all = self.prefixes.iter();
         let fitting = all.filter(|(prefix, _)| path.starts_with(prefix.as_str()));
         let longest = fitting.max_by_key(|(prefix, _)| prefix.len());
@@ -177,15 +179,67 @@ impl PathHandlers {
     }
 }
 
+/// The handlers of exact paths, as a source before the documents and resources of a server.
+#[derive(Debug)]
+pub(in crate::http) struct ExactPaths {
+    pub(in crate::http) handlers: Arc<PathHandlers>,
+    pub(in crate::http) serving: Serving,
+}
+
+impl Source for ExactPaths {
+    fn find<'a, 'r>(&'a self, call: &'a Call<'r>) -> Option<Route<'a, 'r>> {
+        let found = self.handlers.exact(&call.info.path)?;
+        Some(found.route(call, &self.serving))
+    }
+}
+
+/// The handlers of a chain of servers, as a source of paths that the first server does not have otherwise.
+#[derive(Debug)]
+pub(in crate::http) struct OtherPaths {
+    /// Those of each server, in the order of the chain.
+    pub(in crate::http) handlers: Vec<Arc<PathHandlers>>,
+    pub(in crate::http) serving: Serving,
+}
+
+impl Source for OtherPaths {
+    fn find<'a, 'r>(&'a self, call: &'a Call<'r>) -> Option<Route<'a, 'r>> {
+        let path = &call.info.path;
+        let found = self.handlers.iter().find_map(|handlers| {
+            let exact = handlers.exact(path);
+            exact.or_else(|| handlers.below(path))
+        })?;
+        Some(found.route(call, &self.serving))
+    }
+
+    fn listed_paths(&self) -> Vec<String> {
+        let handlers = self.handlers.iter();
+        handlers.flat_map(|handlers| handlers.listed()).collect()
+    }
+}
+
 /// A handler, and the path or prefix that it was added for.
-pub(in crate::http) struct Found<'a> {
-    pub(in crate::http) path: &'a str,
+struct Found<'a> {
+    path: &'a str,
     entry: &'a Entry,
 }
 
-impl Found<'_> {
+impl<'a> Found<'a> {
+    /// The route of a request to the handler.
+    fn route<'r>(self, call: &'a Call<'r>, serving: &'a Serving) -> Route<'a, 'r> {
+        let respond = move |body| {
+            let respond = async move {
+                let labels = path_labels(&call.request.method, self.path);
+                let observed = Observation::new(&serving.metrics, labels, None, None);
+                let stopping = serving.stopping.clone();
+                observed.answer(self.answer(call, body, stopping).await)
+            };
+            respond.boxed()
+        };
+        Route::Other(Box::new(respond))
+    }
+
     /// The handler's response to a request.
-    pub(in crate::http) async fn answer(
+    async fn answer(
         &self,
         call: &Call<'_>,
         body: RequestBody,

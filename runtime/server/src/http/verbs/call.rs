@@ -86,10 +86,29 @@ impl<'r> Call<'r> {
         Ok(())
     }
 
+    /// Whether the path is that of a resource. A path that begins with two slashes is unknown.
+    pub(in crate::http) fn is_for_resource(&self) -> bool {
+        self.info.is_resource_request && !self.info.path.starts_with("//")
+    }
+
+    /// Whether the path can be that of a document of the server.
+    pub(in crate::http) fn is_for_document(&self) -> bool {
+        !self.info.is_resource_request && !self.info.path.starts_with("//")
+    }
+
     /// The response to a failed request, in a format that its client accepts.
     pub(crate) fn respond(&self, error: &ApiError) -> Response<Body> {
         respond_as(error, negotiate_error(&self.accepts, &self.query))
     }
+}
+
+/// What all responses of a server share.
+#[derive(Clone, Debug)]
+pub(in crate::http) struct Serving {
+    /// Where requests are counted.
+    pub(in crate::http) metrics: Arc<Metrics>,
+    /// Ends watches and streams.
+    pub(in crate::http) stopping: ShutdownSignal,
 }
 
 /// A request for a served resource, with a path and a method that it supports.

@@ -7,6 +7,7 @@ pub(super) mod delete;
 pub(super) mod get;
 pub(super) mod list;
 pub(super) mod patch;
+pub(super) mod resource;
 pub(super) mod route;
 pub(super) mod subresource;
 pub(super) mod update;

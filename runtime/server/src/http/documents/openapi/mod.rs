@@ -299,6 +299,12 @@ impl OpenApi {
         }
     }
 
+    /// Whether a path is `/openapi/v2`, `/openapi/v3` or below.
+    pub(in crate::http) fn is_path(path: &str) -> bool {
+        let document = path.strip_prefix("/openapi/");
+        document.is_some_and(|of| matches!(of, "v2" | "v3") || of.starts_with("v3/"))
+    }
+
     /// Responds to `/openapi/v2`, `/openapi/v3` and below, in the media type which was chosen among
     /// [`OpenApi::media_types`]; `None` for other paths.
     pub(crate) fn respond(

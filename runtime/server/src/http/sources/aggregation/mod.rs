@@ -3,7 +3,7 @@
 //!
 //! # Inside
 //!
-//! - `http/sources/aggregation` is what requests see: a `Table` of these versions, published whole, by which `http/api.rs` forwards a request
+//! - `http/sources/aggregation` is what requests see: a `Table` of these versions, published whole, by which `source.rs` forwards a request
 //!   after all filters and before it looks for a resource of its own: so an APIService comes before compiled kinds, these before those
 //!   of definitions, and last is the 404. Versions of apiregistration.k8s.io are never forwarded, so that a wrong APIService can be removed.
 //! - A request is forwarded with the path that was authorized, encoded again (`address.rs`), without credentials and with the user in headers
@@ -25,19 +25,20 @@ mod merge;
 mod openapi;
 mod proxy;
 mod remote;
+mod source;
 mod state;
 mod table;
 mod tunnel;
 
-pub(crate) use merge::{local_priority, merge};
+pub(crate) use merge::local_priority;
 pub(crate) use openapi::{part_of_v2, part_of_v3, prefix};
 pub(crate) use remote::{
     Addresses, Connections, ProxyIdentity, RemoteServer, RemoteTarget, Unreachable, add_aggregator,
 };
+pub(in crate::http) use source::ForwardedVersions;
 pub(crate) use state::{Aggregation, UnreachableNotices};
 pub(crate) use table::{
-    DocumentRoom, GROUP, LocalService, Priority, RemoteDocuments, RemoteV3, Service, Table,
+    DocumentRoom, GROUP, LocalService, Priority, RemoteDocuments, RemoteV3, Service,
 };
-pub(in crate::http) use tunnel::{ForwardedResponse, is_requested as asks_for_upgrade};
 
 pub(crate) use crate::http::documents::served::{RemoteResource, of_discovery, of_resource_list};

@@ -7,7 +7,7 @@
 //! # Kinds from documents
 //!
 //! A kind is a list of `ResourceDef`, wherever they come from; those of a document have `custom`, which the few places read where custom
-//! resources differ on the wire (`http/verbs/route.rs`, `http/api.rs`, `http/shape/form_writer.rs`, `http/documents/discovery`, `writes/decode.rs`).
+//! resources differ on the wire (`http/verbs/route.rs`, `http/sources/resources.rs`, `http/shape/form_writer.rs`, `http/documents/discovery`, `writes/decode.rs`).
 //!
 //! - `meta/src/kind/custom` makes the definitions from a CustomResourceDefinition document. `CatalogChange::document` gives them to a
 //!   program, without the built-in kind.

@@ -1,0 +1,72 @@
+//! What a server serves at one time: its sources, and what is made of all of them. A request uses the same snapshot from beginning to end.
+
+use std::sync::Arc;
+
+use http::Response;
+use http::request::Parts;
+
+use super::paths::PathHandlers;
+use super::source::{Route, Source, Stream};
+use crate::http::documents::health::Health;
+use crate::http::documents::openapi::OpenApi;
+use crate::http::observation::metrics::{RequestLabels, verb_label};
+use crate::http::request::request_info::RequestInfo;
+use crate::http::response::Body;
+use crate::http::shape::body::RequestBody;
+use crate::http::shape::error::page_not_found;
+use crate::http::verbs::call::Call;
+use crate::registry::Catalog;
+
+/// What a server serves at one time.
+#[derive(Debug)]
+pub(in crate::http) struct Snapshot {
+    pub(in crate::http) catalog: Arc<Catalog>,
+    /// The sources in the order in which requests ask them.
+    pub(in crate::http) sources: Vec<Arc<dyn Source>>,
+    pub(in crate::http) openapi: Arc<OpenApi>,
+    pub(in crate::http) health: Health,
+    /// The handlers of the program, and those of the next servers.
+    pub(in crate::http) handlers: Vec<Arc<PathHandlers>>,
+}
+
+impl Snapshot {
+    /// Whether its sources are up to date.
+    pub(in crate::http) fn is_current(&self) -> bool {
+        self.sources.iter().all(|source| source.is_current())
+    }
+
+    /// The sources that answer what another server of the chain leaves to this one.
+    pub(in crate::http) fn delegated(&self) -> impl DoubleEndedIterator<Item = &Arc<dyn Source>> {
+        let sources = self.sources.iter();
+        sources.filter(|source| source.is_delegated())
+    }
+
+    /// Whether a request is for a stream; `None` if it is for no known resource.
+    pub(in crate::http) fn stream(&self, request: &Parts, info: &RequestInfo) -> Option<Stream> {
+        let sources = self.sources.iter().rev();
+        sources.fold(None, |known, source| source.stream(known, request, info))
+    }
+
+    /// The labels of a request that ends before its response. They contain no text made up by the client.
+    pub(in crate::http) fn labels(&self, call: &Call<'_>) -> RequestLabels {
+        let mut sources = self.sources.iter();
+        let labels = sources.find_map(|source| source.labels(call));
+        labels.unwrap_or_else(|| RequestLabels {
+            verb: verb_label(call.request.method.as_str()),
+            ..RequestLabels::default()
+        })
+    }
+
+    /// Responds to a request by the first source that has a route for it.
+    pub(in crate::http) fn answer<'a, 'r>(
+        &'a self,
+        call: &'a Call<'r>,
+        body: RequestBody,
+    ) -> impl Future<Output = Response<Body>> + Send {
+        let mut sources = self.sources.iter();
+        let route = sources.find_map(|source| source.find(call));
+        route
+            .unwrap_or_else(|| Route::to(page_not_found()))
+            .answer(body)
+    }
+}
