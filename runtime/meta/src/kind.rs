@@ -6,6 +6,7 @@
 mod conversion;
 mod custom;
 mod deletion;
+mod dialect;
 pub mod names;
 mod place;
 mod proto_files;
@@ -45,6 +46,7 @@ pub use custom::CustomKind;
 #[cfg(feature = "schema")]
 pub use custom::{StoredDefinition, custom_definitions};
 pub use deletion::DeletionRule;
+pub use dialect::{Dialect, Publication};
 pub use place::Place;
 pub use proto_files::{ProtoField, ProtoFile, ProtoFiles, ProtoMessage};
 pub use schema_source::{SchemaFn, SchemaSource};
@@ -247,6 +249,8 @@ pub struct ResourceDef {
     pub protobuf: Option<&'static ProtobufMessage>,
     /// Structural schema of the version, including apiVersion, kind and metadata.
     pub schema: SchemaSource,
+    /// How the kind is served where compiled kinds and custom resources differ.
+    pub dialect: Dialect,
     /// What only a kind from a document has; `None` for a Rust type.
     pub custom: Option<CustomKind>,
 }
@@ -317,6 +321,7 @@ impl ResourceDef {
             place: None,
             protobuf: None,
             schema,
+            dialect: Dialect::COMPILED,
             custom: None,
         }
     }

@@ -12,8 +12,7 @@ pub use self::definitions::custom_definitions;
 #[cfg(feature = "schema")]
 pub use self::stored_definition::StoredDefinition;
 
-/// What only a kind from a document has. It is served as a custom resource of kube-apiserver: the versions may differ in
-/// their subresources, requests must name the kind of their objects, and discovery has another order of verbs.
+/// What only a kind from a document has. How it is served is [`Dialect::CUSTOM`](super::Dialect::CUSTOM).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CustomKind {
     /// Warning for every request in this version; `None` if it is not deprecated.

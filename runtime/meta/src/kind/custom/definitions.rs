@@ -8,7 +8,7 @@ use smol_str::SmolStr;
 
 use super::CustomKind;
 use crate::kind::{
-    CellSource, Column, ColumnType, Conversion, ConversionMethod, Converter, ResourceDef,
+    CellSource, Column, ColumnType, Conversion, ConversionMethod, Converter, Dialect, ResourceDef,
     ScalePaths, SchemaSource, Scope, SelectableField, SubresourceDef, compare_versions,
 };
 use crate::path::JsonPath;
@@ -209,6 +209,7 @@ impl Reader {
             selectable: fields.map(SelectableField::from).collect(),
             unconditional_update: false,
             description: SmolStr::new(schema["description"].as_str().unwrap_or_default()),
+            dialect: Dialect::CUSTOM,
             custom: Some(CustomKind {
                 deprecation_warning: deprecation_warning(kind, version, &name),
                 uid: SmolStr::default(),
