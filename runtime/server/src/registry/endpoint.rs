@@ -48,8 +48,8 @@ pub(crate) enum PatchFormats {
     All,
     /// JSON patches and merge patches.
     WithoutStrategic,
-    /// The same, with another refusal of all others.
-    OfCustomResources,
+    /// The same, with the refusal of a handler for all others.
+    InHandler,
 }
 
 /// One served resource in one version.
@@ -249,13 +249,14 @@ impl Endpoint {
         }
     }
 
-    /// Which patches a subresource, or the object itself, accepts. The Scale of a Rust type accepts all.
+    /// Which patches a subresource, or the object itself, accepts.
     pub(crate) fn patch_formats(&self, subresource: &str) -> PatchFormats {
-        if self.def().custom.is_some() {
-            return PatchFormats::OfCustomResources;
-        }
-        if self.def().strategic_merge_patch || self.writes.is_scale(subresource) {
+        let def = self.def();
+        let is_scale = def.dialect.merges_scale && self.writes.is_scale(subresource);
+        if def.strategic_merge_patch || is_scale {
             PatchFormats::All
+        } else if def.dialect.negotiates_in_handler {
+            PatchFormats::InHandler
         } else {
             PatchFormats::WithoutStrategic
         }

@@ -9,7 +9,7 @@
 mod remote;
 
 use apiloom_meta::ResourceDef;
-use apiloom_meta::kind::Verb;
+use apiloom_meta::kind::{Publication, Verb};
 
 use crate::registry::Catalog;
 
@@ -52,7 +52,7 @@ pub(crate) struct Kind<'a> {
 }
 
 /// The verbs of a custom resource, in the order of kube-apiserver.
-const CUSTOM_VERBS: [Verb; 8] = [
+const VERBS_OF_DEFINITION: [Verb; 8] = [
     Verb::Delete,
     Verb::DeleteCollection,
     Verb::Get,
@@ -75,10 +75,10 @@ const TERMINATING_VERBS: [Verb; 5] = [
 /// The verbs of a kind, in the order of discovery.
 pub(crate) fn listed_verbs<'a>(kind: &Kind<'a>) -> impl Iterator<Item = Verb> + use<'a> {
     let def = kind.def;
-    let verbs = match (&def.custom, kind.is_terminating) {
-        (None, _) => &Verb::ALL[..],
-        (Some(_), false) => &CUSTOM_VERBS,
-        (Some(_), true) => &TERMINATING_VERBS,
+    let verbs = match (def.dialect.discovery, kind.is_terminating) {
+        (Publication::Program, _) => &Verb::ALL[..],
+        (Publication::Definition, false) => &VERBS_OF_DEFINITION,
+        (Publication::Definition, true) => &TERMINATING_VERBS,
     };
     verbs.iter().copied().filter(|verb| def.has_verb(*verb))
 }

@@ -109,8 +109,8 @@ pub(in crate::http) enum PatchFormat {
 /// The format of a patch, from `Content-Type`, which is required. Not every kind takes strategic merge patches.
 ///
 /// # Errors
-/// UnsupportedMediaType: for a strategic merge patch of a kind that takes none, and for all formats of patches of custom
-/// resources, with the text for these, upon which clients send a merge patch; else with the text of kube-apiserver's router.
+/// UnsupportedMediaType: for a strategic merge patch of a kind that takes none, and for all formats that a handler refuses,
+/// with a text upon which clients send a merge patch; else with the text of kube-apiserver's router.
 pub(in crate::http) fn patch_format(
     headers: &HeaderMap,
     formats: PatchFormats,
@@ -124,7 +124,7 @@ pub(in crate::http) fn patch_format(
         (given, PatchFormats::All) if given == strategic => Ok(PatchFormat::Strategic),
         (given, _) if given == strategic => Err(none_of(WITHOUT_STRATEGIC)),
         ("application/apply-patch+yaml", _) => Ok(PatchFormat::Apply),
-        (_, PatchFormats::OfCustomResources) => Err(none_of(WITHOUT_STRATEGIC)),
+        (_, PatchFormats::InHandler) => Err(none_of(WITHOUT_STRATEGIC)),
         _ => {
             let error = ApiError::new(
                 StatusReason::UnsupportedMediaType,
@@ -301,7 +301,7 @@ mod tests {
             "application/json",
             "application/strategic-merge-patch+json",
         ] {
-            let refused = patch_format(&headers(given), PatchFormats::OfCustomResources);
+            let refused = patch_format(&headers(given), PatchFormats::InHandler);
             assert_eq!(refused.expect_err(given), error, "{given}");
         }
     }

@@ -113,9 +113,10 @@ impl Reply {
     ) -> Result<Response<Body>, ApiError> {
         if let Form::PartialList(_) = self.answer.form {
             let def = self.endpoint.def();
-            let kind = match &def.custom {
-                Some(_) => "*unstructured.Unstructured",
-                None => def.kind.as_str(),
+            let kind = if def.dialect.is_unstructured {
+                "*unstructured.Unstructured"
+            } else {
+                def.kind.as_str()
             };
             return Err(ApiError::new(
                 StatusReason::NotAcceptable,
@@ -173,11 +174,12 @@ impl Reply {
         listed: ListResult,
     ) -> Result<Response<Body>, ApiError> {
         if let Form::Partial(_) = self.answer.form {
-            // Kubernetes names the type in Go, which all custom resources have in common.
+            // Kubernetes names the type in Go.
             let def = self.endpoint.def();
-            let kind = match &def.custom {
-                Some(_) => "*unstructured.UnstructuredList",
-                None => def.list_kind.as_str(),
+            let kind = if def.dialect.is_unstructured {
+                "*unstructured.UnstructuredList"
+            } else {
+                def.list_kind.as_str()
             };
             return Err(ApiError::new(
                 StatusReason::NotAcceptable,

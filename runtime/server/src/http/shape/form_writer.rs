@@ -15,8 +15,8 @@ use crate::registry::{Endpoint, Json};
 pub(in crate::http) enum FormWriter {
     /// With the Protobuf message of the objects, if they have one.
     Object(Option<&'static ProtobufMessage>),
-    /// A custom resource: its lists are maps with sorted keys, whose items have their types, as in kube-apiserver.
-    Custom,
+    /// With sorted fields: lists are maps, whose items have their types, as in kube-apiserver.
+    Sorted,
     Table(Box<Tables>),
     Partial(MetaVersion),
 }
@@ -28,7 +28,7 @@ impl FormWriter {
         message: Option<&'static ProtobufMessage>,
     ) -> Self {
         match form {
-            Form::Object if endpoint.def().custom.is_some() => Self::Custom,
+            Form::Object if endpoint.def().dialect.sorts_fields => Self::Sorted,
             Form::Object => Self::Object(message),
             Form::Partial(version) | Form::PartialList(version) => Self::Partial(version),
             Form::Table(version, include) => {
@@ -41,7 +41,7 @@ impl FormWriter {
     pub(in crate::http) fn write(&self, json: &Json<'_>, with_columns: bool, out: &mut dyn Sink) {
         self.describe(out);
         match self {
-            Self::Object(_) | Self::Custom => out.json(json.whole()),
+            Self::Object(_) | Self::Sorted => out.json(json.whole()),
             Self::Table(tables) => tables.write_single(json, with_columns, out),
             Self::Partial(version) => write_partial(json, *version, out),
         }
@@ -52,7 +52,7 @@ impl FormWriter {
         self.describe(out);
         match self {
             Self::Object(_) => out.item(json),
-            Self::Custom => out.json(json.whole()),
+            Self::Sorted => out.json(json.whole()),
             Self::Table(tables) => tables.write_row(json, out),
             Self::Partial(version) => write_partial(json, *version, out),
         }
@@ -61,7 +61,7 @@ impl FormWriter {
     fn describe(&self, out: &mut dyn Sink) {
         let message = match self {
             Self::Object(message) => *message,
-            Self::Table(_) | Self::Custom => None,
+            Self::Table(_) | Self::Sorted => None,
             Self::Partial(_) => Some(&PARTIAL_OBJECT_METADATA),
         };
         if let Some(message) = message {
@@ -82,7 +82,7 @@ impl FormWriter {
                 version.api_version().to_owned(),
             ),
             Self::Object(_) => (def.list_kind.as_str(), def.api_version()),
-            Self::Custom => return write_custom_list(def, meta, out),
+            Self::Sorted => return write_custom_list(def, meta, out),
         };
         out.begin_map();
         out.text_field("kind", kind);

@@ -105,15 +105,14 @@ struct Frame {
 }
 
 impl Frame {
-    /// Custom resources have a name and the columns of their definition.
     fn of(def: &ResourceDef) -> Self {
-        match &def.custom {
-            Some(_) => Self {
+        if def.dialect.has_declared_columns {
+            return Self {
                 has_name: true,
                 last: LastColumn::Declared,
-            },
-            None => Self::around(&def.columns),
+            };
         }
+        Self::around(&def.columns)
     }
 
     fn around(columns: &[Column]) -> Self {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use apiloom_meta::ApiError;
 
-use super::resources::has_compiled;
+use super::resources::tells_unknown_paths;
 use super::source::{Route, Source};
 use crate::http::streams::extended_connect;
 use crate::http::verbs::call::Call;
@@ -33,7 +33,7 @@ impl UnknownPaths {
             Some("apis") => segments.next().filter(|group| !group.is_empty()),
             _ => None,
         };
-        group.is_some_and(|group| has_compiled(&self.0, group))
+        group.is_some_and(|group| tells_unknown_paths(&self.0, group))
     }
 }
 

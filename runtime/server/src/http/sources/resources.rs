@@ -40,13 +40,14 @@ impl CatalogResources {
     }
 
     /// Finds the endpoint and the verb of a request for a resource. Errors are in the order of kube-apiserver's
-    /// router: path, method, content type, accepted types. That of custom resources checks the path alone.
+    /// router: path, method, content type, accepted types. Where a handler negotiates, the path alone is checked.
     fn find_endpoint(&self, call: &Call<'_>) -> Result<(&Arc<Endpoint>, Verb), ApiError> {
         let (info, request) = (&call.info, call.request);
         let endpoint = self.endpoint(info).ok_or_else(ApiError::no_such_resource)?;
         let verb = route(endpoint.def(), &request.method, info)?;
         endpoint.check_schema()?;
-        let is_checked = !connects(endpoint.def(), info) && endpoint.def().custom.is_none();
+        let is_checked =
+            !connects(endpoint.def(), info) && !endpoint.def().dialect.negotiates_in_handler;
         if verb == Verb::Patch && is_checked {
             body::patch_format(&request.headers, endpoint.patch_formats(&info.subresource))?;
         }
@@ -58,19 +59,19 @@ impl CatalogResources {
         Ok((endpoint, verb))
     }
 
-    /// The response to a request for which there is no endpoint, or whose path or method the endpoint does not have. Those of
-    /// custom resources are others, as in kube-apiserver.
+    /// The response to a request for which there is no endpoint, or whose path or method the endpoint does not have. It depends
+    /// on the dialect of the kind, as in kube-apiserver.
     fn refuse(&self, call: &Call<'_>, error: &ApiError) -> Response<Body> {
         let info = &call.info;
         let Some(endpoint) = self.endpoint(info) else {
-            return if has_compiled(&self.catalog, &info.api_group) {
+            return if tells_unknown_paths(&self.catalog, &info.api_group) {
                 call.respond(error)
             } else {
                 page_not_found()
             };
         };
         let def = endpoint.def();
-        if def.custom.is_some() {
+        if def.dialect.hides_unknown_paths {
             if is_out_of_scope(def, info) {
                 return page_not_found();
             }
@@ -145,8 +146,8 @@ pub(super) fn has_group(catalog: &Catalog, group: &str) -> bool {
     catalog.groups().iter().any(|of| of.name == group)
 }
 
-/// Whether a group has kinds that are no custom resources. Only in such a group is an unknown path told of as a resource.
-pub(super) fn has_compiled(catalog: &Catalog, group: &str) -> bool {
+/// Whether an unknown path in a group is told of as a resource, because of one of its kinds.
+pub(super) fn tells_unknown_paths(catalog: &Catalog, group: &str) -> bool {
     let mut kinds = catalog.endpoints().iter().map(|one| one.def());
-    kinds.any(|def| def.group == group && def.custom.is_none())
+    kinds.any(|def| def.group == group && !def.dialect.hides_unknown_paths)
 }

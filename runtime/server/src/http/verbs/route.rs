@@ -31,13 +31,13 @@ pub(in crate::http) fn route(
     method: &Method,
     info: &RequestInfo,
 ) -> Result<Verb, ApiError> {
-    if info.verb == RequestVerb::Proxy && def.custom.is_none() {
+    if info.verb == RequestVerb::Proxy && !def.dialect.routes_by_verb {
         // The prefix `proxy/` is parsed for authorization only; Kubernetes no longer serves it.
         return Err(ApiError::no_such_resource());
     }
     let shape = shape(def, info).ok_or_else(ApiError::no_such_resource)?;
-    if def.custom.is_some() {
-        return route_custom(def, method, info, shape);
+    if def.dialect.routes_by_verb {
+        return route_by_verb(def, method, info, shape);
     }
     let is_served = |verb: Verb| {
         if info.watch_prefix {
@@ -56,9 +56,9 @@ pub(in crate::http) fn route(
     }
 }
 
-/// The verb of a request for a custom resource. kube-apiserver has no route for each method there: what the request info
-/// says is run, so a POST to the path of an object creates one, and refusals name the verb.
-fn route_custom(
+/// The verb of a request for a kind without a route for each method: what the request info says is run, so a POST to the
+/// path of an object creates one, and refusals name the verb.
+fn route_by_verb(
     def: &ResourceDef,
     method: &Method,
     info: &RequestInfo,
@@ -116,7 +116,7 @@ fn shape<'a>(def: &ResourceDef, info: &'a RequestInfo) -> Option<Shape<'a>> {
         ([_, _], true) => Some(Shape::Item),
         ([_, _, subresource], true) => Some(Shape::Subresource(subresource)),
         // What follows is ignored, as in kube-apiserver.
-        ([_, _, subresource, ..], true) if def.custom.is_some() => {
+        ([_, _, subresource, ..], true) if def.dialect.ignores_path_tail => {
             Some(Shape::Subresource(subresource))
         }
         _ => None,
@@ -174,7 +174,7 @@ fn method_of(verb: Verb) -> Method {
 
 #[cfg(test)]
 mod tests {
-    use apiloom_meta::kind::CustomKind;
+    use apiloom_meta::kind::Dialect;
 
     use super::*;
     use crate::http::testing::{fischer, flunder, namespace};
@@ -235,7 +235,7 @@ mod tests {
     fn requests_for_custom_resources_go_by_the_verb_of_the_request_info() {
         const V1: &str = "/apis/wardle.example.com/v1alpha1";
         let mut def = flunder();
-        def.custom = Some(CustomKind::default());
+        def.dialect = Dialect::CUSTOM;
         let check = |method: &str, path: &str, expected: Result<Verb, ApiError>| {
             let got = of(&def, method, &format!("{V1}/{path}"));
             assert_eq!(got, expected, "{method} {path}");

@@ -271,7 +271,7 @@ impl EventWriter {
         let json = event.object.json(self.reply.endpoint.schema());
         // Other forms can be much smaller than their objects, so they are kept.
         let json_bytes = match self.form {
-            FormWriter::Object(_) | FormWriter::Custom => json.whole().len(),
+            FormWriter::Object(_) | FormWriter::Sorted => json.whole().len(),
             FormWriter::Table(_) | FormWriter::Partial(_) => 0,
         };
         let form = &self.form;

@@ -117,7 +117,7 @@ impl CatalogChange {
 /// another order, in another server over the store, and after a restart.
 fn sort_documents(defs: &mut [Arc<ResourceDef>]) {
     let name = |def: &Arc<ResourceDef>| (def.group.clone(), def.plural.clone());
-    defs.sort_by_cached_key(|def| def.custom.as_ref().map(|_| name(def)));
+    defs.sort_by_cached_key(|def| (!def.dialect.is_of_program()).then(|| name(def)));
 }
 
 impl Registry {

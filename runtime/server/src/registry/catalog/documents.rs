@@ -21,7 +21,7 @@ impl Catalog {
     /// The definitions of all versions that are Rust types.
     pub(crate) fn compiled(&self) -> impl Iterator<Item = &ResourceDef> {
         let defs = self.defs.iter().map(|def| &**def);
-        defs.filter(|def| def.custom.is_none())
+        defs.filter(|def| def.dialect.is_of_program())
     }
 
     /// The state of the document from which a resource is served; `None` if it is not served from a document.

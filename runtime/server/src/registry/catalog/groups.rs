@@ -87,7 +87,7 @@ pub(super) fn complete_groups(
                 place: None,
             }),
             Some(group) if group.versions.contains(&def.version) => {}
-            Some(group) if !is_declared || def.custom.is_some() => {
+            Some(group) if !is_declared || !def.dialect.is_of_program() => {
                 group.versions.push(def.version.clone());
             }
             Some(group) => {
@@ -101,21 +101,17 @@ pub(super) fn complete_groups(
             }
         }
     }
-    sort_versions_of_documents(declared, defs, &mut groups);
+    sort_versions(declared, defs, &mut groups);
     groups
 }
 
-/// Sorts the versions of groups that have only kinds from documents: Kubernetes prefers them by their names.
-fn sort_versions_of_documents(
-    declared: &[GroupDef],
-    defs: &[Arc<ResourceDef>],
-    groups: &mut [Group],
-) {
-    let mut compiled: HashSet<&str> = declared.iter().map(|group| &*group.name).collect();
-    let others = defs.iter().filter(|def| def.custom.is_none());
-    compiled.extend(others.map(|def| &*def.group));
-    let of_documents = groups.iter_mut();
-    for group in of_documents.filter(|group| !compiled.contains(&*group.name)) {
+/// Sorts the versions of groups whose kinds all say so: Kubernetes prefers those of definitions by their names.
+fn sort_versions(declared: &[GroupDef], defs: &[Arc<ResourceDef>], groups: &mut [Group]) {
+    let mut unsorted: HashSet<&str> = declared.iter().map(|group| &*group.name).collect();
+    let others = defs.iter().filter(|def| !def.dialect.sorts_versions);
+    unsorted.extend(others.map(|def| &*def.group));
+    let groups = groups.iter_mut();
+    for group in groups.filter(|group| !unsorted.contains(&*group.name)) {
         group
             .versions
             .sort_by(|one, other| compare_versions(one, other));

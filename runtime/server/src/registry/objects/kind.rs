@@ -554,7 +554,7 @@ impl Kind {
     /// Encodes an object of the storage version for the store.
     pub(crate) fn encode(&self, object: &mut Object) -> Result<PreparedObject, ApiError> {
         let version = &self.versions[self.storage_version];
-        if version.def.custom.is_some() {
+        if version.def.dialect.settles_numbers {
             object.settle_numbers();
         }
         PreparedObject::new(object, version, |json| {

@@ -47,7 +47,7 @@ impl KindVersion {
     ) -> Self {
         let mut head = Vec::new();
         let api_version = def.api_version();
-        let names = if def.custom.is_some() {
+        let names = if def.dialect.sorts_fields {
             [
                 ("{\"apiVersion\":", &*api_version),
                 (",\"kind\":", &*def.kind),

@@ -14,11 +14,10 @@ pub(super) fn unfit_fields(def: &ResourceDef, schema: &Schema) -> Vec<String> {
 
 /// The problems of columns and selectable fields: unknown to the schema, or not comparable.
 fn unknown_fields(def: &ResourceDef, schema: &Schema) -> Vec<String> {
-    // A custom resource may have columns that its schema does not know: their cells are empty.
     let columns = def
         .columns
         .iter()
-        .filter(|_| def.custom.is_none())
+        .filter(|_| !def.dialect.has_unknown_columns)
         .filter_map(|column| match &column.source {
             CellSource::Path(path) if !schema.has_path(path) => {
                 Some((format!("column {:?}", column.name), path.to_string()))

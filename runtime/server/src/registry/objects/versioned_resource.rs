@@ -53,21 +53,25 @@ impl VersionedResource {
         ApiError::not_found(self.group_resource(), name)
     }
 
-    /// Sets apiVersion and kind. Those of a body were checked when it was decoded; other callers may leave them out. Those of a custom
-    /// resource stay as they are: its validation refuses others.
+    /// Sets apiVersion and kind. Those of a body were checked when it was decoded; other callers may leave them out. They stay as
+    /// they are where validation refuses others.
     pub(crate) fn set_type(&self, object: &mut Object) {
         let is_typed = !object.kind().is_empty() && !object.api_version().is_empty();
-        if is_typed && self.def().custom.is_some() {
+        if is_typed && self.def().dialect.validates_type {
             return;
         }
         object.set_type(&self.version().api_version, &self.def().kind);
     }
 
-    /// The error `Flunder in version "v1" cannot be handled as a Flunder: WHY`. What kube-apiserver decodes a custom resource into is
-    /// of the kind that the resource says.
+    /// The error `Flunder in version "v1" cannot be handled as a Flunder: WHY`. What kube-apiserver decodes an unstructured object
+    /// into is of the kind that the object says.
     pub(crate) fn cannot_handle(&self, kind: &str, version: &str, why: &str) -> ApiError {
         let def = self.def();
-        let expected = def.custom.as_ref().map_or(&*def.kind, |_| kind);
+        let expected = if def.dialect.is_unstructured {
+            kind
+        } else {
+            &*def.kind
+        };
         ApiError::bad_request(format!(
             "{kind} in version {} cannot be handled as a {expected}: {why}",
             go_quote(version)

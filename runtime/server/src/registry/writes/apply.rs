@@ -52,7 +52,7 @@ impl Writes {
             }
         };
         // Before the fields are named: values of sets are parts of their names.
-        if self.resource.def().custom.is_some() {
+        if self.resource.def().dialect.settles_numbers {
             object.settle_numbers();
         }
         Ok(AppliedDocument {
@@ -108,8 +108,8 @@ impl AppliedDocument {
         let mut is_unpruned = false;
         if merged.is_changed {
             let schema = writes.resource.schema();
-            let is_custom = writes.resource.def().custom.is_some();
-            let is_copied = is_custom && schema.may_drop(object.fields());
+            let is_kept = writes.resource.def().dialect.validates_dropped_fields;
+            let is_copied = is_kept && schema.may_drop(object.fields());
             let whole = is_copied.then(|| object.clone());
             object = writes.decoder.decoded_again(object)?;
             if let Some(whole) = whole {

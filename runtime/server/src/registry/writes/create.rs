@@ -126,7 +126,7 @@ impl Writes {
         }
         let key = kind.key(request.namespace, request.name)?;
         let mut stored = self.versions.to_store(&object, draft).await?;
-        if stored.is_none() && self.resource.def().custom.is_some() {
+        if stored.is_none() && self.resource.def().dialect.defaults_reset_fields_late {
             // What was reset has the defaults that a read would apply.
             kind.default(&mut object, self.resource.version);
         }
@@ -204,8 +204,7 @@ impl Writes {
             is_reset |= object.fields().contains_key(field);
             object.set_field(field, None);
         }
-        // A custom resource is validated without what was reset, as in kube-apiserver.
-        if is_reset && self.resource.def().custom.is_none() {
+        if is_reset && !self.resource.def().dialect.defaults_reset_fields_late {
             self.resource.kind.default(object, self.resource.version);
         }
         self.prepare_create(request, object)

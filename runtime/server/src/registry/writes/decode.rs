@@ -103,13 +103,13 @@ impl Decoder {
         Ok(object)
     }
 
-    /// The unknown and duplicate fields of an object that are told: of one that is not of the custom resource, which is refused when
-    /// it is validated, kube-apiserver knows the fields of the metadata alone.
+    /// The unknown and duplicate fields of an object that are told: of one that is not of the resource, which is refused when it is
+    /// validated, kube-apiserver knows the fields of the metadata alone.
     fn strict_of(&self, object: &Object, mut strict: Vec<String>) -> Vec<String> {
         let def = self.resource.def();
         let is_of_group =
             || GroupVersion::parse(object.api_version()).is_some_and(|gv| gv.group == def.group);
-        if def.custom.is_some() && !(object.kind() == def.kind && is_of_group()) {
+        if def.dialect.validates_type && !(object.kind() == def.kind && is_of_group()) {
             strict.retain(|text| {
                 !text.starts_with("unknown field ") || text.starts_with("unknown field \"metadata.")
             });
@@ -168,11 +168,11 @@ impl Decoder {
         }
     }
 
-    /// Checks apiVersion and kind of an object, and sets them if they are absent. Another kind of a custom resource is an error of
-    /// its validation, as in kube-apiserver.
+    /// Checks apiVersion and kind of an object, and sets them if they are absent. Another kind may be left to
+    /// validation.
     pub(crate) fn check_type(&self, object: &mut Object, body: &[u8]) -> Result<(), ApiError> {
-        if self.resource.def().custom.is_some() {
-            return self.check_custom_type(object, body);
+        if self.resource.def().dialect.validates_type {
+            return self.check_readable_type(object, body);
         }
         let expected = self.resource.version().api_version.as_str();
         let given = if object.api_version().is_empty() {
@@ -197,8 +197,8 @@ impl Decoder {
         Err(self.wrong_type(&gv, given, kind))
     }
 
-    /// Checks that an object of a custom resource has a kind, and the apiVersion of the request.
-    fn check_custom_type(&self, object: &Object, body: &[u8]) -> Result<(), ApiError> {
+    /// Checks that an object has a kind, and the apiVersion of the request.
+    fn check_readable_type(&self, object: &Object, body: &[u8]) -> Result<(), ApiError> {
         if let Some(why) = unreadable_type(object, body) {
             return Err(if body.is_empty() {
                 ApiError::bad_request(why)
@@ -311,7 +311,7 @@ impl Decoder {
         let decoded = decoded.map_err(|error| error.to_string())?;
         let mut object = Object::from_value(decoded.value)
             .ok_or_else(|| "the result is not an object".to_owned())?;
-        if self.resource.def().custom.is_none() {
+        if !self.resource.def().dialect.validates_type {
             self.check_type(&mut object, &[])
                 .map_err(|error| error.message)?;
         } else if let Some(why) = unreadable_result(&object) {

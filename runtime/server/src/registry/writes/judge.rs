@@ -71,7 +71,7 @@ impl Judge {
         if let Some(refused) = self.refused_type(new, metadata.clone())? {
             return Err(refused);
         }
-        if self.resource.def().custom.is_some() || self.resource.kind.is_own {
+        if self.resource.def().dialect.repeats_metadata_errors || self.resource.kind.is_own {
             metadata.extend(of_update);
         }
         metadata.extend(self.finalizer_errors(new));
@@ -96,7 +96,7 @@ impl Judge {
         Ok(draft)
     }
 
-    /// The refusal of an object of a custom resource that has not the type of the request, with other errors before those of the type.
+    /// The refusal of an object that has not the type of the request, where validation checks it, with other errors before those of the type.
     ///
     /// # Errors
     /// InternalError if it has no apiVersion.
@@ -117,7 +117,7 @@ impl Judge {
         let is_expected = expected
             .iter()
             .all(|(_, found, expected)| found == expected);
-        if def.custom.is_none() || is_expected {
+        if !def.dialect.validates_type || is_expected {
             return Ok(None);
         }
         let given = GroupVersion::parse(object.api_version())
@@ -141,18 +141,20 @@ impl Judge {
         Ok(Some(ApiError::invalid(&given, object.name(), &errors)))
     }
 
-    /// Warns of new finalizers without a domain, which objects of custom resources may have.
+    /// Warns of new finalizers without a domain, where objects may have them.
     fn warn_of_finalizers(&self, ctx: &RequestContext, new: &Object, old: Option<&Object>) {
-        if self.resource.def().custom.is_some() {
+        if self.resource.def().dialect.warns_of_finalizers {
             let warnings = validation::finalizer_warnings(new, old);
             warnings.into_iter().for_each(|text| ctx.warn(text));
         }
     }
 
-    /// The field of a custom resource that a subresource writes, if it writes no other.
+    /// The only field to validate after a write by a subresource that writes no other.
     fn only_field(&self, subresource: &str) -> Option<&str> {
         let def = self.resource.def();
-        def.custom.as_ref()?;
+        if !def.dialect.validates_written_field {
+            return None;
+        }
         match &def.subresource(subresource)?.writes {
             Writable::Only(field) => Some(field),
             Writable::Nothing
@@ -235,9 +237,9 @@ impl Judge {
         Some(StrategyInput { strategy, new, old })
     }
 
-    /// The errors of finalizers without a domain, which custom resources may have.
+    /// The errors of finalizers without a domain, where objects may not have them.
     fn finalizer_errors(&self, object: &Object) -> Vec<FieldError> {
-        if self.resource.def().custom.is_some() {
+        if self.resource.def().dialect.warns_of_finalizers {
             return Vec::new();
         }
         validation::unqualified_finalizer_errors(object)

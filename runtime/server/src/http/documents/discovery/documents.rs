@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use apiloom_meta::ResourceDef;
-use apiloom_meta::kind::{ProtobufMessage, Scope, SmolStr, SubresourceDef, Verb};
+use apiloom_meta::kind::{ProtobufMessage, Publication, Scope, SmolStr, SubresourceDef, Verb};
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -391,10 +391,10 @@ fn response_kind<'a>(def: &'a ResourceDef, sub: Option<&'a SubresourceDef>) -> R
     }
 }
 
-/// The kind of responses in aggregated documents, where a custom resource names its own group and version.
+/// The kind of responses in aggregated documents, where that of a definition names its own group and version.
 fn aggregated_kind<'a>(def: &'a ResourceDef, sub: Option<&'a SubresourceDef>) -> ResponseKind<'a> {
     let kind = response_kind(def, sub);
-    if def.custom.is_some() && kind.version.is_empty() {
+    if def.dialect.discovery == Publication::Definition && kind.version.is_empty() {
         return ResponseKind {
             group: &def.group,
             version: &def.version,

@@ -1,7 +1,7 @@
 //! `components/schemas` of a document: the kinds and their lists.
 
 use apiloom_meta::ResourceDef;
-use apiloom_meta::kind::SelectableField;
+use apiloom_meta::kind::{Publication, SelectableField};
 use apiloom_meta::schema::plain_text;
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ pub(super) fn kind_schema(def: &ResourceDef, mut schema: Value) -> Value {
     // The description of the type would appear twice for readers of the reference.
     let metadata = described(&meta("ObjectMeta"), METADATA);
     schema["properties"]["metadata"] = metadata;
-    if def.custom.is_none() {
+    if def.dialect.openapi == Publication::Program {
         forget_required_metadata(&mut schema);
     }
     add_kind(&mut schema, def);
@@ -72,7 +72,7 @@ pub(in crate::http) fn describe_root(schema: &mut Value, def: &ResourceDef) {
     }
     let description = plain_text(&def.description);
     // A document has its own description already.
-    if def.custom.is_none() && !description.is_empty() {
+    if def.dialect.openapi == Publication::Program && !description.is_empty() {
         schema["description"] = description.into();
     }
     for (field, text) in [
@@ -96,7 +96,7 @@ pub(super) fn list_schema(def: &ResourceDef) -> Value {
         },
         "x-kubernetes-group-version-kind": [gvk(&def.group, &def.version, &def.list_kind)],
     });
-    if def.custom.is_some() {
+    if def.dialect.openapi == Publication::Definition {
         add_selectable(&mut schema, def);
     }
     schema

@@ -19,6 +19,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
+use apiloom_meta::kind::Publication;
 use bytes::Bytes;
 use http::header::{
     CACHE_CONTROL, ETAG, EXPIRES, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
@@ -106,8 +107,8 @@ impl VersionSource {
     /// The group and version, unless it has custom resources alone, whose discovery is not published.
     fn discovered(&self) -> Option<(&str, &str)> {
         let mut kinds = self.kinds.iter();
-        let is_compiled = kinds.any(|kind| kind.def.custom.is_none());
-        is_compiled.then_some((&*self.group, &*self.version))
+        let is_discovered = kinds.any(|kind| kind.def.dialect.openapi == Publication::Program);
+        is_discovered.then_some((&*self.group, &*self.version))
     }
 
     /// The OpenAPI v2 document of all groups and versions.

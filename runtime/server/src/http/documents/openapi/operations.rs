@@ -4,7 +4,7 @@
 //! `watch=true` is equivalent.
 
 use apiloom_meta::Status;
-use apiloom_meta::kind::{Scope, SubresourceDef, SubresourceOutput as _, Verb};
+use apiloom_meta::kind::{Publication, Scope, SubresourceDef, SubresourceOutput as _, Verb};
 use apiloom_meta::{GroupVersionKind, ResourceDef};
 use serde_json::{Map, Value, json};
 
@@ -15,7 +15,7 @@ use crate::http::shape::format::{self, Writer};
 
 /// The patch formats of a kind, for clients to choose from: kubectl sends a strategic merge patch where it is listed.
 fn patches(def: &ResourceDef, sub: Option<&SubresourceDef>) -> Vec<&'static str> {
-    let is_scale = def.custom.is_none() && sub.is_some_and(|sub| sub.scale_paths().is_some());
+    let is_scale = def.dialect.merges_scale && sub.is_some_and(|sub| sub.scale_paths().is_some());
     let strategic = "application/strategic-merge-patch+json";
     [
         "application/json-patch+json",
@@ -227,19 +227,19 @@ impl Operations<'_> {
         let status = reference(&meta("Status"));
         let answers = responses(&[("200", "OK")], &status, &formats(self.def));
         let operation = self.operation("deletecollection", &id, &text, answers);
-        if self.is_custom() {
+        if self.is_of_definition() {
             return operation;
         }
         self.delete_body(operation)
     }
 
-    /// Whether the kind is a custom resource, of which kube-apiserver publishes other details.
-    fn is_custom(&self) -> bool {
-        self.def.custom.is_some()
+    /// Whether the kind is published from a definition, of which kube-apiserver tells other details.
+    fn is_of_definition(&self) -> bool {
+        self.def.dialect.openapi == Publication::Definition
     }
 
     fn delete_body(&self, mut operation: Value) -> Value {
-        let formats = if self.is_custom() {
+        let formats = if self.is_of_definition() {
             formats(self.def)
         } else {
             all_formats()
@@ -272,7 +272,7 @@ impl Operations<'_> {
         let text = format!("Changes {}a {} by a patch.", self.of(sub), self.def.kind);
         // An apply creates objects of custom resources too, which is not published.
         let answers = [("200", "OK"), ("201", "Created")];
-        let answers = &answers[..if self.is_custom() { 1 } else { 2 }];
+        let answers = &answers[..if self.is_of_definition() { 1 } else { 2 }];
         let answers = self.objects_as(answers, sub);
         let mut operation = self.operation_of("patch", &self.id("patch", sub), &text, answers, sub);
         operation["requestBody"] = body(&reference(&meta("Patch")), &patches(self.def, sub), true);
@@ -305,7 +305,7 @@ impl Operations<'_> {
             "x-kubernetes-group-version-kind": gvk(&def.group, &def.version, &def.kind),
         });
         let is_watched = def.has_verb(Verb::Watch);
-        let parameters = parameters::of_action(action, is_watched, self.is_custom());
+        let parameters = parameters::of_action(action, is_watched, self.is_of_definition());
         if !parameters.is_empty() {
             operation["parameters"] = parameters.into();
         }
@@ -323,7 +323,7 @@ impl Operations<'_> {
     ) -> Value {
         let mut operation = self.operation(action, id, description, responses);
         let kind = sub.and_then(SubresourceDef::listed_kind);
-        if let Some(kind) = kind.filter(|_| !self.is_custom()) {
+        if let Some(kind) = kind.filter(|_| !self.is_of_definition()) {
             operation["x-kubernetes-group-version-kind"] =
                 gvk(&kind.group, &kind.version, &kind.kind);
         }
@@ -379,7 +379,7 @@ impl Operations<'_> {
             &reference(&components::list_name(self.def)),
             &formats(self.def),
         );
-        if self.def.has_verb(Verb::Watch) && !self.is_custom() {
+        if self.def.has_verb(Verb::Watch) && !self.is_of_definition() {
             for stream in writers(self.def).filter_map(|writer| writer.stream()) {
                 let schema = json!({ "schema": reference(&meta("WatchEvent")) });
                 all["200"]["content"][stream.listed_type()] = schema;

@@ -146,14 +146,14 @@ pub(super) fn of_path(path: &str, kind: &str) -> Vec<Value> {
 
 /// The query parameters of an operation, by `x-kubernetes-action`; `watchable` for lists that can be watched. Of custom resources
 /// kube-apiserver publishes others for a `get` and a `deletecollection`.
-pub(super) fn of_action(action: &str, watchable: bool, is_custom: bool) -> Vec<Value> {
+pub(super) fn of_action(action: &str, watchable: bool, is_of_definition: bool) -> Vec<Value> {
     let mut all: Vec<Query> = match action {
-        "get" if is_custom => {
+        "get" if is_of_definition => {
             let all = SELECT.into_iter();
             all.filter(|(name, ..)| *name == "resourceVersion")
                 .collect()
         }
-        "deletecollection" if is_custom => SELECT.into_iter().chain(WATCH).collect(),
+        "deletecollection" if is_of_definition => SELECT.into_iter().chain(WATCH).collect(),
         "list" if watchable => SELECT.into_iter().chain(WATCH).collect(),
         "list" => SELECT.to_vec(),
         "post" | "put" => WRITE.to_vec(),

@@ -1,6 +1,7 @@
 //! The OpenAPI 2.0 (Swagger) document, whose parts are converted from 3.0; constructs that 2.0 does not support are dropped.
 
 use apiloom_meta::ResourceDef;
+use apiloom_meta::kind::Publication;
 use apiloom_meta::schema::Metadata;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -38,7 +39,7 @@ pub(super) fn document<'a>(
     }
     for kind in kinds {
         let def = &*kind.def;
-        if def.custom.is_none() {
+        if def.dialect.openapi == Publication::Program {
             content.add_kind(def, kind.schema());
             continue;
         }
@@ -65,7 +66,7 @@ fn path_item(item: Value, def: Option<&ResourceDef>) -> Value {
     let Value::Object(item) = item else {
         return item;
     };
-    let custom = def.filter(|def| def.custom.is_some());
+    let custom = def.filter(|def| def.dialect.openapi == Publication::Definition);
     let convert = |(key, value): (String, Value)| match key.as_str() {
         "parameters" => (key, parameters(value)),
         _ => (key, with_formats(operation(value), custom)),

@@ -22,8 +22,8 @@ const fn known(group: i32, version: i32) -> Priority {
 /// The priority of all other groups.
 const OTHER_GROUP: i32 = 1_000;
 
-/// The priority of the versions of custom resources: their names decide.
-const CUSTOM_VERSION: i32 = 100;
+/// The priority of versions that are sorted: their names decide.
+const SORTED_VERSION: i32 = 100;
 
 /// Between the priorities of two versions of a group, as in the manifests that `apiloom generate` writes.
 const STEP: i32 = 10;
@@ -33,7 +33,7 @@ const STEP: i32 = 10;
 pub(crate) fn local_priority(
     group: &str,
     (index, count): (usize, usize),
-    is_custom: bool,
+    is_sorted: bool,
 ) -> Priority {
     if let Some((_, known)) = KNOWN_GROUPS.iter().find(|(name, _)| *name == group) {
         return *known;
@@ -41,17 +41,18 @@ pub(crate) fn local_priority(
     let rank = i32::try_from(count.saturating_sub(index)).unwrap_or(i32::MAX);
     Priority {
         group: OTHER_GROUP,
-        version: if is_custom {
-            CUSTOM_VERSION
+        version: if is_sorted {
+            SORTED_VERSION
         } else {
             rank.saturating_mul(STEP).min(1_000)
         },
     }
 }
 
-/// Whether all kinds of a version are custom resources.
-fn is_custom(version: &Version<'_>) -> bool {
-    version.kinds.iter().all(|kind| kind.def.custom.is_some())
+/// Whether the name of a version decides its place, as all its kinds say.
+fn is_sorted(version: &Version<'_>) -> bool {
+    let mut kinds = version.kinds.iter();
+    kinds.all(|kind| kind.def.dialect.sorts_versions)
 }
 
 /// A version with its place in the order.
@@ -75,13 +76,13 @@ pub(crate) fn merge<'a>(local: Vec<Group<'a>>, table: &'a Table) -> Vec<Group<'a
             if is_remote(group.name, version.name) {
                 continue;
             }
-            let is_custom = is_custom(&version);
+            let is_sorted = is_sorted(&version);
             let mut stored = table.local().iter();
             let stored = stored.find(|of| of.group == group.name && of.version == version.name);
             placed.push(PlacedVersion {
                 group: group.name,
                 priority: stored.map_or_else(
-                    || local_priority(group.name, (index, count), is_custom),
+                    || local_priority(group.name, (index, count), is_sorted),
                     |stored| stored.priority,
                 ),
                 version,

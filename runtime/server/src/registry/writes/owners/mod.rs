@@ -68,7 +68,7 @@ impl Owners {
 
     /// Writes entries to an object in the order that its kind has.
     pub(super) fn write_owners(&self, managed: ManagedFields, object: &mut Object) {
-        if self.resource.def().custom.is_some() {
+        if self.resource.def().dialect.sorts_fields {
             managed.write_sorted(object);
         } else {
             managed.write(object);

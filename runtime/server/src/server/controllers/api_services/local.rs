@@ -306,13 +306,17 @@ fn wanted(catalog: &Catalog) -> BTreeMap<String, DesiredService> {
     let service = |(group, version, place): (&crate::registry::ServedGroup, &String, _)| {
         let is_of_version =
             |def: &apiloom_meta::ResourceDef| def.group == *group.name && def.version == **version;
-        let mut kinds = catalog.endpoints().iter().map(|endpoint| endpoint.def());
-        let is_compiled = kinds.any(|def| is_of_version(def) && def.custom.is_none());
+        let kinds = catalog.endpoints().iter().map(|endpoint| endpoint.def());
+        let mut dialects = kinds
+            .filter(|def| is_of_version(def))
+            .map(|def| def.dialect);
+        let is_sorted = dialects.clone().all(|dialect| dialect.sorts_versions);
+        let is_of_program = dialects.any(|dialect| dialect.is_of_program());
         let wanted = DesiredService {
             group: group.name.clone(),
             version: version.clone(),
-            priority: local_priority(&group.name, place, !is_compiled),
-            label: if is_compiled { ON_START } else { ALWAYS },
+            priority: local_priority(&group.name, place, is_sorted),
+            label: if is_of_program { ON_START } else { ALWAYS },
         };
         (format!("{version}.{}", group.name), wanted)
     };
