@@ -20,6 +20,7 @@ use self::steps::Steps;
 use crate::codec::{self, DecodeError, DecodedDocument, Format};
 use crate::go_value::{json_type, mistyped};
 use crate::schema::Schema;
+use crate::schema::document_dialect::DocumentDialect;
 use crate::schema::node::{Node, Property, Types};
 
 pub use self::error::{MAX_OPERATIONS, PatchError};
@@ -259,7 +260,8 @@ static OPERATIONS: LazyLock<Node> = LazyLock::new(|| {
     let property = |name: &str| {
         // Like the fields of a custom resource, values stay as they are.
         let mut node = Node::of(Types::ANY);
-        (node.nullable, node.is_custom, node.preserve_unknown) = (true, true, true);
+        (node.nullable, node.preserve_unknown) = (true, true);
+        node.dialect = DocumentDialect::CUSTOM;
         Property {
             name: name.to_owned(),
             required: false,

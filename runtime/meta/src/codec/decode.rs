@@ -33,6 +33,7 @@ use crate::field::{FieldError, MAX_PATH_BYTES, go_quote, shortened};
 use crate::interrupt;
 use crate::interrupt::is_interrupted;
 use crate::number::{self, shortest};
+use crate::schema::document_dialect::DocumentDialect;
 use crate::schema::format;
 use crate::schema::node::{Child, Node, QUANTITY, Types};
 use crate::schema::path::Path;
@@ -293,8 +294,8 @@ fn in_order_of_keys(text: &str) -> String {
 /// State of a walk, and its results besides the document.
 struct Walk<'a> {
     strict: Vec<(Found, String)>,
-    /// Whether the document is a custom resource, or the metadata of an object in one.
-    is_custom: bool,
+    /// How the document is read: that of its root, also for the metadata of an object in it.
+    dialect: DocumentDialect,
     /// Whether floats without fraction stay floats.
     keeps_floats: bool,
     /// Number of repeated strict errors.
@@ -323,11 +324,11 @@ fn go_name(node: &Node) -> Option<&str> {
 impl<'a> Walk<'a> {
     fn new(node: Option<&'a Node>, format: Format, has_schema: bool) -> Self {
         let owner = node.and_then(go_name);
-        let is_custom = node.is_some_and(|node| node.is_custom);
+        let dialect = node.map_or_else(DocumentDialect::default, |node| node.dialect);
         Self {
             strict: Vec::new(),
-            is_custom,
-            keeps_floats: is_custom && format == Format::Json,
+            dialect,
+            keeps_floats: dialect.has_go_numbers && format == Format::Json,
             repeated: 0,
             type_error: None,
             owner: owner.unwrap_or_default(),
@@ -366,7 +367,7 @@ impl<'a> Walk<'a> {
         if let Some(text) = self.type_error {
             return Err(DecodeError::Type(text));
         }
-        if self.is_custom {
+        if self.dialect.is_read_as_tree {
             // The sort is stable, so duplicates stay in the order of the document.
             self.strict.sort_by(|(found, text), (other, other_text)| {
                 // Without the quote at their ends, which would come after some characters.
@@ -389,7 +390,7 @@ impl<'a> Walk<'a> {
 
     /// Whether the values of unknown fields are searched for duplicates.
     fn reads_unknown(&self) -> bool {
-        self.is_custom || self.is_yaml
+        self.dialect.is_read_as_tree || self.is_yaml
     }
 
     fn strict(&mut self, found: Found, problem: impl FnOnce() -> String) {
@@ -458,11 +459,15 @@ impl<'a> Walk<'a> {
             let fields = path.fields_only();
             // kube-apiserver decodes the metadata of a custom resource by itself.
             let fields = match fields.strip_prefix("metadata") {
-                Some(below) if self.is_custom => below.trim_start_matches('.').to_owned(),
+                Some(below) if self.dialect.is_read_as_tree => {
+                    below.trim_start_matches('.').to_owned()
+                }
                 Some(_) | None => fields,
             };
             let place = match (fields, self.owner) {
-                (fields, owner) if fields.is_empty() && (self.is_custom || owner.is_empty()) => {
+                (fields, owner)
+                    if fields.is_empty() && (self.dialect.is_read_as_tree || owner.is_empty()) =>
+                {
                     format!("Go value of type {}", go_type(node, self.version))
                 }
                 (fields, owner) if fields.is_empty() => format!("Go value of type {owner}"),
@@ -556,7 +561,7 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
         value: impl FnOnce() -> Value,
     ) -> Value {
         match self.node {
-            Some(node) if !node.types.takes(types) && !node.is_custom => {
+            Some(node) if !node.types.takes(types) && node.dialect.is_typed => {
                 self.walk.wrong_type(node, &found(), self.path);
                 Value::Null
             }
@@ -568,7 +573,7 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
         // Go parses times, quantities and similar types while decoding, so a malformed one is a type error, not an
         // invalid value.
         let read = match self.node {
-            Some(node) if !node.is_custom => format::read(node, value),
+            Some(node) if node.dialect.is_typed => format::read(node, value),
             _ => Ok(value),
         };
         match read {
@@ -586,8 +591,7 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
 
     /// Notes a field at a path that the schema does not have.
     fn unknown(walk: &mut Walk<'_>, parent: Option<&Node>, at: &Path<'_>) {
-        // Of a custom resource, only metadata has types.
-        let is_metadata = parent.is_some_and(|node| !node.is_custom);
+        let is_metadata = parent.is_some_and(|node| node.dialect.is_typed);
         let place = at.strict();
         let found = if !is_metadata {
             Found::Pruning
@@ -601,12 +605,14 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
 
     /// Whether a node is one of the types of every object, of an object that a custom resource embeds.
     fn embeds(&self, below: &Node) -> bool {
-        self.depth > 0 && self.node.is_some_and(|node| node.is_custom) && !below.is_custom
+        self.depth > 0
+            && self.node.is_some_and(|node| !node.dialect.is_typed)
+            && below.dialect.is_typed
     }
 
     /// Whether values of any type are kept.
     fn is_untyped(&self) -> bool {
-        self.node.is_none_or(|node| node.is_custom)
+        self.node.is_none_or(|node| !node.dialect.is_typed)
     }
 
     /// Decodes what is a type of every object in an object that a custom resource embeds: kube-apiserver does so after all the rest,
@@ -638,7 +644,7 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
             return Some(Value::Object(Map::new()));
         }
         let mut walk = Walk {
-            is_custom: true,
+            dialect: self.walk.dialect,
             ..Walk::new(Some(node), Format::Json, true)
         };
         let decoded = Seed::root(Some(node), &mut walk).deserialize(&value);
@@ -682,7 +688,7 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
     }
 
     fn integer(self, number: Number) -> Value {
-        let Some(node) = self.node.filter(|node| !node.is_custom) else {
+        let Some(node) = self.node.filter(|node| node.dialect.is_typed) else {
             return Value::Number(number);
         };
         if node.types.takes(Types::NUMBER) {
@@ -771,8 +777,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
         Ok(self.integer(value.into()))
     }
     fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        // A custom resource has integers of 64 bits with a sign, and floats.
-        if self.walk.is_custom && self.is_untyped() && i64::try_from(value).is_err() {
+        if self.walk.dialect.has_go_numbers && self.is_untyped() && i64::try_from(value).is_err() {
             #[allow(clippy::cast_precision_loss, reason = "as Kubernetes decodes it")]
             return Ok(shortest(value as f64));
         }
@@ -787,13 +792,13 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
         }
         // Kubernetes converts YAML, and the metadata of custom resources, to JSON before it checks types; a float without fraction
         // is an integer there.
-        if (self.walk.is_yaml || self.walk.is_custom)
+        if (self.walk.is_yaml || self.walk.dialect.is_read_as_tree)
             && let Value::Number(whole) = shortest(value)
             && !whole.is_f64()
         {
             return Ok(self.integer(whole));
         }
-        let typed = self.node.filter(|node| !node.is_custom);
+        let typed = self.node.filter(|node| node.dialect.is_typed);
         if let Some(node) = typed.filter(|node| number::overflows(node.format.as_deref(), value)) {
             self.walk
                 .wrong_type(node, &format!("number {}", go_number(value)), self.path);
@@ -824,7 +829,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut access: A) -> Result<Value, A::Error> {
-        let typed = self.node.filter(|node| !node.is_custom);
+        let typed = self.node.filter(|node| node.dialect.is_typed);
         if let Some(node) = typed.filter(|node| !node.types.takes(Types::ARRAY)) {
             self.walk.wrong_type(node, "array", self.path);
             while access
@@ -845,7 +850,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
                 break;
             };
             elements.push(match items {
-                Some(node) if element.is_null() && !node.is_custom => zero(node),
+                Some(node) if element.is_null() && node.dialect.is_typed => zero(node),
                 _ => element,
             });
         }
@@ -853,7 +858,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut access: A) -> Result<Value, A::Error> {
-        let typed = self.node.filter(|node| !node.is_custom);
+        let typed = self.node.filter(|node| node.dialect.is_typed);
         if let Some(node) = typed.filter(|node| !node.types.takes(Types::OBJECT)) {
             self.walk.wrong_type(node, "object", self.path);
             return self.skip_fields(access);
@@ -1001,7 +1006,7 @@ fn present(node: &Node, value: Value, is_key: bool) -> Option<Value> {
     if !value.is_null() || !crate::schema::drops_null(node) {
         return Some(value);
     }
-    (is_key && !node.is_custom).then(|| zero(node))
+    (is_key && node.dialect.is_typed).then(|| zero(node))
 }
 
 /// The value of null where null is not allowed: Go's zero value.

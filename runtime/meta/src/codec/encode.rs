@@ -101,8 +101,8 @@ fn value(value: &Value, node: Option<&Node>, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends an object: the properties of its node in their order, then the other fields sorted. All fields of a custom
-/// resource are sorted.
+/// Appends an object: the properties of its node in their order, then the other fields sorted. All are
+/// sorted if the dialect says so.
 fn fields(members: &Map<String, Value>, node: Option<&Node>, out: &mut Vec<u8>) {
     out.push(b'{');
     let mut separator: &[u8] = b"";
@@ -113,7 +113,7 @@ fn fields(members: &Map<String, Value>, node: Option<&Node>, out: &mut Vec<u8>) 
         self::value(value, node, out);
     };
     let mut left = members.len();
-    let ordered = node.filter(|node| !node.is_custom);
+    let ordered = node.filter(|node| !node.dialect.sorts_fields);
     for property in ordered.iter().flat_map(|node| &node.properties) {
         if left == 0 {
             break;

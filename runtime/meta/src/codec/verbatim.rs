@@ -92,8 +92,9 @@ impl<'a> Canonical<'a> {
 
     fn array(&self, at: usize, node: Option<&Node>, depth: usize) -> Option<usize> {
         let node = node.and_then(Node::item);
-        let is_defaulted =
-            node.is_some_and(|node| node.is_custom && !node.nullable && node.default.is_some());
+        let is_defaulted = node.is_some_and(|node| {
+            node.dialect.defaults_nulls && !node.nullable && node.default.is_some()
+        });
         let mut at = self.literal(at, b"[")?;
         if let Some(end) = self.literal(at, b"]") {
             return Some(end);
@@ -175,7 +176,7 @@ impl<'n, 'a> Order<'n, 'a> {
 
     /// Checks the next member; returns the node of its value.
     fn take(&mut self, name: &'a [u8], is_null: bool) -> Option<Option<&'n Node>> {
-        if let Some(node) = self.node.filter(|node| node.is_custom) {
+        if let Some(node) = self.node.filter(|node| node.dialect.sorts_fields) {
             return self.take_sorted(node, name);
         }
         if let Some(node) = self.node {
@@ -208,7 +209,7 @@ impl<'n, 'a> Order<'n, 'a> {
         }
     }
 
-    /// Checks the next member of a custom resource, whose properties and members are sorted.
+    /// Checks the next member of an object whose properties and members are sorted.
     fn take_sorted(&mut self, node: &'n Node, name: &'a [u8]) -> Option<Option<&'n Node>> {
         // The defaults of its metadata are applied by the decoder.
         let has_others = node

@@ -40,7 +40,7 @@ impl Checker {
     /// Checks a value. `is_open` is that a node above it keeps unknown fields, by which all below it takes any.
     fn check(&mut self, value: &Value, node: &Node, is_open: bool) {
         // Without a type, as that of an int-or-string of a custom resource, anything may stand here.
-        if value.is_null() || (node.int_or_string && node.is_custom) || is_interrupted() {
+        if value.is_null() || (node.int_or_string && !node.dialect.is_typed) || is_interrupted() {
             return;
         }
         let is_open = is_open || node.preserve_unknown;
@@ -61,14 +61,14 @@ impl Checker {
     }
 
     fn check_fields(&mut self, fields: &Map<String, Value>, node: &Node, is_open: bool) {
-        let is_open_here = is_open || (node.properties.is_empty() && node.is_custom);
+        let is_open_here = is_open || (node.properties.is_empty() && !node.dialect.is_typed);
         let len = self.path.len();
         for (name, value) in fields {
             self.path.extend([".", name.as_str()]);
             match node.child(name) {
                 Child::Node(below) => {
                     // The metadata of an embedded object has a type of its own, which keeps nothing else.
-                    let is_metadata = node.is_custom && !below.is_custom;
+                    let is_metadata = !node.dialect.is_typed && below.dialect.is_typed;
                     self.check(value, below, is_open && !is_metadata);
                 }
                 Child::Unknown if !is_open_here => {

@@ -113,7 +113,7 @@ impl<'a> ItemKeys<'a> {
     pub(super) fn default(&self, key: &str) -> Option<&'a Value> {
         let property = self.node?.property(key)?;
         let node = &property.node;
-        let is_field = !node.is_custom && (property.required || self.is_of_metadata);
+        let is_field = node.dialect.is_typed && (property.required || self.is_of_metadata);
         node.default
             .as_ref()
             .or_else(|| is_field.then(|| zero(node))?)

@@ -153,9 +153,9 @@ fn default_fields(node: &Node, fields: &mut Map<String, Value>, room: &mut Room)
     }
 }
 
-/// Defaults an item of a list or a value of a map. In custom resources a null is replaced too.
+/// Defaults an item of a list or a value of a map, where a null may be replaced too.
 fn put_entry(node: &Node, value: &mut Value, room: &mut Room) {
-    if node.is_custom
+    if node.dialect.defaults_nulls
         && value.is_null()
         && !node.nullable
         && let Some(default) = &node.default
@@ -198,9 +198,8 @@ pub(crate) fn prune(node: &Node, value: &mut Value) {
 
 /// Whether a null for this node means that the field is absent.
 pub(crate) fn drops_null(node: &Node) -> bool {
-    if node.is_custom {
-        // With a default, it is replaced.
-        return !node.nullable && node.default.is_none();
-    }
-    !(node.nullable || node.types.is_any() && node.is_open())
+    let is_replaced = node.dialect.defaults_nulls && node.default.is_some();
+    // One of any type in a compiled kind may be null.
+    let is_value = node.dialect.keeps_undescribed && node.types.is_any() && node.is_open();
+    !(node.nullable || is_replaced || is_value)
 }

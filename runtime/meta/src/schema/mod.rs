@@ -6,9 +6,9 @@
 //! # Invariants
 //!
 //! - One schema engine validates documents. No other code decides which values a field may have; serde has no defaults.
-//! - Schemas of custom resources (`Schema::of_custom_resource`, `meta/schema/custom`) are trees of the same engine, whose nodes are
-//!   marked: the decoder keeps values of wrong types for validation, only `x-kubernetes-preserve-unknown-fields` keeps unknown
-//!   fields, all fields are sorted, and validation is that of kube-openapi, with its texts. OpenAPI is published from the document,
+//! - Schemas of custom resources (`Schema::of_custom_resource`, `meta/schema/custom`) are trees of the same engine, whose nodes have
+//!   another dialect: the decoder keeps values of wrong types for validation, only `x-kubernetes-preserve-unknown-fields` keeps
+//!   unknown fields, all fields are sorted, and validation is that of kube-openapi, with its texts. OpenAPI is published from the document,
 //!   whose descriptions the tree does not have; equal parts of a schema are one tree (`custom/digest.rs`).
 //! - kube-apiserver accepts every generated CRD: `schema/structural.rs` checks each before it is written, by the same rules as
 //!   definitions that are sent to a server (`refusals`). Rules without an
@@ -29,6 +29,7 @@ mod constructors;
 mod custom;
 mod default;
 mod difference;
+pub(crate) mod document_dialect;
 mod enum_index;
 mod equality;
 #[cfg(feature = "schema")]
@@ -230,7 +231,7 @@ impl Schema {
     /// everywhere. For other schemas as [`Schema::validate_update`].
     pub fn validate_field_update(&self, field: &str, new: &Value, old: &Value) -> Vec<FieldError> {
         #[cfg(feature = "schema")]
-        if self.root.is_custom {
+        if !self.root.dialect.is_typed {
             return custom::validate_field(&self.root, field, new, old);
         }
         let _ = field;
@@ -239,7 +240,7 @@ impl Schema {
 
     fn errors(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         #[cfg(feature = "schema")]
-        if self.root.is_custom {
+        if !self.root.dialect.is_typed {
             return custom::validate(&self.root, new, old);
         }
         validate::validate(&self.root, new, old)

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Number, Value};
 
+use super::document_dialect::DocumentDialect;
 use super::enum_index::EnumIndex;
 #[cfg(not(feature = "schema"))]
 use super::no_pattern::Pattern;
@@ -429,9 +430,8 @@ pub(crate) struct Node {
     /// Other `x-kubernetes-*` keywords, which are only printed.
     pub(crate) extensions: Vec<(String, Value)>,
 
-    /// Whether it is part of the schema of a custom resource. The decoder keeps values of wrong types, which are
-    /// validated later; unknown fields are kept only with `preserve_unknown`; properties are sorted by name.
-    pub(crate) is_custom: bool,
+    /// How the value is read and written. Properties are sorted by name if fields are.
+    pub(crate) dialect: DocumentDialect,
     /// Rules that only schemas of custom resources have.
     pub(crate) custom: Option<Box<CustomRules>>,
 
@@ -447,7 +447,7 @@ pub(crate) struct Node {
 /// `additionalProperties: true`, and as items of what is no list.
 static CLOSED: LazyLock<Node> = LazyLock::new(|| Node {
     nullable: true,
-    is_custom: true,
+    dialect: DocumentDialect::CUSTOM,
     is_indexed: true,
     ..Node::default()
 });
@@ -536,7 +536,9 @@ impl Node {
     /// The schema of the items of a list; `None` if they may be anything.
     pub(crate) fn item(&self) -> Option<&Node> {
         match self.items.as_deref() {
-            None if self.is_custom && !self.preserve_unknown => Some(Self::closed()),
+            None if !self.dialect.keeps_undescribed && !self.preserve_unknown => {
+                Some(Self::closed())
+            }
             items => items,
         }
     }
@@ -546,19 +548,18 @@ impl Node {
         &CLOSED
     }
 
-    /// Whether it is one of a custom resource that says nothing of the value.
+    /// Whether it says nothing of the value, and keeps none of its fields.
     pub(crate) fn is_closed(&self) -> bool {
-        self.is_custom && self.types.is_any() && !self.preserve_unknown && !self.int_or_string
+        let says_nothing = self.types.is_any() && !self.preserve_unknown && !self.int_or_string;
+        says_nothing && !self.dialect.keeps_undescribed
     }
 
     /// Whether unknown fields are kept.
     pub(crate) fn is_open(&self) -> bool {
-        if self.is_custom {
-            return self.preserve_unknown;
-        }
         // A node without types and structure is that of serde_json::Value.
-        self.preserve_unknown
-            || (self.types.is_any() && self.properties.is_empty() && self.items.is_none())
+        let is_undescribed =
+            || self.types.is_any() && self.properties.is_empty() && self.items.is_none();
+        self.preserve_unknown || (self.dialect.keeps_undescribed && is_undescribed())
     }
 
     /// Passes the flag of a list that keeps unknown fields on to its items, and to those of lists in it. Fields and values of
@@ -576,13 +577,13 @@ impl Node {
 
     /// The node of a field for which this one has none: that of a value of any type, if this is a type of a compiled kind.
     pub(crate) fn free(&self) -> Option<&'static Node> {
-        (!self.is_custom && !self.is_end).then_some(&*OPAQUE)
+        (self.dialect.keeps_undescribed && !self.is_end).then_some(&*OPAQUE)
     }
 
     /// Whether Go's decoder takes the value as it is, without a look at the fields in it: one of any type of a compiled kind.
     pub(crate) fn is_opaque(&self) -> bool {
         self.types.is_any()
-            && !self.is_custom
+            && self.dialect.is_typed
             && !self.is_inner_schema
             && self.properties.is_empty()
             && self.additional.is_none()

@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Map, Number, Value};
 
 use super::super::build::object_meta;
+use super::super::document_dialect::DocumentDialect;
 use super::super::known_formats::is_known_format;
 use super::super::node::{CustomRules, ListType, Node, Property, Rules, Types};
 use super::super::problems::{Problems, join};
@@ -54,7 +55,7 @@ static PLAIN: LazyLock<[Arc<Node>; 6]> = LazyLock::new(|| {
     ]
     .map(|types| {
         Arc::new(Node {
-            is_custom: true,
+            dialect: DocumentDialect::CUSTOM,
             is_indexed: true,
             ..Node::of(types)
         })
@@ -173,7 +174,7 @@ impl Builder {
         };
         let int_or_string = self.flag(keywords, "x-kubernetes-int-or-string", path);
         let mut node = Node {
-            is_custom: true,
+            dialect: DocumentDialect::CUSTOM,
             int_or_string,
             types: self.types(keywords, int_or_string, path),
             nullable: self.flag(keywords, "nullable", path),

@@ -38,7 +38,7 @@ pub(in super::super) fn has_unknown_fields(schema: &Value, value: &Value) -> boo
 }
 
 fn has_unknown(node: &Node, value: &Value) -> bool {
-    if !node.is_custom {
+    if node.dialect.is_typed {
         return false;
     }
     match value {

@@ -29,7 +29,7 @@ fn of_schema<'a>(
     document: &'a Map<String, Value>,
 ) -> impl Iterator<Item = (&'a String, &'a Value)> {
     let is_of_every_object =
-        |name: &str| matches!(root.child(name), Child::Node(node) if !node.is_custom);
+        |name: &str| matches!(root.child(name), Child::Node(node) if node.dialect.is_typed);
     document
         .iter()
         .filter(move |(name, _)| !is_of_every_object(name))
@@ -41,7 +41,7 @@ fn is_dropped(child: Child<'_>, value: &Value) -> bool {
     };
     match value {
         // The metadata of an embedded object is decoded as ObjectMeta.
-        _ if !node.is_custom => !value.is_string(),
+        _ if node.dialect.is_typed => !value.is_string(),
         Value::Null => true,
         Value::Object(fields) => fields
             .iter()
@@ -62,7 +62,7 @@ fn put_back_field(
     decoded: &mut Map<String, Value>,
 ) -> bool {
     match (child, decoded.get_mut(name)) {
-        (Child::Node(node), Some(decoded)) if node.is_custom => {
+        (Child::Node(node), Some(decoded)) if !node.dialect.is_typed => {
             put_back_value(node, value, decoded)
         }
         (Child::Node(_), Some(decoded)) => {

@@ -20,7 +20,7 @@ pub(super) fn errors(node: &Node, value: &Value) -> Vec<FieldError> {
 
 /// Checks a value and everything in it.
 pub(super) fn check(node: &Node, value: &Value, path: &Path<'_>, out: &mut Outcome) {
-    if !node.is_custom || is_interrupted() {
+    if node.dialect.is_typed || is_interrupted() {
         return;
     }
     match value {

@@ -9,7 +9,7 @@ use super::super::node::{Child, Node};
 /// nulls that would be dropped from an object. Other unknown fields are refused in a definition; those of the metadata
 /// of an embedded object are not known here.
 pub(super) fn prune_default(node: &Node, default: &mut Value) {
-    if !node.is_custom {
+    if node.dialect.is_typed {
         return prune(node, default);
     }
     match default {

@@ -131,7 +131,7 @@ fn compared_by<'a>(node: &'a Node, name: &str) -> Option<&'a Node> {
         return Some(&declared.node);
     }
     let found = super::super::node::child(Some(node), name)?;
-    (found.is_custom && !found.is_closed()).then_some(found)
+    (!found.dialect.is_typed && !found.is_closed()).then_some(found)
 }
 
 /// Validates a value. Nodes without custom rules are those of the metadata, which is validated elsewhere.
@@ -143,7 +143,7 @@ fn value_of(
     is_root: bool,
 ) -> Outcome {
     let mut out = Outcome::default();
-    if !node.is_custom || is_interrupted() {
+    if node.dialect.is_typed || is_interrupted() {
         return out;
     }
     let at = || path.field();
