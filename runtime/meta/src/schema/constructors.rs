@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::build::{self, Builder, SchemaOrigin};
 use super::node::{Node, Types};
-use super::{Schema, SchemaErrors, attach, root};
+use super::{Schema, SchemaErrors, attach, root, validate};
 use crate::api_type::ApiType;
 use crate::hooks::Hooks;
 
@@ -84,6 +84,7 @@ impl Schema {
             has_singles: false,
             has_update_rules: false,
             has_embedded: true,
+            validation: &validate::COMPILED,
             document: None,
         }
     }
@@ -114,6 +115,7 @@ impl Schema {
                 has_update_rules: has_update_rules(&root),
                 has_embedded: has_embedded(&root),
                 root,
+                validation: &validate::COMPILED,
                 document: None,
             })
         } else {

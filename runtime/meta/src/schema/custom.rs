@@ -1,19 +1,17 @@
 //! Schemas of custom resources, made at run time from the `openAPIV3Schema` of a CustomResourceDefinition.
 //!
-//! They use the tree of all schemas, marked as custom. Decoding, pruning and defaults follow
+//! They use the tree of all schemas, with dialects of their own. Decoding, pruning and defaults follow
 //! `k8s.io/apiextensions-apiserver`, validation follows `k8s.io/kube-openapi`, with its texts.
 
 mod build;
 mod defaults;
 mod digest;
 mod dropped;
-mod embedded;
 mod enums;
 mod formats;
 mod lists;
 mod metadata;
-mod numbers;
-mod outcome;
+mod parts;
 mod publish;
 mod stored;
 mod validate;
@@ -26,7 +24,6 @@ pub use self::digest::Digests;
 pub use self::formats::is_valid as has_format;
 pub(super) use self::publish::{v2, v3};
 pub use self::stored::StoredSchema;
-pub(super) use self::validate::{validate, validate_field};
 
 use super::constructors::{has_embedded, has_singles};
 use super::{Schema, SchemaErrors};
@@ -86,6 +83,7 @@ impl Schema {
             has_update_rules: false,
             has_embedded: has_embedded(&root),
             root,
+            validation: &validate::CUSTOM,
             document: Some(json),
         })
     }

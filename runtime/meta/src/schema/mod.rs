@@ -6,10 +6,10 @@
 //! # Invariants
 //!
 //! - One schema engine validates documents. No other code decides which values a field may have; serde has no defaults.
-//! - Schemas of custom resources (`Schema::of_custom_resource`, `meta/schema/custom`) are trees of the same engine, whose nodes have
-//!   another dialect: the decoder keeps values of wrong types for validation, only `x-kubernetes-preserve-unknown-fields` keeps
-//!   unknown fields, all fields are sorted, and validation is that of kube-openapi, with its texts. OpenAPI is published from the document,
-//!   whose descriptions the tree does not have; equal parts of a schema are one tree (`custom/digest.rs`).
+//! - Schemas of custom resources (`Schema::of_custom_resource`, `meta/schema/custom`) are trees of the same engine. Where they differ
+//!   from compiled kinds is an answer of a dialect: of `DocumentDialect` for what reads and writes documents, of `ValidationDialect` for
+//!   the one walk that validates (`validate.rs`), which has the texts and the order of kube-openapi for them. OpenAPI is published from
+//!   the document, whose descriptions the tree does not have; equal parts of a schema are one tree (`custom/digest.rs`).
 //! - kube-apiserver accepts every generated CRD: `schema/structural.rs` checks each before it is written, by the same rules as
 //!   definitions that are sent to a server (`refusals`). Rules without an
 //!   OpenAPI keyword are CEL (`schema/cel.rs`); rules that CEL cannot express are comments at the head of the file.
@@ -30,11 +30,14 @@ mod custom;
 mod default;
 mod difference;
 pub(crate) mod document_dialect;
+mod embedded_type;
 mod enum_index;
 mod equality;
+mod error_list;
 #[cfg(feature = "schema")]
 mod fit;
 pub(crate) mod format;
+mod go_numbers;
 #[cfg(feature = "schema")]
 mod keywords;
 #[cfg(feature = "schema")]
@@ -42,6 +45,7 @@ mod known_formats;
 #[cfg(not(feature = "schema"))]
 mod no_pattern;
 pub(crate) mod node;
+mod numbers;
 mod openapi;
 pub(crate) mod path;
 #[cfg(feature = "schema")]
@@ -54,11 +58,15 @@ pub(crate) use self::default::{default as default_value, drops_null};
 #[cfg(feature = "schema")]
 mod root;
 mod sample;
+mod strings;
 #[cfg(feature = "schema")]
 pub mod structural;
+mod texts;
 mod transition;
+mod twins;
 mod union;
 mod validate;
+mod validation_dialect;
 #[cfg(feature = "schema")]
 mod validations;
 #[cfg(feature = "schema")]
@@ -70,6 +78,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use self::node::{Child, Node, Types};
+use self::validation_dialect::ValidationDialect;
 use crate::field::FieldError;
 use crate::path::JsonPath;
 use crate::query::{JsonQuery, Node as QueryNode};
@@ -105,6 +114,7 @@ pub use self::plain_text::plain_text;
 #[derive(Clone, Debug)]
 pub struct Schema {
     root: Node,
+    validation: &'static ValidationDialect,
     has_singles: bool,
     has_update_rules: bool,
     #[cfg(feature = "schema")]
@@ -216,34 +226,21 @@ impl Schema {
     /// Validates a document on create: presence, types, bounds, formats, patterns, enums, list and map topology,
     /// unions, checks. The errors are in the order of the schema.
     pub fn validate(&self, document: &Value) -> Vec<FieldError> {
-        self.errors(document, None)
+        (self.validation.validate)(&self.root, document, None)
     }
 
     /// Validates an update from `old` to `new`: all checks of [`Schema::validate`], and the update rules (immutable
     /// fields and others). Values equal to those in `old` are not validated again, so that an object that a newer
     /// schema would refuse can still be changed in other fields.
     pub fn validate_update(&self, new: &Value, old: &Value) -> Vec<FieldError> {
-        self.errors(new, Some(old))
+        (self.validation.validate)(&self.root, new, Some(old))
     }
 
     /// Validates an update that changes only one field of an object. Of a custom resource, only the value of this field has
     /// to fit its schema, as in kube-apiserver for the subresource `status`; the identity of list items is checked
     /// everywhere. For other schemas as [`Schema::validate_update`].
     pub fn validate_field_update(&self, field: &str, new: &Value, old: &Value) -> Vec<FieldError> {
-        #[cfg(feature = "schema")]
-        if !self.root.dialect.is_typed {
-            return custom::validate_field(&self.root, field, new, old);
-        }
-        let _ = field;
-        self.errors(new, Some(old))
-    }
-
-    fn errors(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        #[cfg(feature = "schema")]
-        if !self.root.dialect.is_typed {
-            return custom::validate(&self.root, new, old);
-        }
-        validate::validate(&self.root, new, old)
+        (self.validation.validate_field)(&self.root, field, new, old)
     }
 
     /// Whether the schema has a field at a path, as columns and selectable fields need it.

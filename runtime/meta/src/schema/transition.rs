@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::equality::{Identity, identity, same};
-use super::node::{ListType, Node};
+use super::error_list::ErrorList;
+use super::node::{ListType, Node, child};
 use super::path::Path;
-use super::walk::Walk;
 use crate::field::FieldError;
+use crate::interrupt::is_interrupted;
 use crate::number;
 
 /// Old items of a list, by identity.
@@ -43,9 +44,49 @@ pub(crate) fn find<'a>(
     }
 }
 
+/// Whether a value is equal to the old one, as kube-apiserver compares custom resources: the order of the items of a list of
+/// type map is ignored, and an object with a field that has no schema is never equal.
+pub(super) fn is_unchanged(node: &Node, new: &Value, old: &Value) -> bool {
+    if is_interrupted() {
+        return false;
+    }
+    match (new, old) {
+        (Value::Object(new), Value::Object(old)) => {
+            new.len() == old.len()
+                && new.iter().all(|(name, new)| {
+                    let below = compared_by(node, name).zip(old.get(name));
+                    below.is_some_and(|(node, old)| is_unchanged(node, new, old))
+                })
+        }
+        (Value::Array(new), Value::Array(old)) => {
+            let list_type = node.list_type.as_ref();
+            let (Some(list_type @ ListType::Map(_)), Some(items)) = (list_type, &node.items) else {
+                return new == old;
+            };
+            let old_items = correlate(node, list_type, old);
+            new.len() == old.len()
+                && new.iter().all(|item| {
+                    find(node, list_type, &old_items, item)
+                        .is_some_and(|old| is_unchanged(items, item, old))
+                })
+        }
+        _ => new == old,
+    }
+}
+
+/// The schema of a field; `None` for one that the definition does not describe, such as the metadata of most.
+fn compared_by<'a>(node: &'a Node, name: &str) -> Option<&'a Node> {
+    let mut declared = node.custom.iter().flat_map(|custom| &custom.declared);
+    if let Some(declared) = declared.find(|property| property.name == name) {
+        return Some(&declared.node);
+    }
+    let found = child(Some(node), name)?;
+    (!found.dialect.is_typed && !found.is_closed()).then_some(found)
+}
+
 /// Checks the update rules of a node whose parent existed before.
 pub(crate) fn check(
-    walk: &mut Walk,
+    errors: &mut ErrorList,
     node: &Node,
     new: Option<&Value>,
     old: Option<&Value>,
@@ -63,7 +104,7 @@ pub(crate) fn check(
     let (was_set, now_set) = (is_set(old), is_set(new));
     let mut refuse = |refused: bool, detail: &str| {
         if refused {
-            walk.fail(|| FieldError::invalid(&path.field(), Value::Null, detail));
+            errors.add(|| FieldError::invalid(&path.field(), Value::Null, detail));
         }
     };
     refuse(
@@ -79,12 +120,12 @@ pub(crate) fn check(
         "field cannot be modified once set",
     );
     if rules.immutable && (was_set || now_set) {
-        walk.fail(|| FieldError::invalid(&path.field(), new, "field is immutable"));
+        errors.add(|| FieldError::invalid(&path.field(), new, "field is immutable"));
     }
     if let (true, Some(Value::Number(old)), Some(Value::Number(new))) = (rules.monotonic, old, new)
         && number::compare(new, old).is_lt()
     {
-        walk.fail(|| {
+        errors.add(|| {
             FieldError::invalid(
                 &path.field(),
                 new,
@@ -93,11 +134,17 @@ pub(crate) fn check(
         });
     }
     if rules.no_add_item || rules.no_remove_item {
-        items(walk, node, new, old, path);
+        items(errors, node, new, old, path);
     }
 }
 
-fn items(walk: &mut Walk, node: &Node, new: Option<&Value>, old: Option<&Value>, path: &Path<'_>) {
+fn items(
+    errors: &mut ErrorList,
+    node: &Node,
+    new: Option<&Value>,
+    old: Option<&Value>,
+    path: &Path<'_>,
+) {
     const ADDED: &str = "item may not be added";
     const REMOVED: &str = "item may not be removed";
     let rules = node.update;
@@ -117,12 +164,12 @@ fn items(walk: &mut Walk, node: &Node, new: Option<&Value>, old: Option<&Value>,
             for (index, _) in new.iter().enumerate().filter(|(_, item)| {
                 rules.no_add_item && find(node, list_type, &by_old, item).is_none()
             }) {
-                walk.fail(|| FieldError::forbidden(&Path::Index(path, index).field(), ADDED));
+                errors.add(|| FieldError::forbidden(&Path::Index(path, index).field(), ADDED));
             }
             for _ in old.iter().filter(|item| {
                 rules.no_remove_item && find(node, list_type, &by_new, item).is_none()
             }) {
-                walk.fail(|| FieldError::forbidden(&path.field(), REMOVED));
+                errors.add(|| FieldError::forbidden(&path.field(), REMOVED));
             }
         }
         Some(Value::Object(_)) => {
@@ -140,13 +187,13 @@ fn items(walk: &mut Walk, node: &Node, new: Option<&Value>, old: Option<&Value>,
                 .iter()
                 .filter(|key| rules.no_add_item && !has(old, key))
             {
-                walk.fail(|| FieldError::forbidden(&Path::Key(path, key).field(), ADDED));
+                errors.add(|| FieldError::forbidden(&Path::Key(path, key).field(), ADDED));
             }
             for key in keys(old)
                 .iter()
                 .filter(|key| rules.no_remove_item && !has(new, key))
             {
-                walk.fail(|| FieldError::forbidden(&Path::Key(path, key).field(), REMOVED));
+                errors.add(|| FieldError::forbidden(&Path::Key(path, key).field(), REMOVED));
             }
         }
         _ => {}

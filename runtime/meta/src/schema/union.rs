@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
+use super::error_list::ErrorList;
 use super::node::{Node, Union, is_set};
 use super::path::Path;
-use super::walk::Walk;
 use crate::field::{FieldError, go_quote};
 
 type Fields = Map<String, Value>;
@@ -19,7 +19,7 @@ pub(crate) struct UnionFields<'a> {
 }
 
 /// Checks a union, unless discriminator and members are as before the update.
-pub(crate) fn check(walk: &mut Walk, checked: UnionFields<'_>, old: Option<&Fields>) {
+pub(crate) fn check(errors: &mut ErrorList, checked: UnionFields<'_>, old: Option<&Fields>) {
     let UnionFields {
         object,
         union,
@@ -35,14 +35,14 @@ pub(crate) fn check(walk: &mut Walk, checked: UnionFields<'_>, old: Option<&Fiel
         return;
     }
     if let Some(discriminator) = &union.discriminator {
-        discriminated(walk, checked, discriminator);
+        discriminated(errors, checked, discriminator);
         return;
     }
     let set: Vec<&str> = members()
         .filter(|name| is_set(object, fields, name))
         .collect();
     if set.len() > 1 || (set.is_empty() && !union.allow_none) {
-        walk.fail(|| one_of(members(), &set, union.allow_none, path));
+        errors.add(|| one_of(members(), &set, union.allow_none, path));
     }
 }
 
@@ -56,7 +56,7 @@ fn selected<'a>(union: &Union, fields: &'a Fields) -> &'a str {
 }
 
 /// Only the first violated rule is reported, since the others mostly follow from it.
-fn discriminated(walk: &mut Walk, checked: UnionFields<'_>, discriminator: &str) {
+fn discriminated(errors: &mut ErrorList, checked: UnionFields<'_>, discriminator: &str) {
     let UnionFields {
         object,
         union,
@@ -76,7 +76,7 @@ fn discriminated(walk: &mut Walk, checked: UnionFields<'_>, discriminator: &str)
             when.join(" or ")
         );
         let value = fields.get(name).and_then(Value::as_str).unwrap_or_default();
-        return walk.fail(|| FieldError::invalid(&at(name), value, &detail));
+        return errors.add(|| FieldError::invalid(&at(name), value, &detail));
     }
     let mut members = union.members.iter();
     if let Some((name, _)) =
@@ -86,17 +86,17 @@ fn discriminated(walk: &mut Walk, checked: UnionFields<'_>, discriminator: &str)
             "must be specified when `{discriminator}` is {}",
             go_quote(selected)
         );
-        return walk.fail(|| FieldError::invalid(&at(name), "", &detail));
+        return errors.add(|| FieldError::invalid(&at(name), "", &detail));
     }
     let known = || union.members.iter().flat_map(|(_, values)| values);
     if selected.is_empty() {
         if !union.allow_none {
-            walk.fail(|| FieldError::required(&at(discriminator), ""));
+            errors.add(|| FieldError::required(&at(discriminator), ""));
         }
     } else if !union.closed && known().all(|value| value != selected) {
         let names: Vec<&str> = known().map(String::as_str).collect();
         let detail = format!("must be {}", names.join(" or "));
-        walk.fail(|| FieldError::invalid(&at(discriminator), selected, &detail));
+        errors.add(|| FieldError::invalid(&at(discriminator), selected, &detail));
     }
 }
 

@@ -1,72 +1,152 @@
 //! Validates a document in one walk, for a create (no `old`) or an update.
+//!
+//! Every keyword is checked here, or in `numbers.rs`, `strings.rs` and `twins.rs`, once for all schemas; what differs is an
+//! answer of the [`ValidationDialect`].
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::equality::{Identity, identity, same};
-use super::node::{Choice, ListType, Node, Property, Rules, Types, is_set};
+use super::embedded_type::embedded_type_errors;
+use super::equality::same;
+use super::error_list::ErrorList;
+use super::node::{CustomRules, ListType, Node, Property, Types, is_set};
 use super::path::Path;
+use super::texts::unplaced;
+use super::transition::is_unchanged;
+use super::validation_dialect::ValidationDialect;
 use super::walk::Walk;
-use super::{format, transition, union};
-use crate::error::MAX_CAUSES;
-use crate::field::{FieldError, FieldErrorKind, go_quote};
+use super::{format, go_numbers, transition, union};
+use crate::field::{FieldError, go_quote};
 use crate::interrupt::is_interrupted;
-use crate::names;
-use crate::number;
 
-/// The errors of a value, in the order of the schema.
+/// The validation of compiled kinds.
+pub(super) static COMPILED: ValidationDialect = ValidationDialect {
+    validate,
+    validate_field: |root, _, new, old| validate(root, new, Some(old)),
+    is_in_enum: |rules, value| {
+        rules
+            .values
+            .iter()
+            .any(|allowed| same(None, allowed, value))
+    },
+    format_problems: format::problems,
+    has_openapi_texts: false,
+    is_in_openapi_order: false,
+    stops_early: true,
+    reports_first_of_text: false,
+    judges_nulls: false,
+    leaves_typed: false,
+    leaves_lists_to_formats: false,
+    has_go_numbers: false,
+    tolerates_unchanged: false,
+    reports_best_branch: false,
+    has_passes: false,
+    dots_entries: false,
+};
+
+/// The errors of a value of a compiled kind, in the order of the schema.
 pub(crate) fn validate(node: &Node, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    let mut walk = Walk::default();
-    walk.node(node, value, old, &Path::Root);
+    judge(&COMPILED, node, value, old).into_errors()
+}
+
+/// The errors of a value, without those of later passes.
+pub(super) fn judge(
+    dialect: &'static ValidationDialect,
+    node: &Node,
+    value: &Value,
+    old: Option<&Value>,
+) -> ErrorList {
+    let mut walk = Walk::new(dialect, ErrorList::default());
+    walk.value(node, value, old, &Path::Root);
     walk.errors
 }
 
+/// Alternatives for a value: those of `anyOf`, or of `oneOf`, of which exactly one has to match.
+#[derive(Clone, Copy)]
+struct Alternatives<'a> {
+    branches: &'a [Node],
+    exactly_one: bool,
+}
+
+/// The fields of an object, and those that it had before an update.
+#[derive(Clone, Copy)]
+struct Fields<'a> {
+    new: &'a Map<String, Value>,
+    old: Option<&'a Map<String, Value>>,
+}
+
 impl Walk {
-    fn node(&mut self, node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) {
-        let is_decided = self.probing && self.found > 0;
-        if node.is_checked_apart || is_decided || is_interrupted() || old == Some(value) {
+    /// Judges a value.
+    fn value(&mut self, node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) {
+        let is_left_out =
+            node.is_checked_apart || (self.dialect.leaves_typed && node.dialect.is_typed);
+        let is_decided = self.errors.counts_only() && self.errors.found() > 0;
+        if is_left_out || is_decided || is_interrupted() {
             return;
         }
-        let before = self.found;
-        if value.is_null() {
-            if super::default::drops_null(node) {
-                self.fail(|| wrong_type(node, value, path));
+        if !self.dialect.tolerates_unchanged {
+            if old != Some(value) {
+                self.changed(node, value, old, path);
             }
             return;
         }
+        let before = self.errors.mark();
+        self.changed(node, value, old, path);
+        if let Some(old) = old
+            && self.errors.has_since(before)
+            && is_unchanged(node, value, old)
+        {
+            self.errors.rewind(before);
+        }
+    }
+
+    /// Judges a value that is not left out.
+    fn changed(&mut self, node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) {
+        let dialect = self.dialect;
+        let before = self.errors.mark();
         if node.is_json_text && value.is_string() {
             return;
         }
-        if !node.types.accepts(value) {
-            self.fail(|| wrong_type(node, value, path));
+        let is_of_type = self.accepts(node, value);
+        if dialect.reports_best_branch {
+            self.matches += applied_rules(node, value, is_of_type);
+        }
+        if !is_of_type {
+            self.fail(|| dialect.wrong_type(node, value, path));
+            if dialect.stops_early {
+                return;
+            }
+        }
+        if value.is_null() {
+            if dialect.judges_nulls {
+                self.allowed(node, value, path);
+            }
             return;
         }
-        self.values(&node.rules, value, path);
+        if dialect.is_in_openapi_order {
+            self.junctors(node, value, path);
+        } else {
+            self.allowed(node, value, path);
+        }
         match value {
-            Value::Object(fields) => {
-                self.object(node, fields, old.and_then(Value::as_object), path);
-            }
             Value::Array(items) => self.array(node, items, old.and_then(Value::as_array), path),
             Value::String(text) => self.string(node, text, path),
             Value::Number(number) => self.number(node, number, path),
-            Value::Null | Value::Bool(_) => {}
+            Value::Object(_) | Value::Null | Value::Bool(_) => {}
+        }
+        if dialect.is_in_openapi_order {
+            self.allowed(node, value, path);
+        }
+        if let Value::Object(new) = value {
+            let old = old.and_then(Value::as_object);
+            self.object(node, Fields { new, old }, path);
         }
         // The following checks are about the value as a whole; errors inside of it would only be repeated.
-        if self.found == before {
-            node.choices
-                .iter()
-                .for_each(|choice| self.choice(choice, value, path));
-            if let Some(not) = &node.not
-                && matches(not, value)
-            {
-                self.fail(|| {
-                    FieldError::invalid(&path.field(), value, "must not be of the excluded form")
-                });
-            }
+        if !dialect.is_in_openapi_order && !self.errors.has_since(before) {
+            self.junctors(node, value, path);
         }
-        if self.found == before && !node.checks.is_empty() && !self.probing {
+        if !node.checks.is_empty() && !self.errors.has_since(before) && !self.errors.counts_only() {
             let at = path.field();
             for error in node.checks.iter().flat_map(|check| check(value, &at)) {
                 self.fail(|| error);
@@ -74,223 +154,123 @@ impl Walk {
         }
     }
 
-    fn values(&mut self, rules: &Rules, value: &Value, path: &Path<'_>) {
-        if !rules.values.is_empty()
-            && !rules
-                .values
-                .iter()
-                .any(|allowed| same(None, allowed, value))
-        {
-            self.fail(|| {
-                let allowed: Vec<Cow<'_, str>> = rules.values.iter().map(text_of).collect();
-                FieldError::not_supported(&path.field(), value, &allowed)
-            });
-        }
-        if let Some(refused) = rules
-            .not_equal
-            .as_ref()
-            .filter(|refused| same(None, refused, value))
-        {
-            let shown = refused
-                .as_str()
-                .map_or_else(|| refused.to_string(), go_quote);
-            self.fail(|| {
-                FieldError::invalid(
-                    &path.field(),
-                    value,
-                    &format!("must not be equal to {shown}"),
-                )
-            });
+    /// Whether a value has one of the types of a node.
+    fn accepts(&self, node: &Node, value: &Value) -> bool {
+        let (dialect, types) = (self.dialect, node.types);
+        match value {
+            Value::Null if dialect.judges_nulls => types.is_any() || node.nullable,
+            Value::Null => !super::default::drops_null(node),
+            Value::Number(number) if dialect.has_go_numbers => {
+                let is_integer = || go_numbers::integer(number).is_some();
+                types.takes(Types::NUMBER) || (types.takes(Types::INTEGER) && is_integer())
+            }
+            Value::Array(_) if dialect.leaves_lists_to_formats => {
+                types.accepts(value) || (node.format.is_some() && types == Types::STRING)
+            }
+            _ => types.accepts(value),
         }
     }
 
-    fn string(&mut self, node: &Node, text: &str, path: &Path<'_>) {
+    /// Checks the values that are allowed, and the one that is not.
+    fn allowed(&mut self, node: &Node, value: &Value, path: &Path<'_>) {
         let rules = &node.rules;
-        if let Some(max) = rules
-            .max_length
-            .filter(|max| text.len() > *max && text.chars().count() > *max)
-        {
-            self.fail(|| FieldError {
-                kind: FieldErrorKind::TooLong,
-                path: path.field(),
-                body: format!("Too long: may not be more than {max} characters"),
-            });
-        }
-        if let Some(max) = rules.max_bytes.filter(|max| text.len() > *max) {
-            self.fail(|| FieldError::too_long(&path.field(), max));
-        }
-        if let Some(min) = rules
-            .min_length
-            .filter(|min| text.len() < *min || text.chars().count() < *min)
-        {
-            self.fail(|| FieldError::too_short(&path.field(), min));
-        }
-        if let Some(min) = rules.min_bytes.filter(|min| text.len() < *min) {
-            self.fail(|| FieldError {
-                kind: FieldErrorKind::TooShort,
-                path: path.field(),
-                body: format!("Too short: must be at least {min} bytes"),
-            });
-        }
-        let before = self.found;
-        if let Some(name) = &node.format {
-            for detail in format::problems(name, text) {
-                self.fail(|| FieldError::invalid(&path.field(), text, &detail));
-            }
-        }
-        // The pattern of a format repeats the format's check.
-        let mismatch = rules
-            .pattern
-            .as_ref()
-            .filter(|pattern| !pattern.is_match(text));
-        if let Some(pattern) = mismatch.filter(|_| self.found == before) {
+        if !rules.values.is_empty() && !(self.dialect.is_in_enum)(rules, value) {
+            let has_go_numbers = self.dialect.has_go_numbers;
             self.fail(|| {
-                let at = path.field();
-                FieldError::invalid(
-                    &at,
-                    text,
-                    &format!("{} in body should match '{}'", at.as_str(), pattern.text()),
-                )
+                let allowed = rules.values.iter().map(text_of);
+                let shown = if has_go_numbers {
+                    go_numbers::shown_value(value)
+                } else {
+                    Cow::Borrowed(value)
+                };
+                FieldError::not_supported(&path.field(), shown, allowed)
+            });
+        }
+        let refused = rules.not_equal.as_ref();
+        if let Some(refused) = refused.filter(|refused| same(None, refused, value)) {
+            self.fail(|| {
+                let shown = refused
+                    .as_str()
+                    .map_or_else(|| refused.to_string(), go_quote);
+                let detail = format!("must not be equal to {shown}");
+                FieldError::invalid(&path.field(), value, &detail)
             });
         }
     }
 
-    fn number(&mut self, node: &Node, value: &serde_json::Number, path: &Path<'_>) {
-        use std::cmp::Ordering::{Equal, Greater, Less};
-        let rules = &node.rules;
-        let mut bound = |limit: &Option<serde_json::Number>,
-                         bad: &[std::cmp::Ordering],
-                         text: &str| {
-            if let Some(limit) = limit
-                .as_ref()
-                .filter(|limit| bad.contains(&number::compare(value, limit)))
-            {
-                self.fail(|| {
-                    FieldError::invalid(&path.field(), value, &format!("must be {text} {limit}"))
-                });
+    fn object(&mut self, node: &Node, fields: Fields<'_>, path: &Path<'_>) {
+        let (rules, count) = (&node.rules, fields.new.len());
+        if self.dialect.is_in_openapi_order {
+            self.too_few(rules.min_properties, count, "properties", path);
+            self.too_many(rules.max_properties, count, path);
+            self.entries(node, fields, path);
+            self.properties(node, fields, path);
+            self.missing(node, fields.new, path);
+        } else {
+            if self.too_many(rules.max_properties, count, path) && self.dialect.stops_early {
+                return;
             }
-        };
-        bound(&rules.minimum, &[Less], "greater than or equal to");
-        bound(&rules.exclusive_minimum, &[Less, Equal], "greater than");
-        bound(&rules.maximum, &[Greater], "less than or equal to");
-        bound(&rules.exclusive_maximum, &[Greater, Equal], "less than");
-        if let Some(step) = rules
-            .multiple_of
-            .as_ref()
-            .filter(|step| !number::is_multiple(value, step))
-        {
-            self.fail(|| {
-                FieldError::invalid(
-                    &path.field(),
-                    value,
-                    &format!("must be a multiple of {step}"),
-                )
-            });
+            self.too_few(rules.min_properties, count, "properties", path);
+            self.properties(node, fields, path);
+            self.entries(node, fields, path);
         }
-        let bounds = node
-            .format
-            .as_deref()
-            .filter(|_| node.types == Types::INTEGER)
-            .and_then(number::format_bounds);
-        if let (Some((min, max)), Some(whole)) = (bounds, number::whole(value)) {
-            if whole < min && rules.minimum.is_none() {
-                self.fail(|| {
-                    FieldError::invalid(
-                        &path.field(),
-                        value,
-                        &format!("must be greater than or equal to {min}"),
-                    )
-                });
-            }
-            if whole > max && rules.maximum.is_none() {
-                self.fail(|| {
-                    FieldError::invalid(
-                        &path.field(),
-                        value,
-                        &format!("must be less than or equal to {max}"),
-                    )
-                });
-            }
-        }
-    }
-
-    fn object(
-        &mut self,
-        node: &Node,
-        fields: &Map<String, Value>,
-        old: Option<&Map<String, Value>>,
-        path: &Path<'_>,
-    ) {
-        if !self.size(
-            &node.rules.min_properties,
-            &node.rules.max_properties,
-            fields.len(),
-            path,
-        ) {
-            return;
-        }
-        for property in &node.properties {
-            self.property(node, property, fields, old, path);
-        }
-        if node.keys.is_some() || node.additional.is_some() {
-            for (name, value) in fields
-                .iter()
-                .filter(|(name, _)| node.property(name).is_none())
-            {
-                let old_value = old.and_then(|old| old.get(name));
-                if let Some(keys) = node.keys.as_ref().filter(|_| old_value.is_none()) {
-                    self.node(keys, &Value::String(name.clone()), None, path);
-                }
-                if let Some(additional) = &node.additional {
-                    let at = path.step(node.is_map(), name);
-                    self.transition(additional, Some(value), old_value, &at);
-                    self.node(additional, value, old_value, &at);
-                }
-            }
-        }
-        if let Some(union) = &node.rules.union {
+        if let Some(union) = &rules.union {
             let of_object = union::UnionFields {
                 object: node,
                 union,
-                fields,
+                fields: fields.new,
                 path,
             };
-            union::check(self, of_object, old);
+            union::check(&mut self.errors, of_object, fields.old);
         }
-        if node.embedded_resource {
-            for error in embedded_type_errors(fields, path) {
+        if node.embedded_resource && !self.dialect.has_passes {
+            for error in embedded_type_errors(fields.new, path) {
                 self.fail(|| error);
             }
         }
+    }
+
+    fn properties(&mut self, node: &Node, fields: Fields<'_>, path: &Path<'_>) {
+        let declared = node.custom.iter().flat_map(|custom| &custom.declared);
+        for property in node.properties.iter().chain(declared) {
+            self.property(node, property, fields, path);
+        }
+    }
+
+    /// The value of a field before an update. Where errors are tolerated, those of the type of an object are not.
+    fn old_value<'a>(&self, fields: Fields<'a>, name: &str, path: &Path<'_>) -> Option<&'a Value> {
+        let is_never_old = self.dialect.tolerates_unchanged
+            && matches!(path, Path::Root)
+            && matches!(name, "apiVersion" | "kind");
+        fields.old.filter(|_| !is_never_old)?.get(name)
     }
 
     fn property(
         &mut self,
         object: &Node,
         property: &Property,
-        fields: &Map<String, Value>,
-        old: Option<&Map<String, Value>>,
+        fields: Fields<'_>,
         path: &Path<'_>,
     ) {
+        let dialect = self.dialect;
         let Property {
             name,
             required,
             node,
         } = property;
         let at = Path::Field(path, name);
-        let value = fields
-            .get(name)
-            .filter(|value| !value.is_null() || node.nullable);
-        let old_value = old
-            .and_then(|old| old.get(name))
-            .filter(|value| !value.is_null());
-        let unchanged = old.is_some() && value == old_value;
-        if old.is_some() && !unchanged {
+        let is_value = |value: &&Value| dialect.judges_nulls || !value.is_null();
+        let value = fields.new.get(name);
+        let value = value.filter(|value| is_value(value) || node.nullable);
+        let old_value = self.old_value(fields, name, path).filter(is_value);
+        let is_updated = fields.old.is_some();
+        let unchanged = is_updated && !dialect.tolerates_unchanged && value == old_value;
+        if is_updated && !unchanged {
             self.transition(node, value, old_value, &at);
         }
         let rules = &node.rules;
         let missing = match value {
-            None => *required || rules.required,
+            None => (*required && !dialect.is_in_openapi_order) || rules.required,
             Some(value) => rules.required && node.is_unset(value),
         };
         if missing {
@@ -304,10 +284,57 @@ impl Walk {
             return;
         }
         if let Some(value) = value.filter(|_| !unchanged) {
-            self.node(node, value, old_value, &at);
+            self.value(node, value, old_value, &at);
         }
         if !rules.requires.is_empty() || !rules.conflicts.is_empty() {
-            self.siblings(object, property, fields, old, path);
+            self.siblings(object, property, fields, path);
+        }
+    }
+
+    /// Checks that required fields are present, after all others.
+    fn missing(&mut self, node: &Node, fields: &Map<String, Value>, path: &Path<'_>) {
+        let required = node.properties.iter().filter(|property| property.required);
+        let required = required.map(|property| &property.name);
+        let undescribed = node.custom.iter().flat_map(|custom| &custom.required);
+        for name in required.chain(undescribed) {
+            if !fields.contains_key(name) {
+                self.fail(|| FieldError::required(&Path::Field(path, name).field(), ""));
+            }
+        }
+    }
+
+    /// Checks the keys that are not properties, and their values.
+    fn entries(&mut self, node: &Node, fields: Fields<'_>, path: &Path<'_>) {
+        if node.keys.is_none() && node.additional.is_none() {
+            return;
+        }
+        let custom = node.custom.as_deref();
+        let refuses_unknown = custom.is_some_and(|custom| custom.refuses_unknown);
+        let dots_entries = self.dialect.dots_entries;
+        let entries = fields.new.iter();
+        for (name, value) in entries.filter(|(name, _)| node.property(name).is_none()) {
+            let below_root =
+                (dots_entries && matches!(path, Path::Root)).then(|| format!(".{name}"));
+            let at = if dots_entries {
+                Path::Field(path, below_root.as_deref().unwrap_or(name))
+            } else {
+                path.step(node.is_map(), name)
+            };
+            if refuses_unknown {
+                self.fail(|| {
+                    let detail = format!("{} in body is a forbidden property", at.field().as_str());
+                    FieldError::invalid(&path.field(), name.as_str(), &detail)
+                });
+                continue;
+            }
+            let old_value = self.old_value(fields, name, path);
+            if let Some(keys) = node.keys.as_ref().filter(|_| old_value.is_none()) {
+                self.value(keys, &Value::String(name.clone()), None, path);
+            }
+            if let Some(additional) = &node.additional {
+                self.transition(additional, Some(value), old_value, &at);
+                self.value(additional, value, old_value, &at);
+            }
         }
     }
 
@@ -317,11 +344,11 @@ impl Walk {
         &mut self,
         object: &Node,
         property: &Property,
-        fields: &Map<String, Value>,
-        old: Option<&Map<String, Value>>,
+        fields: Fields<'_>,
         path: &Path<'_>,
     ) {
         let name = &property.name;
+        let Fields { new: fields, old } = fields;
         if !is_set(object, fields, name) {
             return;
         }
@@ -362,99 +389,56 @@ impl Walk {
     }
 
     fn array(&mut self, node: &Node, items: &[Value], old: Option<&Vec<Value>>, path: &Path<'_>) {
-        if !self.size(
-            &node.rules.min_items,
-            &node.rules.max_items,
-            items.len(),
-            path,
-        ) {
+        let (rules, dialect) = (&node.rules, self.dialect);
+        let is_over = self.too_many(rules.max_items, items.len(), path);
+        if dialect.stops_early && is_over {
             return;
+        }
+        if !dialect.is_in_openapi_order {
+            self.too_few(rules.min_items, items.len(), "items", path);
         }
         let atomic = ListType::Atomic;
         let list_type = node.list_type.as_ref().unwrap_or(&atomic);
-        self.twins(node, list_type, items, path);
-        let Some(item_node) = &node.items else { return };
-        let old_items = old.map(|old| transition::correlate(node, list_type, old));
-        for (index, item) in items.iter().enumerate() {
-            let at = Path::Index(path, index);
-            let old_item = old_items
-                .as_ref()
-                .and_then(|old| transition::find(node, list_type, old, item));
-            self.transition(item_node, Some(item), old_item, &at);
-            self.node(item_node, item, old_item, &at);
+        if !dialect.has_passes {
+            self.twins(node, list_type, items, path);
+        }
+        if let Some(of_items) = &node.items {
+            // Tolerated are errors of items with keys: others have no identity, so none is unchanged in a list that has changed.
+            let has_identity =
+                !dialect.tolerates_unchanged || matches!(list_type, ListType::Map(_));
+            let old_items = old.filter(|_| has_identity);
+            let old_items = old_items.map(|old| transition::correlate(node, list_type, old));
+            for (index, item) in items.iter().enumerate() {
+                let at = Path::Index(path, index);
+                let old_item = old_items
+                    .as_ref()
+                    .and_then(|old| transition::find(node, list_type, old, item))
+                    // A null that is judged is no value that could be unchanged.
+                    .filter(|old| !(dialect.judges_nulls && old.is_null()));
+                self.transition(of_items, Some(item), old_item, &at);
+                self.value(of_items, item, old_item, &at);
+            }
+        }
+        if dialect.is_in_openapi_order {
+            self.too_few(rules.min_items, items.len(), "items", path);
         }
     }
 
-    /// Checks that items of sets and keys of map lists are unique, and that keys are present.
-    fn twins(&mut self, node: &Node, list_type: &ListType, items: &[Value], path: &Path<'_>) {
-        // Owners without a uid are refused with the rest of the metadata.
-        if let ListType::Map(keys) = list_type
-            && !node.twins_allowed
-        {
-            let fields = items
-                .iter()
-                .enumerate()
-                .filter_map(|(index, item)| Some((index, item.as_object()?)));
-            for (index, fields) in fields {
-                let declared = |key: &str| {
-                    node.items
-                        .as_ref()
-                        .and_then(|items| items.property(key))
-                        .is_some_and(|p| p.required)
-                };
-                // A missing required field is reported where the item itself is validated.
-                for key in keys
-                    .iter()
-                    .filter(|key| fields.get(*key).is_none_or(Value::is_null) && !declared(key))
-                {
-                    self.fail(|| {
-                        FieldError::required(
-                            &Path::Field(&Path::Index(path, index), key).field(),
-                            "",
-                        )
-                    });
-                }
-            }
-        }
-        let by_identity = !node.twins_allowed && *list_type != ListType::Atomic;
-        if items.len() < 2 || !(by_identity || node.rules.unique) {
-            return;
-        }
-        // Items without another identity are identified by their value.
-        let told_by = if by_identity {
-            list_type
-        } else {
-            &ListType::Set
-        };
-        let mut seen: HashSet<Identity<'_>> = HashSet::with_capacity(items.len());
-        for (index, item) in items.iter().enumerate() {
-            if !seen.insert(identity(node, told_by, item)) {
-                self.fail(|| {
-                    FieldError::duplicate(
-                        &Path::Index(path, index).field(),
-                        shown_identity(list_type, item),
-                    )
-                });
-            }
-        }
-    }
-
-    /// Checks the number of entries; returns whether it is small enough to validate each of them.
-    fn size(
-        &mut self,
-        min: &Option<usize>,
-        max: &Option<usize>,
-        actual: usize,
-        path: &Path<'_>,
-    ) -> bool {
-        if let Some(max) = max.filter(|max| actual > *max) {
+    /// Checks that there are not too many entries; returns whether there are.
+    fn too_many(&mut self, max: Option<usize>, actual: usize, path: &Path<'_>) -> bool {
+        let exceeded = max.filter(|max| actual > *max);
+        if let Some(max) = exceeded {
             self.fail(|| FieldError::too_many(&path.field(), actual, max));
-            return false;
         }
+        exceeded.is_some()
+    }
+
+    /// Checks that there are enough entries: `items` or `properties`.
+    fn too_few(&mut self, min: Option<usize>, actual: usize, entries: &str, path: &Path<'_>) {
         if let Some(min) = min.filter(|min| actual < *min) {
-            self.fail(|| FieldError::too_few(&path.field(), actual, min));
+            let dialect = self.dialect;
+            self.fail(|| dialect.too_few(actual, min, entries, path));
         }
-        true
     }
 
     fn transition(
@@ -465,25 +449,118 @@ impl Walk {
         path: &Path<'_>,
     ) {
         if !node.update.is_empty() {
-            transition::check(self, node, new, old, path);
+            transition::check(&mut self.errors, node, new, old, path);
         }
     }
 
-    fn choice(&mut self, choice: &Choice, value: &Value, path: &Path<'_>) {
-        let matching = choice
-            .branches
-            .iter()
-            .filter(|branch| matches(branch, value))
-            .count();
-        if matching == 1 || (matching > 1 && !choice.exactly_one) {
-            return;
+    /// Checks `anyOf`, `oneOf`, `allOf` and `not`. In them no value counts as unchanged.
+    fn junctors(&mut self, node: &Node, value: &Value, path: &Path<'_>) {
+        for choice in &node.choices {
+            let alternatives = Alternatives {
+                branches: &choice.branches,
+                exactly_one: choice.exactly_one,
+            };
+            self.choice(alternatives, value, path);
         }
+        if let Some(custom) = node.custom.as_deref() {
+            for (branches, exactly_one) in [(&custom.any_of, false), (&custom.one_of, true)] {
+                if !branches.is_empty() {
+                    let alternatives = Alternatives {
+                        branches,
+                        exactly_one,
+                    };
+                    self.choice(alternatives, value, path);
+                }
+            }
+            self.all_of(custom, value, path);
+        }
+        let not_of_custom = || node.custom.as_ref().and_then(|custom| custom.not.as_ref());
+        if let Some(not) = node.not.as_deref().or_else(not_of_custom)
+            && self.branch(not, value, path).errors.found() == 0
+        {
+            let dialect = self.dialect;
+            self.fail(|| dialect.excluded(value, path));
+        }
+    }
+
+    /// Judges a value by a branch. The errors are kept if they may be reported.
+    fn branch(&self, branch: &Node, value: &Value, path: &Path<'_>) -> Self {
+        let errors = if self.dialect.reports_best_branch {
+            ErrorList::default()
+        } else {
+            ErrorList::counting()
+        };
+        let mut walk = Self::new(self.dialect, errors);
+        walk.value(branch, value, None, path);
+        walk
+    }
+
+    fn choice(&mut self, alternatives: Alternatives<'_>, value: &Value, path: &Path<'_>) {
+        let (mut valid, mut matches) = (0, 0);
+        let mut best: Option<Self> = None;
+        for branch in alternatives.branches {
+            let judged = self.branch(branch, value, path);
+            if judged.errors.found() == 0 {
+                valid += 1;
+                matches = judged.matches;
+                if !alternatives.exactly_one {
+                    break;
+                }
+            } else if best
+                .as_ref()
+                .is_none_or(|best| best.matches < judged.matches)
+            {
+                best = Some(judged);
+            }
+        }
+        if valid == 1 {
+            self.matches += matches;
+        } else if self.dialect.reports_best_branch {
+            self.report_best(alternatives, valid, best, path);
+        } else {
+            self.report_meant(alternatives, valid, value, path);
+        }
+    }
+
+    /// Reports that no alternative, or more than one, is valid; then the errors of the one that matches most.
+    fn report_best(
+        &mut self,
+        alternatives: Alternatives<'_>,
+        valid: usize,
+        best: Option<Self>,
+        path: &Path<'_>,
+    ) {
+        self.fail(|| match (alternatives.exactly_one, valid) {
+            (false, _) => unplaced("must validate at least one schema (anyOf)", path),
+            (true, valid) => {
+                let found = match valid {
+                    0 => "none valid".to_owned(),
+                    valid => format!("{valid} valid alternatives"),
+                };
+                let detail = "must validate one and only one schema (oneOf). Found";
+                unplaced(&format!("{detail} {found}"), path)
+            }
+        });
+        if let Some(best) = best.filter(|_| valid == 0) {
+            self.append(best);
+        }
+    }
+
+    /// Reports the errors of the alternative that a value means, or which fields select one.
+    fn report_meant(
+        &mut self,
+        alternatives: Alternatives<'_>,
+        valid: usize,
+        value: &Value,
+        path: &Path<'_>,
+    ) {
         // The errors would not be returned, so the branch need not be found.
-        if self.probing || self.errors.len() >= MAX_CAUSES {
-            self.found += 1;
+        if !self.errors.keeps_more() {
+            self.errors.count();
             return;
         }
-        if let Some(members) = members(choice, value) {
+        let branches = alternatives.branches;
+        if let Some(members) = members(branches, value) {
             let set: Vec<&str> = members
                 .iter()
                 .copied()
@@ -494,92 +571,62 @@ impl Walk {
                 return;
             }
         }
-        if matching > 1 {
-            self.fail(|| {
-                FieldError::invalid(
-                    &path.field(),
-                    value,
-                    "must be of exactly one of the allowed forms",
-                )
-            });
+        let invalid = |detail: &str| FieldError::invalid(&path.field(), value, detail);
+        if valid > 1 {
+            self.fail(|| invalid("must be of exactly one of the allowed forms"));
             return;
         }
-        match meant(choice, value) {
-            Some(branch) => self.node(branch, value, None, path),
-            None => self.fail(|| {
-                FieldError::invalid(&path.field(), value, "must be of one of the allowed forms")
-            }),
+        match meant(self.dialect, branches, value) {
+            Some(branch) => self.value(branch, value, None, path),
+            None => self.fail(|| invalid("must be of one of the allowed forms")),
         }
+    }
+
+    fn all_of(&mut self, custom: &CustomRules, value: &Value, path: &Path<'_>) {
+        let mut valid = 0;
+        for branch in &custom.all_of {
+            let judged = self.branch(branch, value, path);
+            valid += usize::from(judged.errors.found() == 0);
+            self.append(judged);
+        }
+        if valid < custom.all_of.len() {
+            self.fail(|| {
+                let none = if valid == 0 { ". None validated" } else { "" };
+                let detail = format!("must validate all the schemas (allOf){none}");
+                unplaced(&detail, path)
+            });
+        }
+    }
+
+    /// Adds what the walk over an alternative has found.
+    fn append(&mut self, other: Self) {
+        self.matches += other.matches;
+        self.errors.append(other.errors);
     }
 }
 
-/// The errors of the type of an embedded object, which must have apiVersion and kind; its metadata is optional.
-pub(super) fn embedded_type_errors(
-    fields: &Map<String, Value>,
-    path: &Path<'_>,
-) -> Vec<FieldError> {
-    let api_version = |text: &str| {
-        if text.split('/').count() > 2 {
-            Some(format!("unexpected GroupVersion string: {text}"))
-        } else {
-            None
-        }
+/// The number of rules of kube-openapi that are applied to a value, by which it measures how much a value matches: those
+/// of the alternatives, of the enum and of the schema itself, of the type, the kind of value, and the format.
+fn applied_rules(node: &Node, value: &Value, is_of_type: bool) -> usize {
+    let has_type = usize::from(!node.types.is_any() || node.format.is_some());
+    let of_type = if is_of_type { has_type } else { 0 };
+    let has_format = value.is_string() && node.format.is_some();
+    let of_kind = match value {
+        Value::Null => return of_type,
+        Value::Bool(_) => 0,
+        Value::String(_) | Value::Object(_) => 1,
+        Value::Number(_) | Value::Array(_) => 2,
     };
-    let kind = |text: &str| {
-        let problems = names::dns1035_label(&text.to_ascii_lowercase());
-        let problems = (!problems.is_empty()).then(|| problems.join(","));
-        problems
-            .map(|problems| format!("may have mixed case, but should otherwise match: {problems}"))
-    };
-    let mut errors = Vec::new();
-    for name in ["apiVersion", "kind"] {
-        let check = |text: &str| match name {
-            "kind" => kind(text),
-            _ => api_version(text),
-        };
-        let at = || Path::Field(path, name).field();
-        match fields.get(name) {
-            None => errors.push(FieldError::required(&at(), "")),
-            Some(Value::String(text)) if text.is_empty() => {
-                errors.push(FieldError::invalid(
-                    &at(),
-                    text.as_str(),
-                    "must not be empty",
-                ));
-            }
-            Some(Value::String(text)) => {
-                if let Some(problem) = check(text) {
-                    errors.push(FieldError::invalid(&at(), text.as_str(), &problem));
-                }
-            }
-            // A value of another type is reported elsewhere.
-            Some(_) => {}
-        }
-    }
-    errors
-}
-
-/// Whether a value matches a branch.
-fn matches(branch: &Node, value: &Value) -> bool {
-    let mut walk = Walk {
-        probing: true,
-        ..Walk::default()
-    };
-    walk.node(branch, value, None, &Path::Root);
-    walk.found == 0
+    of_type + 4 + of_kind + has_type + usize::from(has_format)
 }
 
 /// The fields of an externally tagged enum, in which every branch for an object requires one field.
-fn members<'a>(choice: &'a Choice, value: &Value) -> Option<Vec<&'a str>> {
+fn members<'a>(branches: &'a [Node], value: &Value) -> Option<Vec<&'a str>> {
     if !value.is_object() {
         return None;
     }
-    let mut names = Vec::with_capacity(choice.branches.len());
-    for branch in choice
-        .branches
-        .iter()
-        .filter(|branch| branch.types.accepts(value))
-    {
+    let mut names = Vec::with_capacity(branches.len());
+    for branch in branches.iter().filter(|branch| branch.types.accepts(value)) {
         let mut required = branch
             .properties
             .iter()
@@ -598,7 +645,11 @@ fn members<'a>(choice: &'a Choice, value: &Value) -> Option<Vec<&'a str>> {
 
 /// The branch whose errors are reported: the one selected by the tag, the only one of the value's type, or else the
 /// one with the fewest errors.
-fn meant<'a>(choice: &'a Choice, value: &Value) -> Option<&'a Node> {
+fn meant<'a>(
+    dialect: &'static ValidationDialect,
+    branches: &'a [Node],
+    value: &Value,
+) -> Option<&'a Node> {
     let tagged = |branch: &&Node| {
         let mut tags = branch
             .properties
@@ -612,59 +663,16 @@ fn meant<'a>(choice: &'a Choice, value: &Value) -> Option<&'a Node> {
                     .is_some_and(|v| tag.node.rules.values.contains(v))
             })
     };
-    let mut by_tag = choice.branches.iter().filter(tagged);
+    let mut by_tag = branches.iter().filter(tagged);
     if let (Some(only), None) = (by_tag.next(), by_tag.next()) {
         return Some(only);
     }
-    let of_type = choice
-        .branches
-        .iter()
-        .filter(|branch| branch.types.accepts(value));
-    of_type.min_by_key(|branch| {
-        let mut walk = Walk::default();
-        walk.node(branch, value, None, &Path::Root);
-        walk.found
-    })
+    let of_type = branches.iter().filter(|branch| branch.types.accepts(value));
+    of_type.min_by_key(|branch| judge(dialect, branch, value, None).found())
 }
 
 fn text_of(value: &Value) -> Cow<'_, str> {
     value
         .as_str()
         .map_or_else(|| Cow::Owned(value.to_string()), Cow::Borrowed)
-}
-
-/// The part of an item that identifies a duplicate.
-fn shown_identity(list_type: &ListType, item: &Value) -> Value {
-    match (list_type, item) {
-        (ListType::Map(keys), Value::Object(fields)) => Value::Object(
-            keys.iter()
-                .filter_map(|key| Some((key.clone(), fields.get(key)?.clone())))
-                .collect(),
-        ),
-        _ => item.clone(),
-    }
-}
-
-/// The type error of CRDs, with the type of the value, not the value.
-fn wrong_type(node: &Node, value: &Value, path: &Path<'_>) -> FieldError {
-    let at = path.field();
-    let actual = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    };
-    let expected = node.types.names().join(" or ");
-    FieldError::type_invalid(
-        &at,
-        actual,
-        &format!(
-            "{} in body must be of type {expected}: {}",
-            at.as_str(),
-            go_quote(actual)
-        ),
-    )
 }

@@ -1,24 +1,28 @@
 //! State of a validating walk over a document.
 
-use crate::error::MAX_CAUSES;
+use super::error_list::ErrorList;
+use super::validation_dialect::ValidationDialect;
 use crate::field::FieldError;
 
-/// The errors of a walk so far.
-#[derive(Default)]
-pub(crate) struct Walk {
-    pub(super) errors: Vec<FieldError>,
-    /// Number of errors; while probing they are only counted.
-    pub(super) found: usize,
-    /// Whether only the existence of an error matters, as for a branch of a choice.
-    pub(super) probing: bool,
+/// The dialect of a walk, and what it has found so far.
+pub(super) struct Walk {
+    pub(super) dialect: &'static ValidationDialect,
+    pub(super) errors: ErrorList,
+    /// How many rules the values match, if the dialect asks.
+    pub(super) matches: usize,
 }
 
 impl Walk {
-    /// Records an error. Text and path are built only for as many errors as a response contains.
-    pub(crate) fn fail(&mut self, error: impl FnOnce() -> FieldError) {
-        self.found += 1;
-        if !self.probing && self.errors.len() < MAX_CAUSES {
-            self.errors.push(error());
+    pub(super) fn new(dialect: &'static ValidationDialect, errors: ErrorList) -> Self {
+        Self {
+            dialect,
+            errors,
+            matches: 0,
         }
+    }
+
+    /// Records an error. Text and path are built only for as many errors as a response contains.
+    pub(super) fn fail(&mut self, error: impl FnOnce() -> FieldError) {
+        self.errors.add(error);
     }
 }

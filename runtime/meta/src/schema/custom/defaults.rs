@@ -3,10 +3,11 @@
 use serde_json::Value;
 
 use super::super::build::object_meta;
+use super::super::embedded_type::embedded_type_errors;
 use super::super::node::{Child, Node};
 use super::super::path::Path;
-use super::super::validate::{embedded_type_errors, validate};
-use super::{build, embedded, validate as custom};
+use super::super::validate::validate;
+use super::{build, validate as custom};
 use crate::field::{FieldError, FieldPath};
 use crate::names;
 
@@ -20,15 +21,11 @@ pub(in super::super) fn default_errors(
     let Ok(node) = build::value(schema) else {
         return Vec::new();
     };
-    // The values of an object without its type are not looked at.
-    let mut errors = embedded::errors(&node, default);
-    if errors.is_empty() {
-        errors = custom::value(&node, default);
-    }
     let below = |error: FieldError| FieldError {
         path: custom::below(at, &error.path),
         ..error
     };
+    let errors = custom::default_errors(&node, default);
     errors.into_iter().map(below).collect()
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Number, Value};
 
 use super::super::enum_index::{EnumIndex, Position, Positions};
 use super::super::equality::{ComparedValue, same};
-use super::numbers;
+use super::super::go_numbers;
 use crate::number;
 
 /// Number of values up to which comparing all of them is cheaper than an index.
@@ -31,8 +31,21 @@ impl EnumIndex {
 fn is_equal(allowed: &Value, value: &Value) -> bool {
     match (allowed, value) {
         (Value::Null, _) | (_, Value::Null) => false,
-        (Value::Number(allowed), Value::Number(value)) => numbers::is_allowed(allowed, value),
+        (Value::Number(allowed), Value::Number(value)) => is_allowed(allowed, value),
         (allowed, value) => same(None, allowed, value),
+    }
+}
+
+/// Whether a number is one of an enum. Where the enum has an integer, the fraction of the number does not count, as in
+/// kube-openapi, which converts the number to the type of the enum's. Numbers that Go does not decode as integers are floats.
+fn is_allowed(allowed: &Number, value: &Number) -> bool {
+    match (
+        go_numbers::has_integer_syntax(allowed),
+        go_numbers::has_integer_syntax(value),
+    ) {
+        (true, true) => allowed == value,
+        (true, false) => go_numbers::whole_part(value) == go_numbers::whole_part(allowed),
+        (false, _) => number::float(allowed) == number::float(value),
     }
 }
 
@@ -49,13 +62,15 @@ impl Positions {
 
     fn hash_allowed(&self, allowed: &Value) -> u64 {
         match allowed {
-            Value::Number(number) if numbers::has_integer_syntax(number) => self.hash_whole(number),
+            Value::Number(number) if go_numbers::has_integer_syntax(number) => {
+                self.hash_whole(number)
+            }
             allowed => self.hash_other(allowed),
         }
     }
 
     fn hash_whole(&self, number: &Number) -> u64 {
-        let whole = numbers::whole_part(number).as_i64();
+        let whole = go_numbers::whole_part(number).as_i64();
         self.hasher.hash_one((true, whole))
     }
 

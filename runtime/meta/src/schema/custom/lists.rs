@@ -5,41 +5,25 @@ use std::collections::HashMap;
 use serde_json::{Map, Number, Value};
 
 use super::super::equality::ComparedValue;
-use super::super::node::{Child, ListType, Node};
+use super::super::error_list::ErrorList;
+use super::super::go_numbers;
+use super::super::node::{ListType, Node};
 use super::super::path::Path;
-use super::numbers;
-use super::outcome::Outcome;
+use super::parts::visit_all;
 use crate::field::FieldError;
 use crate::interrupt::is_interrupted;
 use crate::number;
 
 /// Checks a value and everything in it.
-pub(super) fn check(node: &Node, value: &Value, path: &Path<'_>, out: &mut Outcome) {
-    if node.dialect.is_typed || is_interrupted() {
-        return;
-    }
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                if let Child::Node(below) = node.child(name) {
-                    let at = path.step(node.property(name).is_none(), name);
-                    check(below, value, &at, out);
-                }
-            }
+pub(super) fn check(node: &Node, value: &Value, errors: &mut ErrorList) {
+    visit_all(node, value, &Path::Root, &mut |node, value, path| {
+        if let Value::Array(items) = value {
+            list(node, items, path, errors);
         }
-        Value::Array(items) => {
-            list(node, items, path, out);
-            for (index, item) in items.iter().enumerate() {
-                if let Some(below) = &node.items {
-                    check(below, item, &Path::Index(path, index), out);
-                }
-            }
-        }
-        _ => {}
-    }
+    });
 }
 
-fn list(node: &Node, items: &[Value], path: &Path<'_>, out: &mut Outcome) {
+fn list(node: &Node, items: &[Value], path: &Path<'_>, errors: &mut ErrorList) {
     let Some(list_type) = &node.list_type else {
         return;
     };
@@ -51,7 +35,7 @@ fn list(node: &Node, items: &[Value], path: &Path<'_>, out: &mut Outcome) {
             if let Some(index) = items.iter().position(|item| !is_object(item)) {
                 let at = Path::Index(path, index).field();
                 let detail = "must be an object for an array of list-type map";
-                out.add(|| FieldError::invalid(&at, &items[index], detail));
+                errors.add(|| FieldError::invalid(&at, &items[index], detail));
                 return;
             }
             Some(keys)
@@ -73,8 +57,10 @@ fn list(node: &Node, items: &[Value], path: &Path<'_>, out: &mut Outcome) {
                 (None, item) => item.clone(),
             };
             number::settle(&mut shown);
-            let shown = numbers::shown_value(&shown);
-            out.add(|| FieldError::duplicate(&Path::Index(path, index).field(), shown));
+            errors.add(|| {
+                let at = Path::Index(path, index).field();
+                FieldError::duplicate(&at, go_numbers::shown_value(&shown))
+            });
         }
     }
 }
