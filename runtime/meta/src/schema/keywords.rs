@@ -45,10 +45,8 @@ pub(super) fn number(keywords: &Map<String, Value>, name: &str) -> Option<Number
 
 /// A number of elements, characters or bytes.
 pub(super) fn size(keywords: &Map<String, Value>, name: &str) -> Option<usize> {
-    keywords
-        .get(name)
-        .and_then(Value::as_u64)
-        .and_then(|n| usize::try_from(n).ok())
+    let size = keywords.get(name)?.as_u64()?;
+    Some(usize::try_from(size).unwrap_or(usize::MAX))
 }
 
 /// The names of a map of schemas: those of `x-apiloom-order` first and in its order, then the others.

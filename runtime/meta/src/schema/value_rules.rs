@@ -37,22 +37,40 @@ pub(super) fn types(problems: &mut Problems, keywords: &Map<String, Value>, path
     types.unwrap_or_default()
 }
 
-/// The rules for a value.
-pub(super) fn rules(problems: &mut Problems, keywords: &Map<String, Value>, path: &str) -> Rules {
+/// The rules of keywords that all schemas have, of one form: bounds and sizes.
+pub(super) fn bounds(keywords: &Map<String, Value>) -> Rules {
     let mut rules = Rules {
         minimum: number(keywords, "minimum"),
         maximum: number(keywords, "maximum"),
-        exclusive_minimum: number(keywords, "exclusiveMinimum"),
-        exclusive_maximum: number(keywords, "exclusiveMaximum"),
         multiple_of: number(keywords, "multipleOf"),
         min_length: size(keywords, "minLength"),
         max_length: size(keywords, "maxLength"),
-        min_bytes: size(keywords, "x-apiloom-min-bytes"),
-        max_bytes: size(keywords, "x-apiloom-max-bytes"),
         min_items: size(keywords, "minItems"),
         max_items: size(keywords, "maxItems"),
         min_properties: size(keywords, "minProperties"),
         max_properties: size(keywords, "maxProperties"),
+        ..Rules::default()
+    };
+    // In OpenAPI 3.0, exclusive bounds are flags for the inclusive ones.
+    if flag(keywords, "exclusiveMinimum") {
+        rules.exclusive_minimum = rules.minimum.take();
+    }
+    if flag(keywords, "exclusiveMaximum") {
+        rules.exclusive_maximum = rules.maximum.take();
+    }
+    rules
+}
+
+/// The rules for a value of a compiled kind.
+pub(super) fn rules(problems: &mut Problems, keywords: &Map<String, Value>, path: &str) -> Rules {
+    let bounds = bounds(keywords);
+    let exclusive_minimum = number(keywords, "exclusiveMinimum");
+    let exclusive_maximum = number(keywords, "exclusiveMaximum");
+    let mut rules = Rules {
+        exclusive_minimum: exclusive_minimum.or(bounds.exclusive_minimum),
+        exclusive_maximum: exclusive_maximum.or(bounds.exclusive_maximum),
+        min_bytes: size(keywords, "x-apiloom-min-bytes"),
+        max_bytes: size(keywords, "x-apiloom-max-bytes"),
         values: list(keywords, "enum")
             .filter(|value| !value.is_null())
             .cloned()
@@ -63,15 +81,8 @@ pub(super) fn rules(problems: &mut Problems, keywords: &Map<String, Value>, path
         forbidden: flag(keywords, "x-apiloom-forbidden"),
         requires: strings(keywords, "x-apiloom-requires"),
         conflicts: strings(keywords, "x-apiloom-conflicts"),
-        ..Rules::default()
+        ..bounds
     };
-    // In OpenAPI 3.0, exclusive bounds are flags for the inclusive ones.
-    if flag(keywords, "exclusiveMinimum") {
-        rules.exclusive_minimum = rules.minimum.take();
-    }
-    if flag(keywords, "exclusiveMaximum") {
-        rules.exclusive_maximum = rules.maximum.take();
-    }
     if rules
         .multiple_of
         .as_ref()

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use super::super::build::object_meta;
 use super::super::document_dialect::DocumentDialect;
@@ -13,10 +13,10 @@ use super::super::known_formats::is_known_format;
 use super::super::node::{CustomRules, ListType, Node, Property, Rules, Types};
 use super::super::problems::{Problems, join};
 use super::super::recursion::PRESERVE;
+use super::super::value_rules::{bounds, pattern_of};
 use super::digest::{Digests, WITHOUT_EFFECT};
 use super::metadata::{prune_declared, prune_default};
 use crate::number;
-use crate::regexp::Pattern;
 
 /// The rules for the fields of every object, in their order.
 const OF_EVERY_OBJECT: [&str; 3] = ["apiVersion", "kind", "metadata"];
@@ -291,40 +291,23 @@ impl Builder {
     }
 
     fn rules(&mut self, keywords: &Map<String, Value>, path: &str) -> Rules {
-        let mut rules = Rules {
-            minimum: self.number(keywords, "minimum", path),
-            maximum: self.number(keywords, "maximum", path),
-            multiple_of: self.number(keywords, "multipleOf", path),
-            min_length: size(keywords, "minLength"),
-            max_length: size(keywords, "maxLength"),
-            min_items: size(keywords, "minItems"),
-            max_items: size(keywords, "maxItems"),
-            min_properties: size(keywords, "minProperties"),
-            max_properties: size(keywords, "maxProperties"),
-            values: keywords
-                .get("enum")
-                .and_then(Value::as_array)
-                .cloned()
-                .unwrap_or_default(),
-            ..Rules::default()
-        };
-        if self.flag(keywords, "exclusiveMinimum", path) {
-            rules.exclusive_minimum = rules.minimum.take();
-        }
-        if self.flag(keywords, "exclusiveMaximum", path) {
-            rules.exclusive_maximum = rules.maximum.take();
-        }
-        let pattern = self.text(keywords, "pattern", path);
-        if let Some(pattern) = pattern.filter(|pattern| !pattern.is_empty()) {
-            match Pattern::new(&pattern) {
-                Ok(pattern) => rules.pattern = Some(pattern),
-                Err(reason) => self.error(
-                    path,
-                    format_args!("pattern `{pattern}` is not a regular expression: {reason}"),
-                ),
+        for name in ["minimum", "maximum", "multipleOf"] {
+            let value = keywords.get(name);
+            if value.is_some_and(|value| !value.is_null() && !value.is_number()) {
+                self.error(path, format_args!("`{name}` must be a number"));
             }
         }
-        rules
+        for name in ["exclusiveMinimum", "exclusiveMaximum"] {
+            self.flag(keywords, name, path);
+        }
+        let pattern = self.text(keywords, "pattern", path);
+        let pattern = pattern.filter(|pattern| !pattern.is_empty());
+        let values = keywords.get("enum").and_then(Value::as_array);
+        Rules {
+            values: values.cloned().unwrap_or_default(),
+            pattern: pattern.and_then(|text| pattern_of(&mut self.problems, &text, path)),
+            ..bounds(keywords)
+        }
     }
 
     fn junctors(&mut self, node: &mut Node, keywords: &Map<String, Value>, path: &str) {
@@ -377,17 +360,6 @@ impl Builder {
         }
     }
 
-    fn number(&mut self, keywords: &Map<String, Value>, name: &str, path: &str) -> Option<Number> {
-        match keywords.get(name) {
-            None | Some(Value::Null) => None,
-            Some(Value::Number(number)) => Some(number.clone()),
-            Some(_) => {
-                self.error(path, format_args!("`{name}` must be a number"));
-                None
-            }
-        }
-    }
-
     fn strings(&mut self, keywords: &Map<String, Value>, name: &str, path: &str) -> Vec<String> {
         let list = match keywords.get(name) {
             None | Some(Value::Null) => return Vec::new(),
@@ -416,9 +388,4 @@ impl Builder {
         };
         members.into_iter().flatten()
     }
-}
-
-fn size(keywords: &Map<String, Value>, name: &str) -> Option<usize> {
-    let size = keywords.get(name)?.as_u64()?;
-    Some(usize::try_from(size).unwrap_or(usize::MAX))
 }
