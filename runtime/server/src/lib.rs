@@ -35,6 +35,7 @@
 //! `registry/endpoint/first_encodings.rs`) -> `server/streams.rs`.
 
 pub mod auth;
+mod background;
 pub mod http;
 mod memory;
 pub mod options;

@@ -1,7 +1,7 @@
 //! Requests whose work ends with their client.
 //!
 //! A connection drops the request of a client that has left, but cannot do so while it polls it. So a request that works on a large
-//! document goes on in a task of its own, for which the connection waits; when it drops the request, it interrupts the work.
+//! document goes on in a task of the background, for which the connection waits; when it drops the request, it interrupts the work.
 
 use std::panic::resume_unwind;
 use std::pin::Pin;
@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use apiloom_meta::interrupt::Interrupt;
 use tokio::task::JoinHandle;
 
+use crate::background;
 use crate::registry::LargeWork;
 
 /// A request, within the scope of an interrupt that is set when this is dropped.
@@ -55,7 +56,7 @@ where
         }
         let interrupt = self.interrupt.clone();
         let request = ScopedRequest { interrupt, request };
-        self.request = Attendance::InTask(tokio::spawn(request));
+        self.request = Attendance::InTask(background::spawn(request));
         self.poll_task(cx)
     }
 

@@ -8,18 +8,9 @@ use apiloom_meta::regexp::{self, MAX_KEPT_PROGRAMS};
 use tracing_subscriber::EnvFilter;
 
 use super::{Backend, BoundServer, Builder, Config, Server, ServerError, open_files};
+use crate::background;
 use crate::memory;
 use crate::options::{CommandLine, Options};
-
-/// The stack of a thread, which is address space before it is memory.
-const STACK_BYTES: usize = 2 * 1024 * 1024;
-
-/// Most threads for work that blocks, and least.
-const MAX_BLOCKING_THREADS: usize = 512;
-const MIN_BLOCKING_THREADS: usize = 16;
-
-/// The stacks of these threads may have one of so many parts of the memory of the process.
-const PARTS_OF_MEMORY: u64 = 4;
 
 /// The programs of patterns may have one of so many parts of it.
 const PARTS_FOR_PATTERNS: u64 = 16;
@@ -88,13 +79,7 @@ fn finish(outcome: Result<(), MainError>) -> ExitCode {
 
 fn run(work: impl Future<Output = Result<(), MainError>>) -> Result<(), MainError> {
     regexp::keep_at_most(memory::share(PARTS_FOR_PATTERNS, MAX_KEPT_PROGRAMS));
-    let stacks = memory::share(PARTS_OF_MEMORY, MAX_BLOCKING_THREADS * STACK_BYTES);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .thread_stack_size(STACK_BYTES)
-        .max_blocking_threads((stacks / STACK_BYTES).max(MIN_BLOCKING_THREADS))
-        .build()
-        .map_err(MainError::Runtime)?;
+    let runtime = background::runtime().map_err(MainError::Runtime)?;
     let outcome = runtime.block_on(work);
     // After a second signal, requests in flight are not waited for.
     runtime.shutdown_background();

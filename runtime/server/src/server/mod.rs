@@ -19,7 +19,8 @@
 //! - The server opens no tunnels: a CONNECT is either a WebSocket over HTTP/2, which the filters convert to the GET with an upgrade
 //!   that it is over HTTP/1.1 (`http/streams/extended_connect.rs`), or refused.
 //! - Large documents are processed outside the threads that serve other requests (`registry/large.rs`): a write reserves
-//!   capacity as soon as the size of its body or of the present object is known, and yields between its steps.
+//!   capacity as soon as the size of its body or of the present object is known, and yields between its steps. Their threads have a
+//!   lower priority (`background.rs`).
 //! - Queries of more than 4 KiB are decoded, parsed and compiled there too, with the same capacity, before authorization as
 //!   well as after it. One poll of a connection reads about 16 KiB (`server/activity.rs`) and produces about 64 KiB of a
 //!   response (`server/streams.rs`).

@@ -8,6 +8,7 @@ use http::Response;
 use tokio::sync::Semaphore;
 
 use super::source::{Route, Source};
+use crate::background;
 use crate::http::documents::discovery::Discovery;
 use crate::http::documents::health::Health;
 use crate::http::documents::migration;
@@ -136,7 +137,7 @@ impl ServerDocuments {
             let _turn = turn;
             openapi.respond(&request, chosen)
         };
-        tokio::task::spawn_blocking(respond)
+        background::spawn_blocking(respond)
             .await
             .map_err(|error| ApiError::internal(error.to_string()))
     }

@@ -19,6 +19,7 @@ use uuid::Uuid;
 
 use super::Webhooks;
 use super::client::WebhookClient;
+use crate::background;
 use crate::http::observation::metrics::{ConversionFailure, ConversionMetrics};
 
 const GROUP: &str = "apiextensions.k8s.io";
@@ -74,7 +75,7 @@ impl ConversionWebhook {
             return converted(&response, *version, &uid);
         }
         let version = *version;
-        let reading = tokio::task::spawn_blocking(move || converted(&response, version, &uid));
+        let reading = background::spawn_blocking(move || converted(&response, version, &uid));
         let read = reading.await;
         read.unwrap_or_else(|error| Err(of_call(error.to_string())))
     }

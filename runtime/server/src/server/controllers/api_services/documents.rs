@@ -10,6 +10,7 @@ use http::{HeaderValue, StatusCode};
 use tokio::sync::Semaphore;
 
 use super::ask::request;
+use crate::background;
 use crate::http::shape::texts::fields;
 use crate::http::sources::aggregation::{
     Connections, DocumentRoom, RemoteDocuments, RemoteResource, RemoteV3, of_discovery,
@@ -294,7 +295,7 @@ async fn parsed<T: Send + 'static, E: Display + Send + 'static>(
 ) -> Result<T, String> {
     // It is never closed.
     let _turn = PARSING.acquire().await;
-    let read = tokio::task::spawn_blocking(read).await;
+    let read = background::spawn_blocking(read).await;
     let read = read.map_err(|error| error.to_string())?;
     read.map_err(|error| error.to_string())
 }
