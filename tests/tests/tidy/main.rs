@@ -12,6 +12,7 @@ mod modules;
 mod nouns;
 mod parameters;
 mod paths;
+mod public_items;
 mod traps;
 mod uses;
 mod wings;

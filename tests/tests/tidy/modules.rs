@@ -19,6 +19,8 @@ pub(crate) struct Crate {
 pub(crate) struct Module {
     pub(crate) file: PathBuf,
     pub(crate) parent: Option<ModuleId>,
+    /// Whether it is public in its parent, and documented.
+    pub(crate) is_public: bool,
     pub(crate) children: BTreeMap<String, ModuleId>,
     /// Names that it defines.
     pub(crate) items: BTreeSet<String>,
@@ -44,6 +46,8 @@ pub(crate) struct Import {
     pub(crate) name: Option<String>,
     /// Whether other modules can use the name through this module.
     pub(crate) is_reexport: bool,
+    /// Whether other crates can, and documents show it.
+    pub(crate) is_public: bool,
 }
 
 /// The folder of the workspace.
@@ -103,6 +107,7 @@ impl Crate {
         self.modules.push(Module {
             file: file.to_owned(),
             parent,
+            is_public: false,
             children: BTreeMap::new(),
             items: BTreeSet::new(),
             imports: Vec::new(),
@@ -112,9 +117,13 @@ impl Crate {
             match item {
                 Item::Mod(module) => self.add_child(id, file, folder, module),
                 Item::Use(item) if !is_of_tests(&item.attrs) => {
-                    let is_reexport = !matches!(item.vis, syn::Visibility::Inherited);
-                    let imports = &mut self.modules[id].imports;
-                    flatten(&item.tree, &[], is_reexport, imports);
+                    let of = Import {
+                        path: Vec::new(),
+                        name: None,
+                        is_reexport: !matches!(item.vis, syn::Visibility::Inherited),
+                        is_public: is_public(&item.vis) && !is_hidden(&item.attrs),
+                    };
+                    flatten(&item.tree, &of, &mut self.modules[id].imports);
                 }
                 item => {
                     let module = &mut self.modules[id];
@@ -134,6 +143,7 @@ impl Crate {
         }
         let name = module.ident.to_string();
         let below = folder.join(&name);
+        let is_public = is_public(&module.vis) && !is_hidden(&module.attrs);
         let child = match module.content {
             Some((_, items)) => self.add(Some(parent), file, &below, items),
             None => {
@@ -145,16 +155,22 @@ impl Crate {
                 self.add(Some(parent), file, &below, parse(file).items)
             }
         };
+        self.modules[child].is_public = is_public;
         self.modules[parent].children.insert(name, child);
     }
 
     /// The module that defines the item of a path in another module. `None` for other crates, for names local to a
     /// function, and for paths of modules.
     pub(crate) fn definition(&self, from: ModuleId, path: &[String]) -> Option<ModuleId> {
-        match self.resolve(from, path, &mut BTreeSet::new())? {
+        match self.target(from, path)? {
             Target::Item(module) => Some(module),
             Target::Module(_) => None,
         }
+    }
+
+    /// What a path in a module leads to, in this crate.
+    pub(crate) fn target(&self, from: ModuleId, path: &[String]) -> Option<Target> {
+        self.resolve(from, path, &mut BTreeSet::new())
     }
 
     fn resolve(
@@ -222,7 +238,7 @@ impl Crate {
 }
 
 /// The target of a path.
-enum Target {
+pub(crate) enum Target {
     Module(ModuleId),
     /// The module that defines the item.
     Item(ModuleId),
@@ -245,39 +261,43 @@ pub(crate) fn is_of_tests(attrs: &[Attribute]) -> bool {
     })
 }
 
-/// Collects the names of a tree; `path` leads to it.
-fn flatten(tree: &UseTree, path: &[String], is_reexport: bool, out: &mut Vec<Import>) {
-    let (path, name) = match tree {
-        UseTree::Path(tree) => {
-            let path = with(path, &tree.ident);
-            return flatten(&tree.tree, &path, is_reexport, out);
-        }
-        UseTree::Group(group) => {
-            for tree in &group.items {
-                flatten(tree, path, is_reexport, out);
-            }
-            return;
-        }
-        UseTree::Name(tree) if tree.ident == "self" => (path.to_vec(), path.last().cloned()),
-        UseTree::Name(tree) => (with(path, &tree.ident), Some(tree.ident.to_string())),
-        UseTree::Rename(tree) if tree.ident == "self" => {
-            (path.to_vec(), Some(tree.rename.to_string()))
-        }
-        UseTree::Rename(tree) => (with(path, &tree.ident), Some(tree.rename.to_string())),
-        UseTree::Glob(_) => (path.to_vec(), None),
-    };
-    out.push(Import {
-        path,
-        name,
-        is_reexport,
+/// Whether other crates can use an item, if its module is public.
+pub(crate) fn is_public(visibility: &syn::Visibility) -> bool {
+    matches!(visibility, syn::Visibility::Public(_))
+}
+
+/// Whether an item is `#[doc(hidden)]`.
+pub(crate) fn is_hidden(attrs: &[Attribute]) -> bool {
+    let lists = attrs.iter().filter_map(|attr| match &attr.meta {
+        syn::Meta::List(list) if list.path.is_ident("doc") => Some(&list.tokens),
+        _ => None,
     });
+    let mut tokens = lists.flat_map(|tokens| tokens.clone());
+    tokens.any(|token| matches!(token, proc_macro2::TokenTree::Ident(ident) if ident == "hidden"))
 }
 
-fn with(path: &[String], last: &Ident) -> Vec<String> {
-    path.iter().cloned().chain([last.to_string()]).collect()
+/// Collects the names of a tree, to which the path of `of` leads.
+fn flatten(tree: &UseTree, of: &Import, out: &mut Vec<Import>) {
+    let below = |ident: &Ident| Import {
+        path: of.path.iter().cloned().chain([ident.to_string()]).collect(),
+        ..of.clone()
+    };
+    let (found, name) = match tree {
+        UseTree::Path(tree) => return flatten(&tree.tree, &below(&tree.ident), out),
+        UseTree::Group(group) => return group.items.iter().for_each(|tree| flatten(tree, of, out)),
+        UseTree::Name(tree) if tree.ident == "self" => (of.clone(), of.path.last().cloned()),
+        UseTree::Name(tree) => (below(&tree.ident), Some(tree.ident.to_string())),
+        UseTree::Rename(tree) if tree.ident == "self" => {
+            (of.clone(), Some(tree.rename.to_string()))
+        }
+        UseTree::Rename(tree) => (below(&tree.ident), Some(tree.rename.to_string())),
+        UseTree::Glob(_) => (of.clone(), None),
+    };
+    out.push(Import { name, ..found });
 }
 
-fn name_of(item: &Item) -> Option<&Ident> {
+/// The name that an item has in its module.
+pub(crate) fn name_of(item: &Item) -> Option<&Ident> {
     match item {
         Item::Const(item) => Some(&item.ident),
         Item::Enum(item) => Some(&item.ident),

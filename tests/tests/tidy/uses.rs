@@ -72,7 +72,7 @@ impl Methods {
 }
 
 /// The type of a crate that a type names.
-fn type_of(krate: &Crate, id: ModuleId, of: &syn::Type) -> Option<TypeId> {
+pub(crate) fn type_of(krate: &Crate, id: ModuleId, of: &syn::Type) -> Option<TypeId> {
     let syn::Type::Path(of) = of else {
         return None;
     };
