@@ -149,7 +149,8 @@ impl Drop for Observation {
             request_bytes: self.request_bytes,
             response_bytes: self.response_bytes,
         };
-        self.metrics.request(std::mem::take(&mut self.labels), &outcome);
+        self.metrics
+            .request(std::mem::take(&mut self.labels), &outcome);
     }
 }
 
