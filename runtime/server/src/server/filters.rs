@@ -1,23 +1,23 @@
 //! The filters of every request before the API, and of every response after it, as a list in their order.
 
-use std::borrow::Cow;
+mod audit_id;
+mod request_log;
+
 use std::panic::AssertUnwindSafe;
-use std::sync::LazyLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use apiloom_meta::ApiError;
-use apiloom_meta::field::{MAX_ECHOED_BYTES, echoed, go_quote};
+use apiloom_meta::field::{echoed, go_quote};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, USER_AGENT, X_CONTENT_TYPE_OPTIONS};
+use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, X_CONTENT_TYPE_OPTIONS};
 use http::uri::PathAndQuery;
-use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version,
-};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use tokio::time::Instant;
 
+use self::audit_id::{AUDIT_ID, random, request_id};
+use self::request_log::{RequestLine, text};
 use super::in_flight::{InFlight, Permit, too_many};
 use super::{Config, GoawayChance};
 use crate::auth::{Authenticators, Authorizers, Connection, Refusal};
@@ -26,8 +26,6 @@ use crate::http::shape::error::respond;
 use crate::http::{
     Api, Arrival, Body, Call, RequestBody, RequestInfo, convert_extended_connect, full, plain,
 };
-
-const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
 /// The filters around an [`Api`].
 pub(super) struct Filters {
@@ -226,83 +224,6 @@ fn last(version: Version, mut response: Response<Body>) -> Response<Body> {
     response
 }
 
-/// The log line of a request, written with `-v 2` and above when its response begins.
-struct RequestLine {
-    method: Method,
-    uri: Uri,
-    user_agent: Option<HeaderValue>,
-}
-
-impl RequestLine {
-    fn new(request: &Request<RequestBody>) -> Self {
-        Self {
-            method: request.method().clone(),
-            uri: request.uri().clone(),
-            user_agent: request.headers().get(USER_AGENT).cloned(),
-        }
-    }
-
-    fn log(self, arrival: Arrival<'_>, code: StatusCode) {
-        let path = self.uri.path_and_query().map_or("", PathAndQuery::as_str);
-        tracing::debug!(
-            method = %echoed(self.method.as_str()),
-            uri = &*echoed(path),
-            code = code.as_u16(),
-            latency_ms = arrival.at.elapsed().as_millis() as u64,
-            user_agent = ?echoed(&text(self.user_agent.as_ref())),
-            audit_id = ?text(Some(arrival.audit_id)),
-            src_ip = arrival.connection.peer.map(|peer| tracing::field::display(peer.ip())),
-            "HTTP"
-        );
-    }
-}
-
-fn text(value: Option<&HeaderValue>) -> Cow<'_, str> {
-    String::from_utf8_lossy(value.map_or(b"", HeaderValue::as_bytes))
-}
-
-/// The client's `Audit-ID`, or a new one if it is missing or too long.
-fn request_id(headers: &HeaderMap) -> HeaderValue {
-    headers
-        .get(AUDIT_ID)
-        .filter(|id| !id.is_empty() && id.len() <= MAX_ECHOED_BYTES)
-        .cloned()
-        .unwrap_or_else(|| {
-            let mut text = uuid::Uuid::encode_buffer();
-            let id = new_id().hyphenated().encode_lower(&mut text);
-            let mut id = HeaderValue::from_str(id)
-                .expect("hexadecimal digits and dashes make a header value");
-            // Different for each request, so HPACK must not add it to its table.
-            id.set_sensitive(true);
-            id
-        })
-}
-
-/// A unique id, without a call of the operating system's random source. It is no secret: it only identifies a request.
-fn new_id() -> uuid::Uuid {
-    let (high, low) = random();
-    let halves = (u128::from(high) << 64) | u128::from(low);
-    uuid::Builder::from_random_bytes(halves.to_be_bytes()).into_uuid()
-}
-
-/// Pseudorandom numbers for ids. A pair is never repeated.
-fn random() -> (u64, u64) {
-    static SEED: LazyLock<(u64, u64)> = LazyLock::new(|| uuid::Uuid::new_v4().as_u64_pair());
-    static REQUESTS: AtomicU64 = AtomicU64::new(0);
-    let (high, low) = *SEED;
-    let number = REQUESTS.fetch_add(1, Ordering::Relaxed);
-    // Each half is a permutation, so pairs are unique.
-    (scattered(high ^ number), scattered(low ^ number))
-}
-
-/// Maps a number to another, one to one, with similar numbers far apart (the finalizer of SplitMix64).
-fn scattered(number: u64) -> u64 {
-    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
-}
-
 /// Refuses impersonation: if its headers were ignored, the request would run with the administrator's rights.
 fn refuse_impersonation(headers: &HeaderMap) -> Result<(), ApiError> {
     match headers
@@ -329,8 +250,6 @@ fn panicked(audit_id: &HeaderValue) -> Response<Body> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use super::*;
 
     #[test]
@@ -342,12 +261,5 @@ mod tests {
         assert_eq!(count("0"), 0);
         // 2,000 are expected; the standard deviation is 44.
         assert!((1_500..2_500).contains(&count("0.02")));
-    }
-
-    #[test]
-    fn every_request_has_an_id_of_its_own() {
-        let ids: HashSet<uuid::Uuid> = (0..10_000).map(|_| new_id()).collect();
-        assert_eq!(ids.len(), 10_000);
-        assert!(ids.iter().all(|id| id.get_version_num() == 4));
     }
 }

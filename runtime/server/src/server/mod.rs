@@ -38,6 +38,7 @@
 mod activity;
 mod additions;
 mod attended;
+mod binding;
 mod builder;
 mod certificates;
 mod client_certificates;
@@ -67,7 +68,8 @@ mod unread;
 mod webhooks;
 
 pub use crate::http::Endpoints;
-pub use builder::{BoundServer, Builder, Server};
+pub use binding::{BoundServer, Server};
+pub use builder::Builder;
 pub use config::{
     Backend, Config, EtcdOptions, EtcdOverride, GoawayChance, ServerError, TlsFiles, WatchCacheSize,
 };
