@@ -39,6 +39,7 @@ mod background;
 pub mod http;
 mod memory;
 pub mod options;
+mod part_name;
 mod received;
 mod recent;
 pub mod registry;

@@ -27,7 +27,7 @@ impl<'a, T> Answer<'a, T> {
     }
 
     /// Waits for the result until the deadline.
-    pub(super) async fn by(self, deadline: Instant) -> Result<T, Elapsed> {
+    pub(crate) async fn by(self, deadline: Instant) -> Result<T, Elapsed> {
         match self {
             Self::Now(answer) => Ok(answer),
             Self::Later(answer) => tokio::time::timeout_at(deadline, answer).await,

@@ -1,12 +1,16 @@
 //! What a program and its configuration add to a server, as the builder collects it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::ServerError;
+use super::chain::ChainFilter;
+use super::filter::AddedFilters;
 use super::hooks::Hook;
 use super::installation::Installation;
 use crate::http::documents::health::Check;
 use crate::http::{PathHandler, PathHandlers};
+use crate::part_name::PartName;
 
 /// The additions of a program and of its configuration to a server.
 #[derive(Default)]
@@ -15,45 +19,75 @@ pub(super) struct Additions {
     pub(super) handlers: PathHandlers,
     pub(super) hooks: Vec<Hook>,
     pub(super) checks: Vec<Check>,
+    pub(super) filters: AddedFilters,
+}
+
+/// The additions of a program, as the builder collects them.
+#[derive(Default)]
+pub(super) struct AdditionList {
+    pub(super) handlers: Vec<AddedHandler>,
+    pub(super) hooks: Vec<Hook>,
+    pub(super) checks: Vec<Check>,
+    pub(super) filters: AddedFilters,
 }
 
 /// A handler, the path or prefix that it is for, and whether that is listed at `/`.
 pub(super) struct AddedHandler {
+    pub(super) part: PartName,
     pub(super) path: String,
     pub(super) is_prefix: bool,
     pub(super) is_listed: bool,
     pub(super) handler: Arc<dyn PathHandler>,
 }
 
-/// The handlers of a program.
-///
-/// # Errors
-/// All problems of their paths, and hooks of the same name.
-pub(super) fn path_handlers(
-    added: Vec<AddedHandler>,
-    hooks: &[Hook],
-) -> Result<PathHandlers, ServerError> {
+impl AdditionList {
+    /// The additions, without an installation, of a server whose filters are in this chain.
+    ///
+    /// # Errors
+    /// All problems of paths, hooks of the same name, and filters of the same name.
+    pub(super) fn check(self, chain: &[ChainFilter]) -> Result<Additions, ServerError> {
+        let mut problems = Vec::new();
+        let handlers = path_handlers(self.handlers, &mut problems);
+        let hooks = self.hooks.iter().map(Hook::name);
+        problems.extend(doubles("post-start hooks", hooks));
+        let filters = chain.iter().map(|filter| &*filter.name);
+        problems.extend(doubles("filters", filters));
+        if !problems.is_empty() {
+            return Err(ServerError::Invalid(problems));
+        }
+        Ok(Additions {
+            installation: Installation::default(),
+            handlers,
+            hooks: self.hooks,
+            checks: self.checks,
+            filters: self.filters,
+        })
+    }
+}
+
+/// The handlers of a program; the problems of their paths are added to `problems`.
+fn path_handlers(added: Vec<AddedHandler>, problems: &mut Vec<String>) -> PathHandlers {
     let mut handlers = PathHandlers::default();
-    let mut problems = Vec::new();
     for AddedHandler {
         path,
         is_prefix,
         is_listed,
         handler,
+        ..
     } in added
     {
         if let Err(problem) = handlers.add((&path, is_prefix), handler, is_listed) {
             problems.push(problem);
         }
     }
-    for (index, hook) in hooks.iter().enumerate() {
-        if hooks[..index].iter().any(|one| one.name() == hook.name()) {
-            problems.push(format!("there are two post-start hooks {:?}", hook.name()));
-        }
-    }
-    if problems.is_empty() {
-        Ok(handlers)
-    } else {
-        Err(ServerError::Invalid(problems))
-    }
+    handlers
+}
+
+/// A problem for each name that is there again.
+fn doubles<'a>(things: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let again = names.filter(|name| !seen.insert(*name));
+    again
+        .map(|name| format!("there are two {things} {name:?}"))
+        .collect()
 }

@@ -10,8 +10,15 @@ use std::task::{Context, Poll};
 use apiloom_meta::interrupt::Interrupt;
 use tokio::task::JoinHandle;
 
+use super::chain::FilterInfo;
 use crate::background;
 use crate::registry::LargeWork;
+
+/// The filter that [`AttendedRequest`] is.
+pub(super) const INFO: FilterInfo = FilterInfo::new(
+    "abandoned-requests",
+    "interrupts the work of a request whose client is gone",
+);
 
 /// A request, within the scope of an interrupt that is set when this is dropped.
 pub(super) struct AttendedRequest<F: Future> {

@@ -6,21 +6,24 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use apiloom_meta::{Clock, GroupDef, Resource};
 use apiloom_storage::{Memory, Storage};
 
-use super::additions::{AddedHandler, Additions, path_handlers};
+use super::additions::{AddedHandler, AdditionList, Additions};
 use super::binding::Server;
+use super::chain::{ChainFilter, FilterInfo};
 use super::controllers::Services;
-use super::filters::Auth;
+use super::filter::{AddedFilters, Filter};
+use super::filters::{Auth, Filters};
 use super::hooks::{Hook, HookContext};
 use super::installation::Installation;
 use super::services::{ClusterDns, ServiceMap, ServiceResolver};
 use super::stores::{OwnStore, Stores};
 use super::webhooks::Webhooks;
-use super::{Config, ServerError, kubeconfig};
+use super::{Config, ServerError, kubeconfig, listener};
 use crate::auth::{
     Authenticator, Authenticators, Authorizer, Authorizers, BoxError, PrivilegedGroup, PublicInfo,
 };
 use crate::http::documents::health::Check;
 use crate::http::{ConnectSubresource, PathHandler};
+use crate::part_name::PROGRAM;
 use crate::registry::{
     Admission, AdmissionContext, BuiltIn, Handler, Lister, Listers, Registry, RegistryBuilder,
     Strategy, Subresource,
@@ -41,9 +44,7 @@ pub struct Builder {
     authorizers: Authorizers,
     listers: Listers,
     services: Option<Arc<dyn ServiceResolver>>,
-    handlers: Vec<AddedHandler>,
-    hooks: Vec<Hook>,
-    checks: Vec<Check>,
+    added: AdditionList,
     next: Option<Box<Server>>,
 }
 
@@ -242,7 +243,8 @@ impl Builder {
         is_listed: bool,
         handler: impl PathHandler,
     ) -> Self {
-        self.handlers.push(AddedHandler {
+        self.added.handlers.push(AddedHandler {
+            part: PROGRAM,
             path,
             is_prefix,
             is_listed,
@@ -304,14 +306,21 @@ impl Builder {
     where
         F: Future<Output = Result<(), BoxError>> + Send + 'static,
     {
-        self.hooks.push(Hook::new(name, run));
+        self.added.hooks.push(Hook::new(name, run));
+        self
+    }
+
+    /// Adds a filter, at its place in the chain of the server; see [`Filter`].
+    #[must_use]
+    pub fn filter(mut self, filter: impl Filter) -> Self {
+        self.added.filters.push(PROGRAM, Box::new(filter));
         self
     }
 
     /// Adds a health check of the program.
     #[must_use]
     pub fn health_check(mut self, check: Check) -> Self {
-        self.checks.push(check);
+        self.added.checks.push(check);
         self
     }
 
@@ -360,12 +369,11 @@ impl Builder {
             authorizers,
             listers,
             services,
-            handlers,
-            hooks,
-            checks,
+            added,
             next,
         } = self;
-        let handlers = path_handlers(handlers, &hooks)?;
+        let chain = chain(&added.filters);
+        let additions = added.check(&chain)?;
         check_clock(SystemTime::now())?;
         kubeconfig::check(&config)?;
         let installation = Installation::read(&config).await?;
@@ -387,12 +395,20 @@ impl Builder {
             aggregated,
             additions: Additions {
                 installation,
-                handlers,
-                hooks,
-                checks,
+                ..additions
             },
             next,
         })
+    }
+
+    /// The filters that requests from the network pass, in their order, as `print-chain` prints them. Those of the same process begin
+    /// with `abandoned-requests`.
+    ///
+    /// # Errors
+    /// All problems of what was added, such as two filters of the same name.
+    pub fn chain(self) -> Result<Vec<ChainFilter>, ServerError> {
+        let chain = chain(&self.added.filters);
+        self.added.check(&chain).map(|_| chain)
     }
 
     /// The documents derived from the registered kinds: OpenAPI and CRDs, by relative path.
@@ -405,6 +421,13 @@ impl Builder {
         let registry = Self::registry(&all.config, all.steps, all.listers, &stores)?;
         crate::http::documents::crd::dump(&registry.catalog()).map_err(ServerError::Invalid)
     }
+}
+
+/// The filters of connections and of requests, with those that were added.
+fn chain(added: &AddedFilters) -> Vec<ChainFilter> {
+    let of_connections = listener::FILTERS.map(FilterInfo::listed);
+    let of_requests = Filters::chain(added);
+    of_connections.into_iter().chain(of_requests).collect()
 }
 
 /// The authenticators and authorizers of a server, except those by token: the program's and the built-in ones.
@@ -450,9 +473,7 @@ impl Server {
             authorizers: Authorizers::default(),
             listers: Listers::default(),
             services: None,
-            handlers: Vec::new(),
-            hooks: Vec::new(),
-            checks: Vec::new(),
+            added: AdditionList::default(),
             next: None,
         }
     }

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 
 use super::activity::{Activity, CountingStream, InProgress};
 use super::attended::AttendedRequest;
+use super::chain::FilterInfo;
 use super::coalesce::coalesce;
 use super::guarded_body::GuardedBody;
 use super::stall::{Patience, STALL};
@@ -44,6 +45,18 @@ const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 const MAX_HEADER_BYTES: u32 = 1024 * 1024;
 /// Interval of PING on an idle HTTP/2 connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// The filter that [`Timing`] is.
+pub(super) const TIMEOUTS: FilterInfo = FilterInfo::new(
+    "connection-timeouts",
+    "ends a connection without a request for 90 s, or whose headers take more than 32 s",
+);
+
+/// The limits of HTTP.
+pub(super) const LIMITS: FilterInfo = FilterInfo::new(
+    "http-limits",
+    "at most 1 MiB of headers, and 100 streams of an HTTP/2 connection",
+);
 
 /// Error that ended a connection.
 pub(super) type ConnectionError = Box<dyn std::error::Error + Send + Sync>;

@@ -1,69 +1,112 @@
 //! The filters of every request before the API, and of every response after it, as a list in their order.
+//!
+//! One list (`chain!`) is both the function that a request passes and what `print-chain` prints. A filter is a step in
+//! `filters/steps.rs`, and a line of the list.
 
 mod audit_id;
 mod request_log;
+mod steps;
 
 use std::panic::AssertUnwindSafe;
-use std::time::Duration;
 
-use apiloom_meta::ApiError;
-use apiloom_meta::field::{echoed, go_quote};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, X_CONTENT_TYPE_OPTIONS};
-use http::uri::PathAndQuery;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use tokio::time::Instant;
 
-use self::audit_id::{AUDIT_ID, random, request_id};
+use self::audit_id::{AUDIT_ID, request_id};
 use self::request_log::{RequestLine, text};
-use super::in_flight::{InFlight, Permit, too_many};
-use super::{Config, GoawayChance};
-use crate::auth::{Authenticators, Authorizers, Connection, Refusal};
-use crate::http::request::timeout::out_of_time;
-use crate::http::shape::error::respond;
-use crate::http::{
-    Api, Arrival, Body, Call, RequestBody, RequestInfo, convert_extended_connect, full, plain,
+pub(super) use self::steps::Auth;
+use self::steps::{
+    AddedAt, AdmittedRequest, ArrivedRequest, Authentication, Authorization, Deadline, Ending,
+    ExtendedConnect, FilterContext, Goaway, Impersonation, MaxInFlight, Passage, RequestPath,
+    RequestQuery,
 };
+use super::Config;
+use super::chain::{ChainFilter, FilterInfo};
+use super::filter::{AddedFilters, FilterPlace};
+use super::in_flight::InFlight;
+use crate::auth::Connection;
+use crate::http::{Api, Arrival, Body, RequestBody, full, plain};
 
 /// The filters around an [`Api`].
-pub(super) struct Filters {
-    api: Api,
-    auth: Auth,
-    in_flight: InFlight,
-    goaway_chance: GoawayChance,
-    /// `--request-timeout`.
-    request_timeout: Duration,
+pub(super) struct Filters(FilterContext);
+
+/// Makes of the list of filters the function that a request passes, and the list of their descriptions.
+macro_rules! chain {
+    ($($filter:expr,)+) => {
+        impl Filters {
+            /// The filters that requests pass, in this order.
+            pub(super) fn chain(added: &AddedFilters) -> Vec<ChainFilter> {
+                let mut chain = OUTERMOST.map(FilterInfo::listed).to_vec();
+                $($filter.list(added, &mut chain);)+
+                chain
+            }
+
+            /// Passes a request through the filters.
+            ///
+            /// # Errors
+            /// The response to a request that one of them refuses.
+            async fn pass<'r>(
+                &self,
+                ending: &mut Ending,
+                request: ArrivedRequest<'r>,
+            ) -> Passage<AdmittedRequest<'r>> {
+                $(let request = $filter.pass(&self.0, ending, request).await?;)+
+                Ok(request)
+            }
+        }
+    };
 }
 
-/// The authenticators and authorizers of a server.
-#[derive(Default)]
-pub(super) struct Auth {
-    pub(super) authenticators: Authenticators,
-    pub(super) authorizers: Authorizers,
+chain! {
+    ExtendedConnect,
+    RequestPath,
+    AddedAt(FilterPlace::BeforeAuthentication),
+    Authentication,
+    Goaway,
+    AddedAt(FilterPlace::AfterAuthentication),
+    RequestQuery,
+    Deadline,
+    Impersonation,
+    MaxInFlight,
+    Authorization,
+    AddedAt(FilterPlace::AfterAuthorization),
 }
+
+/// What [`Filters::serve`] does around all others.
+const OUTERMOST: [FilterInfo; 3] = [
+    FilterInfo::new(
+        "audit-id",
+        "gives the request and its response an id: the client's Audit-ID, or a new one",
+    ),
+    FilterInfo::new("request-log", "logs a line for each response, with -v 2"),
+    FilterInfo::new("panic-guard", "answers a panic with 500"),
+];
 
 impl Filters {
-    pub(super) fn new(api: Api, auth: Auth, config: &Config) -> Self {
-        Self {
+    pub(super) fn new(api: Api, auth: Auth, added: AddedFilters, config: &Config) -> Self {
+        Self(FilterContext {
             api,
             auth,
+            added,
             in_flight: InFlight::new(
                 config.max_requests_inflight,
                 config.max_mutating_requests_inflight,
             ),
             goaway_chance: config.goaway_chance,
             request_timeout: config.request_timeout,
-        }
+        })
     }
 
     /// The API behind the filters.
     pub(super) fn api(&self) -> &Api {
-        &self.api
+        &self.0.api
     }
 
-    /// Runs the request id and the panic guard, then the other filters.
+    /// Serves a request: the outermost filters, the others, the API.
     pub(super) async fn serve(
         &self,
         connection: &Connection,
@@ -99,107 +142,20 @@ impl Filters {
         response
     }
 
-    /// Runs request info, authentication, and the checks of [`Filters::admit`]; then the API, which observes the
-    /// deadline.
-    ///
-    /// Only the path is read before authentication. Over HTTP/2, clients without valid credentials get GOAWAY, so that
-    /// they cannot send many requests on one connection.
+    /// Passes a request through the filters to the API, which observes the deadline.
     async fn answer(&self, arrival: Arrival<'_>, request: Request<RequestBody>) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
-        let version = parts.version;
-        if let Err(error) = convert_extended_connect(&mut parts) {
-            return respond(&error, &parts);
-        }
-        let info = match RequestInfo::of_path(&parts.method, &parts.uri) {
-            Ok(info) => info,
-            Err(error) => return respond(&ApiError::from(&error), &parts),
+        let mut ending = Ending::default();
+        let request = ArrivedRequest {
+            arrival,
+            request: &mut parts,
         };
-        let authenticators = &self.auth.authenticators;
-        let deadline = arrival.at + self.request_timeout;
-        let user = authenticators.authenticate(arrival.connection, &mut parts.headers, deadline);
-        let user = match user.await {
-            Ok(user) => user,
-            Err(error) => return last(version, respond(&error, &parts)),
-        };
-        let is_last = user.is_anonymous() || hits(self.goaway_chance);
-        let mut call = self.api.read(arrival, &parts, info, user).await;
-        let response = match self.admit(&mut call).await {
-            Ok(permit) => permit.hold(self.api.answer(&call, body).await),
+        let response = match self.pass(&mut ending, request).await {
+            Ok(AdmittedRequest(call)) => self.0.api.answer(&call, body).await,
             Err(response) => response,
         };
-        if is_last {
-            last(version, response)
-        } else {
-            response
-        }
+        ending.apply(&self.0, arrival, &parts, response)
     }
-
-    /// Runs deadline, impersonation, the limits for requests in flight, and authorization.
-    ///
-    /// # Errors
-    /// The response to a request that one of them refuses.
-    async fn admit(&self, call: &mut Call<'_>) -> Result<Permit, Response<Body>> {
-        if let Err(error) = call.set_deadline(self.request_timeout) {
-            return Err(call.respond(&error));
-        }
-        if let Err(error) = refuse_impersonation(&call.request.headers) {
-            return Err(call.respond(&error));
-        }
-        let Ok(permit) = self.in_flight.admit(&call.info) else {
-            self.api.count_refused(call);
-            return Err(too_many());
-        };
-        match self.authorize(call).await {
-            Ok(()) => Ok(permit),
-            Err(refusal) => Err(self.refuse(refusal, call)),
-        }
-    }
-
-    async fn authorize(&self, call: &Call<'_>) -> Result<(), Refusal> {
-        let mut attributes = call.info.attributes(call.user.user());
-        // A request without a deadline has one for its authorization.
-        let deadline = call
-            .deadline
-            .unwrap_or(call.arrival.at + self.request_timeout);
-        let authorizers = &self.auth.authorizers;
-        authorizers.authorize(&attributes, deadline).await?;
-        match call.info.second_verb {
-            Some(verb) => {
-                attributes.verb = verb.as_str();
-                authorizers.authorize(&attributes, deadline).await
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// The response to a request that is not authorized.
-    fn refuse(&self, refusal: Refusal, call: &Call<'_>) -> Response<Body> {
-        let mut response = match refusal {
-            Refusal::Forbidden(error) => call.respond(&error),
-            Refusal::Failed(error) => {
-                let audit_id = text(Some(call.arrival.audit_id));
-                tracing::error!(error = ?echoed(&error), ?audit_id, "unable to authorize the request");
-                let path = call.request.uri.path_and_query();
-                let path = echoed(path.map_or("", PathAndQuery::as_str));
-                let text = format!("Internal Server Error: {}: {error}\n", go_quote(&path));
-                plain(StatusCode::INTERNAL_SERVER_ERROR, text)
-            }
-            Refusal::OutOfTime => {
-                self.api.count_out_of_time(call);
-                return out_of_time();
-            }
-        };
-        let nosniff = HeaderValue::from_static("nosniff");
-        response
-            .headers_mut()
-            .insert(X_CONTENT_TYPE_OPTIONS, nosniff);
-        response
-    }
-}
-
-/// Whether a random choice with this probability selects the request.
-fn hits(chance: GoawayChance) -> bool {
-    chance.per_million > 0 && random().0 % 1_000_000 < u64::from(chance.per_million)
 }
 
 /// The response to a HEAD: its headers are those of the response with a body (RFC 9110, section 9.3.2). Over HTTP/2 a body
@@ -215,29 +171,6 @@ fn without_body(response: Response<Body>) -> Response<Body> {
     response
 }
 
-/// Marks a response over HTTP/2 as the last one of its connection, so that GOAWAY is sent.
-fn last(version: Version, mut response: Response<Body>) -> Response<Body> {
-    if version == Version::HTTP_2 {
-        let close = HeaderValue::from_static("close");
-        response.headers_mut().insert(CONNECTION, close);
-    }
-    response
-}
-
-/// Refuses impersonation: if its headers were ignored, the request would run with the administrator's rights.
-fn refuse_impersonation(headers: &HeaderMap) -> Result<(), ApiError> {
-    match headers
-        .keys()
-        .find(|name| name.as_str().starts_with("impersonate-"))
-    {
-        None => Ok(()),
-        Some(name) => Err(ApiError::bad_request(format!(
-            "impersonation is not supported yet: remove the header {} (kubectl: --as, --as-group, --as-uid)",
-            echoed(name.as_str())
-        ))),
-    }
-}
-
 fn panicked(audit_id: &HeaderValue) -> Response<Body> {
     let audit_id = text(Some(audit_id));
     tracing::error!(
@@ -246,20 +179,4 @@ fn panicked(audit_id: &HeaderValue) -> Response<Body> {
     );
     let text = "This request caused apiserver to panic. Look in the logs for details.\n";
     plain(StatusCode::INTERNAL_SERVER_ERROR, text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn goaway_comes_about_as_often_as_asked_for() {
-        let count = |chance: &str| {
-            let chance = chance.parse().unwrap();
-            (0..100_000).filter(|_| hits(chance)).count()
-        };
-        assert_eq!(count("0"), 0);
-        // 2,000 are expected; the standard deviation is 44.
-        assert!((1_500..2_500).contains(&count("0.02")));
-    }
 }

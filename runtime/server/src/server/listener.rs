@@ -17,10 +17,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
+use super::chain::FilterInfo;
 use super::connection::{self, Protocol};
 use super::filters::Filters;
-use super::stall::{Patience, STALL, Stall};
-use super::{ServerError, open_files, unread};
+use super::stall::{self, Patience, STALL, Stall};
+use super::{ServerError, attended, open_files, unread};
 use crate::auth::Connection;
 use crate::memory;
 
@@ -47,6 +48,22 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_PROBES: u32 = 5;
 /// Delay before accepting again after an error of the operating system.
 const RETRY: Duration = Duration::from_millis(100);
+
+/// The filters of connections, in their order, before those of requests. Each is described where it is.
+pub(super) const FILTERS: [FilterInfo; 6] = [
+    ConnectionLimit::INFO,
+    stall::INFO,
+    HANDSHAKE,
+    connection::TIMEOUTS,
+    connection::LIMITS,
+    attended::INFO,
+];
+
+/// The filter that [`handshake`] is.
+const HANDSHAKE: FilterInfo = FilterInfo::new(
+    "tls",
+    "TLS, within 10 s; HTTP/2 or HTTP/1.1 by ALPN; asks for a client certificate",
+);
 
 /// Binds the address; the error has a remedy if the port is in use.
 pub(super) async fn bind(address: SocketAddr) -> Result<TcpListener, ServerError> {
@@ -215,6 +232,11 @@ struct ConnectionLimit {
 }
 
 impl ConnectionLimit {
+    const INFO: FilterInfo = FilterInfo::new(
+        "connection-limit",
+        "closes connections above the limits of open files and memory",
+    );
+
     fn new(limit: usize) -> Self {
         Self {
             places: Arc::new(Semaphore::new(limit)),

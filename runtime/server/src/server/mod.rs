@@ -27,11 +27,12 @@
 //! - Chunks of Tables, YAML and indented JSON are rendered, and responses compressed, for at most as many clients at a time
 //!   as there are cores minus one (`http/response/turns.rs`): other tasks can use that one, and do not wait for a chunk per client.
 //! - Library code never ends the process and never panics on input. Only `server::main` sets exit codes.
-//! - Filters are one async function that reads from top to bottom, not a stack of tower layers: the same order, one future
-//!   instead of a box per layer and request. So a program cannot rebuild the chain, as with the `BuildHandlerChain` of k8s.io/apiserver:
-//!   its order keeps requests safe, and each step gives the next one typed values. What programs change there has its own place:
-//!   authenticators, authorizers, admission, handlers of paths, limits in the configuration. Layers can be put before all filters,
-//!   around `Loopback`, which is a tower service: one there can rewrite the query or other parts of a request.
+//! - Filters are one async function that is made of a list (`server/filters.rs`), not a stack of tower layers: the same order, one future
+//!   instead of a box per layer and request. `print-chain` prints the same list. A program cannot rebuild the chain, as with the
+//!   `BuildHandlerChain` of k8s.io/apiserver: its order keeps requests safe, and each filter gives the next one typed values. Programs have
+//!   places of their own: filters at named places (`server/filter.rs`), authenticators, authorizers, admission, handlers of paths, limits in
+//!   the configuration. Layers can be put before all filters, around `Loopback`, which is a tower service: one there can rewrite the query
+//!   or other parts of a request.
 //! - The parser of paths (`http/request/request_info.rs`) cannot be replaced: router, authorization, limits and metrics rely on the same result. Namespaces are of
 //!   cluster scope in it as in kube-apiserver, and the namespace of a request for one is its name.
 
@@ -41,11 +42,13 @@ mod attended;
 mod binding;
 mod builder;
 mod certificates;
+mod chain;
 mod client_certificates;
 mod coalesce;
 mod config;
 mod connection;
 mod controllers;
+mod filter;
 mod filters;
 mod guarded_body;
 mod health;
@@ -70,10 +73,12 @@ mod webhooks;
 pub use crate::http::Endpoints;
 pub use binding::{BoundServer, Server};
 pub use builder::Builder;
+pub use chain::ChainFilter;
 pub use config::{
     Backend, Config, EtcdOptions, EtcdOverride, GoawayChance, ServerError, TlsFiles, WatchCacheSize,
 };
 pub use controllers::{ControllerConfig, ControllerNames};
+pub use filter::{Filter, FilterPlace, FilterRequest};
 pub use hooks::HookContext;
 pub use loopback::Loopback;
 pub use main::main;

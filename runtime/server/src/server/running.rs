@@ -97,6 +97,7 @@ impl RunningServer {
             installation,
             handlers,
             hooks,
+            filters: added,
             ..
         } = additions;
         let mut api = Api::new(Arc::clone(&registry), &info, health).stopping(stopped);
@@ -110,7 +111,7 @@ impl RunningServer {
         let metrics = api.metrics();
         let (token, authenticator) = LoopbackToken::make()?;
         auth.authenticators.push_first(authenticator);
-        let filters = Arc::new(Filters::new(api, auth, config));
+        let filters = Arc::new(Filters::new(api, auth, added, config));
         Ok(Self {
             loopback: Loopback::new(Arc::clone(&filters), token),
             filters,

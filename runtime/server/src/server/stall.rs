@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
+use super::chain::FilterInfo;
 use crate::http::request::timeout::REQUEST_TIMEOUT;
 use crate::memory;
 
@@ -17,6 +18,12 @@ pub(super) const STALL: Duration = REQUEST_TIMEOUT;
 
 /// The time while memory is short. What is not read keeps objects in memory that have changed since: their sum has no other bound.
 const SHORT_STALL: Duration = Duration::from_secs(5);
+
+/// The filter that [`Stall`] is.
+pub(super) const INFO: FilterInfo = FilterInfo::new(
+    "stalled-peers",
+    "ends a connection whose client accepts no bytes for a minute, for 5 s while memory is short",
+);
 
 /// How long a peer may accept nothing.
 #[derive(Clone, Copy, Debug)]

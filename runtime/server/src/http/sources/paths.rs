@@ -56,6 +56,21 @@ impl PathRequest {
 /// The response of a [`PathHandler`]; made of any response.
 pub struct PathResponse(Response<Body>);
 
+impl PathResponse {
+    /// The response.
+    ///
+    /// # Errors
+    /// Its status, if it is informational: hyper would hand over the connection.
+    pub(crate) fn into_final(self) -> Result<Response<Body>, StatusCode> {
+        let code = self.0.status();
+        if code.is_informational() {
+            Err(code)
+        } else {
+            Ok(self.0)
+        }
+    }
+}
+
 impl<B> From<Response<B>> for PathResponse
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
@@ -267,13 +282,12 @@ impl<'a> Found<'a> {
                 return plain(StatusCode::SERVICE_UNAVAILABLE, format!("{text}\n"));
             }
         };
-        match response {
-            // hyper would hand over the connection.
-            Ok(PathResponse(response)) if response.status().is_informational() => {
-                let text = format!("a handler responded with the status {}", response.status());
+        match response.map(PathResponse::into_final) {
+            Ok(Ok(response)) => response.map(|body| until_stopped(body, stopping)),
+            Ok(Err(code)) => {
+                let text = format!("a handler responded with the status {code}");
                 call.respond(&ApiError::internal_text(text))
             }
-            Ok(PathResponse(response)) => response.map(|body| until_stopped(body, stopping)),
             // The panic hook has logged it.
             Err(_) => call.respond(&ApiError::internal_text("a handler panicked".to_owned())),
         }

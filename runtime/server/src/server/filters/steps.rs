@@ -1,0 +1,496 @@
+//! The filters of the server between the arrival of a request and the API, each a step from one form of the request to the next.
+//!
+//! The forms say what is known of a request, so the order of the steps is checked by the compiler: [`ArrivedRequest`], [`LocatedRequest`] (its path is
+//! read), [`IdentifiedRequest`] (its user is known), [`Call`] (its query is read), [`AdmittedRequest`] (it is authorized).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use apiloom_meta::ApiError;
+use apiloom_meta::field::{echoed, go_quote};
+use http::header::{CONNECTION, X_CONTENT_TYPE_OPTIONS};
+use http::request::Parts;
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderValue, Response, StatusCode, Version};
+use tokio::time::Instant;
+
+use super::audit_id::random;
+use super::request_log::text;
+use crate::auth::{Authenticated, Authenticators, Authorizers, Refusal, UserInfo};
+use crate::http::request::timeout::out_of_time;
+use crate::http::shape::error::respond;
+use crate::http::{Api, Arrival, Body, Call, RequestInfo, convert_extended_connect, plain};
+use crate::server::GoawayChance;
+use crate::server::chain::{ChainFilter, FilterInfo};
+use crate::server::filter::{AddedFilters, FilterPlace, FilterRequest};
+use crate::server::in_flight::{InFlight, Permit, too_many};
+
+/// What the filters of a server share.
+pub(in crate::server) struct FilterContext {
+    pub(in crate::server) api: Api,
+    pub(in crate::server) auth: Auth,
+    pub(in crate::server) added: AddedFilters,
+    pub(in crate::server) in_flight: InFlight,
+    pub(in crate::server) goaway_chance: GoawayChance,
+    /// `--request-timeout`.
+    pub(in crate::server) request_timeout: Duration,
+}
+
+/// The authenticators and authorizers of a server.
+#[derive(Default)]
+pub(in crate::server) struct Auth {
+    pub(in crate::server) authenticators: Authenticators,
+    pub(in crate::server) authorizers: Authorizers,
+}
+
+/// What the filters that a request has passed do with its response, also with the refusal of a later filter.
+#[derive(Default)]
+pub(super) struct Ending {
+    /// Whether the connection ends with the response.
+    is_last: bool,
+    permit: Option<Permit>,
+    /// The number of added filters that the request has passed.
+    passed: usize,
+    /// The user, for added filters.
+    user: Option<Arc<UserInfo>>,
+}
+
+impl Ending {
+    /// Ends a request with this response.
+    pub(super) fn apply(
+        self,
+        context: &FilterContext,
+        arrival: Arrival<'_>,
+        request: &Parts,
+        mut response: Response<Body>,
+    ) -> Response<Body> {
+        if let Some(permit) = self.permit {
+            response = permit.hold(response);
+        }
+        if self.is_last {
+            response = last(request.version, response);
+        }
+        if self.passed > 0 {
+            let request = view(arrival, request, self.user.as_ref());
+            context.added.change(self.passed, request, &mut response);
+        }
+        response
+    }
+}
+
+/// Marks a response over HTTP/2 as the last one of its connection, so that GOAWAY is sent.
+fn last(version: Version, mut response: Response<Body>) -> Response<Body> {
+    if version == Version::HTTP_2 {
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(CONNECTION, close);
+    }
+    response
+}
+
+/// A request of which nothing is read.
+pub(super) struct ArrivedRequest<'r> {
+    pub(super) arrival: Arrival<'r>,
+    pub(super) request: &'r mut Parts,
+}
+
+/// A request whose path is read. Its headers still have the credentials.
+pub(super) struct LocatedRequest<'r> {
+    arrival: Arrival<'r>,
+    request: &'r mut Parts,
+    info: RequestInfo,
+}
+
+/// A request whose user is known.
+pub(super) struct IdentifiedRequest<'r> {
+    arrival: Arrival<'r>,
+    request: &'r Parts,
+    info: RequestInfo,
+    user: Authenticated,
+}
+
+/// A request that is authorized.
+pub(super) struct AdmittedRequest<'r>(pub(super) Call<'r>);
+
+/// A form of a request that added filters can judge.
+pub(super) trait RequestView {
+    /// The request as they see it.
+    fn view(&self) -> FilterRequest<'_>;
+
+    /// Its deadline; `None` if it is long-running or its deadline is not known yet.
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+fn view<'a>(
+    arrival: Arrival<'a>,
+    request: &'a Parts,
+    user: Option<&'a Arc<UserInfo>>,
+) -> FilterRequest<'a> {
+    FilterRequest {
+        connection: arrival.connection,
+        audit_id: arrival.audit_id,
+        method: &request.method,
+        uri: &request.uri,
+        headers: &request.headers,
+        user,
+    }
+}
+
+impl RequestView for LocatedRequest<'_> {
+    fn view(&self) -> FilterRequest<'_> {
+        view(self.arrival, self.request, None)
+    }
+}
+
+impl RequestView for IdentifiedRequest<'_> {
+    fn view(&self) -> FilterRequest<'_> {
+        view(self.arrival, self.request, Some(self.user.user()))
+    }
+}
+
+impl RequestView for AdmittedRequest<'_> {
+    fn view(&self) -> FilterRequest<'_> {
+        let call = &self.0;
+        view(call.arrival, call.request, Some(call.user.user()))
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.0.deadline
+    }
+}
+
+/// The result of a step: the next form of the request, or the response to one that is refused.
+pub(super) type Passage<T> = Result<T, Response<Body>>;
+
+/// Declares a filter of the server: its type, its name and its meaning.
+macro_rules! own_filter {
+    ($filter:ident, $name:literal, $meaning:literal) => {
+        #[doc = concat!("The filter `", $name, "`: ", $meaning, ".")]
+        pub(super) struct $filter;
+
+        impl $filter {
+            pub(super) fn list(&self, _: &AddedFilters, chain: &mut Vec<ChainFilter>) {
+                chain.push(FilterInfo::new($name, $meaning).listed());
+            }
+        }
+    };
+}
+
+own_filter!(
+    ExtendedConnect,
+    "extended-connect",
+    "turns a CONNECT of HTTP/2 for a WebSocket into the GET of HTTP/1.1; refuses all others"
+);
+
+impl ExtendedConnect {
+    pub(super) async fn pass<'r>(
+        &self,
+        _: &FilterContext,
+        _: &mut Ending,
+        request: ArrivedRequest<'r>,
+    ) -> Passage<ArrivedRequest<'r>> {
+        match convert_extended_connect(request.request) {
+            Ok(()) => Ok(request),
+            Err(error) => Err(respond(&error, request.request)),
+        }
+    }
+}
+
+own_filter!(
+    RequestPath,
+    "request-info",
+    "reads the path: resource, namespace, name, verb"
+);
+
+impl RequestPath {
+    pub(super) async fn pass<'r>(
+        &self,
+        _: &FilterContext,
+        _: &mut Ending,
+        request: ArrivedRequest<'r>,
+    ) -> Passage<LocatedRequest<'r>> {
+        let ArrivedRequest { arrival, request } = request;
+        match RequestInfo::of_path(&request.method, &request.uri) {
+            Ok(info) => Ok(LocatedRequest {
+                arrival,
+                request,
+                info,
+            }),
+            Err(error) => Err(respond(&ApiError::from(&error), request)),
+        }
+    }
+}
+
+own_filter!(
+    Authentication,
+    "authentication",
+    "finds the user by the authenticators in their order; 401 for wrong credentials"
+);
+
+impl Authentication {
+    /// Only the path is read before.
+    pub(super) async fn pass<'r>(
+        &self,
+        context: &FilterContext,
+        ending: &mut Ending,
+        request: LocatedRequest<'r>,
+    ) -> Passage<IdentifiedRequest<'r>> {
+        let LocatedRequest {
+            arrival,
+            request,
+            info,
+        } = request;
+        let authenticators = &context.auth.authenticators;
+        let deadline = arrival.at + context.request_timeout;
+        let headers = &mut request.headers;
+        let user = authenticators.authenticate(arrival.connection, headers, deadline);
+        match user.await {
+            Ok(user) => {
+                if !context.added.is_empty() {
+                    ending.user = Some(Arc::clone(user.user()));
+                }
+                Ok(IdentifiedRequest {
+                    arrival,
+                    request,
+                    info,
+                    user,
+                })
+            }
+            Err(error) => {
+                ending.is_last = true;
+                Err(respond(&error, request))
+            }
+        }
+    }
+}
+
+own_filter!(
+    Goaway,
+    "goaway",
+    "ends HTTP/2 connections after their response: of anonymous users, and by --goaway-chance"
+);
+
+impl Goaway {
+    /// Clients without valid credentials get GOAWAY, so that they cannot send many requests on one connection.
+    pub(super) async fn pass<'r>(
+        &self,
+        context: &FilterContext,
+        ending: &mut Ending,
+        request: IdentifiedRequest<'r>,
+    ) -> Passage<IdentifiedRequest<'r>> {
+        ending.is_last = request.user.is_anonymous() || hits(context.goaway_chance);
+        Ok(request)
+    }
+}
+
+/// Whether a random choice with this probability selects the request.
+fn hits(chance: GoawayChance) -> bool {
+    chance.per_million > 0 && random().0 % 1_000_000 < u64::from(chance.per_million)
+}
+
+own_filter!(
+    RequestQuery,
+    "query",
+    "reads the query, a long one without delaying other requests"
+);
+
+impl RequestQuery {
+    pub(super) async fn pass<'r>(
+        &self,
+        context: &FilterContext,
+        _: &mut Ending,
+        request: IdentifiedRequest<'r>,
+    ) -> Passage<Call<'r>> {
+        let IdentifiedRequest {
+            arrival,
+            request,
+            info,
+            user,
+        } = request;
+        Ok(context.api.read(arrival, request, info, user).await)
+    }
+}
+
+own_filter!(
+    Deadline,
+    "request-timeout",
+    "sets the deadline: the parameter timeout, at most --request-timeout; 504 after it"
+);
+
+impl Deadline {
+    pub(super) async fn pass<'r>(
+        &self,
+        context: &FilterContext,
+        _: &mut Ending,
+        mut call: Call<'r>,
+    ) -> Passage<Call<'r>> {
+        match call.set_deadline(context.request_timeout) {
+            Ok(()) => Ok(call),
+            Err(error) => Err(call.respond(&error)),
+        }
+    }
+}
+
+own_filter!(
+    Impersonation,
+    "impersonation",
+    "refuses the headers of impersonation, which is not supported"
+);
+
+impl Impersonation {
+    pub(super) async fn pass<'r>(
+        &self,
+        _: &FilterContext,
+        _: &mut Ending,
+        call: Call<'r>,
+    ) -> Passage<Call<'r>> {
+        match refuse_impersonation(&call.request.headers) {
+            Ok(()) => Ok(call),
+            Err(error) => Err(call.respond(&error)),
+        }
+    }
+}
+
+/// Refuses impersonation: if its headers were ignored, the request would run with the administrator's rights.
+fn refuse_impersonation(headers: &HeaderMap) -> Result<(), ApiError> {
+    match headers
+        .keys()
+        .find(|name| name.as_str().starts_with("impersonate-"))
+    {
+        None => Ok(()),
+        Some(name) => Err(ApiError::bad_request(format!(
+            "impersonation is not supported yet: remove the header {} (kubectl: --as, --as-group, --as-uid)",
+            echoed(name.as_str())
+        ))),
+    }
+}
+
+own_filter!(
+    MaxInFlight,
+    "max-in-flight",
+    "429 above --max-requests-inflight and --max-mutating-requests-inflight"
+);
+
+impl MaxInFlight {
+    pub(super) async fn pass<'r>(
+        &self,
+        context: &FilterContext,
+        ending: &mut Ending,
+        call: Call<'r>,
+    ) -> Passage<Call<'r>> {
+        match context.in_flight.admit(&call.info) {
+            Ok(permit) => {
+                ending.permit = Some(permit);
+                Ok(call)
+            }
+            Err(_) => {
+                context.api.count_refused(&call);
+                Err(too_many())
+            }
+        }
+    }
+}
+
+own_filter!(
+    Authorization,
+    "authorization",
+    "asks the authorizers in their order; 403 without one that allows the request"
+);
+
+impl Authorization {
+    pub(super) async fn pass<'r>(
+        &self,
+        context: &FilterContext,
+        _: &mut Ending,
+        call: Call<'r>,
+    ) -> Passage<AdmittedRequest<'r>> {
+        match authorize(context, &call).await {
+            Ok(()) => Ok(AdmittedRequest(call)),
+            Err(refusal) => Err(forbid(context, refusal, &call)),
+        }
+    }
+}
+
+async fn authorize(context: &FilterContext, call: &Call<'_>) -> Result<(), Refusal> {
+    let mut attributes = call.info.attributes(call.user.user());
+    // A request without a deadline has one for its authorization.
+    let deadline = call
+        .deadline
+        .unwrap_or(call.arrival.at + context.request_timeout);
+    let authorizers = &context.auth.authorizers;
+    authorizers.authorize(&attributes, deadline).await?;
+    match call.info.second_verb {
+        Some(verb) => {
+            attributes.verb = verb.as_str();
+            authorizers.authorize(&attributes, deadline).await
+        }
+        None => Ok(()),
+    }
+}
+
+/// The response to a request that is not authorized.
+fn forbid(context: &FilterContext, refusal: Refusal, call: &Call<'_>) -> Response<Body> {
+    let mut response = match refusal {
+        Refusal::Forbidden(error) => call.respond(&error),
+        Refusal::Failed(error) => {
+            let audit_id = text(Some(call.arrival.audit_id));
+            tracing::error!(error = ?echoed(&error), ?audit_id, "unable to authorize the request");
+            let path = call.request.uri.path_and_query();
+            let path = echoed(path.map_or("", PathAndQuery::as_str));
+            let text = format!("Internal Server Error: {}: {error}\n", go_quote(&path));
+            plain(StatusCode::INTERNAL_SERVER_ERROR, text)
+        }
+        Refusal::OutOfTime => {
+            context.api.count_out_of_time(call);
+            return out_of_time();
+        }
+    };
+    let nosniff = HeaderValue::from_static("nosniff");
+    response
+        .headers_mut()
+        .insert(X_CONTENT_TYPE_OPTIONS, nosniff);
+    response
+}
+
+/// The filters that were added at a place.
+pub(super) struct AddedAt(pub(super) FilterPlace);
+
+impl AddedAt {
+    pub(super) fn list(&self, added: &AddedFilters, chain: &mut Vec<ChainFilter>) {
+        chain.extend(added.listed(self.0));
+    }
+
+    pub(super) async fn pass<R: RequestView>(
+        &self,
+        context: &FilterContext,
+        ending: &mut Ending,
+        request: R,
+    ) -> Passage<R> {
+        if !context.added.is_empty() {
+            let longest = || Instant::now() + context.request_timeout;
+            let deadline = request.deadline().unwrap_or_else(longest);
+            let judged = context
+                .added
+                .judge(self.0, request.view(), deadline, &mut ending.passed);
+            judged.await?;
+        }
+        Ok(request)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goaway_comes_about_as_often_as_asked_for() {
+        let count = |chance: &str| {
+            let chance = chance.parse().unwrap();
+            (0..100_000).filter(|_| hits(chance)).count()
+        };
+        assert_eq!(count("0"), 0);
+        // 2,000 are expected; the standard deviation is 44.
+        assert!((1_500..2_500).contains(&count("0.02")));
+    }
+}
