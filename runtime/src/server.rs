@@ -28,9 +28,15 @@ pub use apiloom_server::Subresource;
 pub use apiloom_server::SubresourceRequest;
 pub use apiloom_server::UpdateSubresource;
 pub use apiloom_server::async_trait;
+pub use apiloom_server::server::ChainFilter;
 pub use apiloom_server::server::EtcdOptions;
 pub use apiloom_server::server::EtcdOverride;
+pub use apiloom_server::server::Filter;
+pub use apiloom_server::server::FilterPlace;
+pub use apiloom_server::server::FilterRequest;
 pub use apiloom_server::server::GoawayChance;
+pub use apiloom_server::server::ListedResource;
+pub use apiloom_server::server::ListedRoute;
 pub use apiloom_server::server::TlsFiles;
 pub use apiloom_server::server::WatchCacheSize;
 

@@ -73,7 +73,7 @@ pub(super) async fn open(
 }
 
 /// Sends a request with a token.
-async fn open_as(
+pub(super) async fn open_as(
     loopback: &Loopback,
     token: &str,
     method: &str,

@@ -12,6 +12,7 @@ mod changes;
 mod client_certificates;
 mod conversions;
 mod in_process;
+mod lists;
 mod reviews;
 mod slow_streams;
 mod streams;

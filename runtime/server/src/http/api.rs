@@ -26,6 +26,7 @@ use super::sources::documents::ServerDocuments;
 use super::sources::paths::{ExactPaths, OtherPaths, PathHandlers};
 use super::sources::refusals::{PathsWithoutWebSocket, UnknownPaths};
 use super::sources::resources::CatalogResources;
+use super::sources::route_list::{KindParts, ListedRoute};
 use super::sources::snapshot::Snapshot;
 use super::sources::source::Source;
 use super::streams::shutdown_signal::ShutdownSignal;
@@ -53,6 +54,8 @@ struct Settings {
     next: Option<Arc<Api>>,
     /// The handlers of the program.
     handlers: Arc<PathHandlers>,
+    /// The parts that brought the kinds.
+    parts: Arc<KindParts>,
     endpoints: Endpoints,
     info: Arc<ServerInfo>,
     version: Arc<Version>,
@@ -76,6 +79,7 @@ impl Api {
             aggregation: None,
             next: None,
             handlers: Arc::default(),
+            parts: Arc::default(),
             endpoints: Endpoints::default(),
             version: Arc::new(Version::new(info)),
             info: Arc::new(info.clone()),
@@ -191,6 +195,17 @@ impl Api {
         self.with(|settings| (settings.handlers, settings.endpoints) = (handlers, endpoints))
     }
 
+    /// Lists kinds with these parts.
+    #[must_use]
+    pub(crate) fn of_parts(self, parts: KindParts) -> Self {
+        self.with(|settings| settings.parts = Arc::new(parts))
+    }
+
+    /// The routes of what is served now, in the order in which a request is matched.
+    pub(crate) fn routes(&self) -> Vec<ListedRoute> {
+        self.current().routes()
+    }
+
     /// Leaves what this server does not serve to another one, whose requests are counted here, and whose health checks become
     /// those of this one.
     #[must_use]
@@ -264,7 +279,11 @@ impl Settings {
 
     /// The sources of which the documents are made, in their order, with what the next server serves.
     fn content(&self, catalog: &Arc<Catalog>) -> (Option<Arc<Snapshot>>, Vec<Arc<dyn Source>>) {
-        let resources = CatalogResources::new(Arc::clone(catalog), self.serving.clone());
+        let resources = CatalogResources::new(
+            Arc::clone(catalog),
+            Arc::clone(&self.parts),
+            self.serving.clone(),
+        );
         let resources: Arc<dyn Source> = Arc::new(resources);
         let mut sources: Vec<Arc<dyn Source>> = Vec::new();
         if let Some(aggregation) = &self.aggregation {

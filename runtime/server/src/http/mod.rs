@@ -66,6 +66,8 @@ pub(crate) use response::{full, plain};
 pub(crate) use shape::body::RequestBody;
 pub(crate) use sources::paths::PathHandlers;
 pub use sources::paths::{PathHandler, PathRequest, PathResponse};
+pub(crate) use sources::route_list::KindParts;
+pub use sources::route_list::{ListedResource, ListedRoute};
 pub(crate) use streams::extended_connect::{UpgradeGuard, convert as convert_extended_connect};
 pub use streams::shutdown_signal::ShutdownSignal;
 pub use streams::socket::{ConnectSocket, SocketClosed, SocketMessage};

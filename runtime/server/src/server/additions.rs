@@ -9,7 +9,7 @@ use super::filter::AddedFilters;
 use super::hooks::Hook;
 use super::installation::Installation;
 use crate::http::documents::health::Check;
-use crate::http::{PathHandler, PathHandlers};
+use crate::http::{KindParts, PathHandler, PathHandlers};
 use crate::part_name::PartName;
 
 /// The additions of a program and of its configuration to a server.
@@ -17,6 +17,7 @@ use crate::part_name::PartName;
 pub(super) struct Additions {
     pub(super) installation: Installation,
     pub(super) handlers: PathHandlers,
+    pub(super) kinds: KindParts,
     pub(super) hooks: Vec<Hook>,
     pub(super) checks: Vec<Check>,
     pub(super) filters: AddedFilters,
@@ -26,6 +27,7 @@ pub(super) struct Additions {
 #[derive(Default)]
 pub(super) struct AdditionList {
     pub(super) handlers: Vec<AddedHandler>,
+    pub(super) kinds: KindParts,
     pub(super) hooks: Vec<Hook>,
     pub(super) checks: Vec<Check>,
     pub(super) filters: AddedFilters,
@@ -58,6 +60,7 @@ impl AdditionList {
         Ok(Additions {
             installation: Installation::default(),
             handlers,
+            kinds: self.kinds,
             hooks: self.hooks,
             checks: self.checks,
             filters: self.filters,
@@ -69,14 +72,14 @@ impl AdditionList {
 fn path_handlers(added: Vec<AddedHandler>, problems: &mut Vec<String>) -> PathHandlers {
     let mut handlers = PathHandlers::default();
     for AddedHandler {
+        part,
         path,
         is_prefix,
         is_listed,
         handler,
-        ..
     } in added
     {
-        if let Err(problem) = handlers.add((&path, is_prefix), handler, is_listed) {
+        if let Err(problem) = handlers.add(part, (&path, is_prefix), handler, is_listed) {
             problems.push(problem);
         }
     }

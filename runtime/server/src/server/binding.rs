@@ -19,6 +19,7 @@ use super::stores::Stores;
 use super::webhooks::Webhooks;
 use super::{Config, ServerError, kubeconfig, listener, private_file};
 use crate::auth::StaticToken;
+use crate::http::ListedRoute;
 use crate::registry::Registry;
 
 /// A server that is complete but not listening.
@@ -78,6 +79,11 @@ impl Server {
         self.stop_after_error(started).await?;
         let next = self.start_next().await?;
         Ok(InProcess(self.run(String::new(), next)?))
+    }
+
+    /// The routes of the server, which is started for it in this process and stopped.
+    pub(super) async fn list_routes(self) -> Result<Vec<ListedRoute>, ServerError> {
+        self.start().await?.0.list_routes().await
     }
 
     /// Binds the socket, starts the registry, generates a certificate and the administrator's token if they are

@@ -22,7 +22,7 @@ use crate::auth::{
     Authenticator, Authenticators, Authorizer, Authorizers, BoxError, PrivilegedGroup, PublicInfo,
 };
 use crate::http::documents::health::Check;
-use crate::http::{ConnectSubresource, PathHandler};
+use crate::http::{ConnectSubresource, ListedRoute, PathHandler};
 use crate::part_name::PROGRAM;
 use crate::registry::{
     Admission, AdmissionContext, BuiltIn, Handler, Lister, Listers, Registry, RegistryBuilder,
@@ -31,6 +31,14 @@ use crate::registry::{
 
 /// A registration, applied once the store is open.
 type Step = Box<dyn FnOnce(&mut RegistryBuilder) + Send>;
+
+/// Where the objects of a server are.
+enum StoreSource {
+    /// In the stores of the program and its configuration.
+    Configured,
+    /// In memory, for a server that is only listed.
+    Memory,
+}
 
 /// Builder of a [`Server`]. Registers what it serves; nothing is checked or opened before [`Builder::build`].
 pub struct Builder {
@@ -67,14 +75,16 @@ impl Builder {
 
     /// Serves one version of a kind; a kind with several versions is registered once for each.
     #[must_use]
-    pub fn kind<K: Resource>(self) -> Self {
+    pub fn kind<K: Resource>(mut self) -> Self {
+        self.added.kinds.add(K::GROUP, K::PLURAL, PROGRAM);
         self.step(|registry| registry.kind::<K>())
     }
 
     /// As [`Builder::kind`], but the schema is made when it is first needed, and not checked at start. `apiloom
     /// generate` runs these checks; generated code uses this method.
     #[must_use]
-    pub fn lazy_kind<K: Resource>(self) -> Self {
+    pub fn lazy_kind<K: Resource>(mut self) -> Self {
+        self.added.kinds.add(K::GROUP, K::PLURAL, PROGRAM);
         self.step(|registry| registry.lazy_kind::<K>())
     }
 
@@ -320,7 +330,7 @@ impl Builder {
     /// Adds a health check of the program.
     #[must_use]
     pub fn health_check(mut self, check: Check) -> Self {
-        self.added.checks.push(check);
+        self.added.checks.push(check.of_part(PROGRAM));
         self
     }
 
@@ -360,6 +370,10 @@ impl Builder {
     /// All problems of the definitions to install, before the store is opened; all problems of the registered kinds; a store
     /// that cannot be opened.
     pub async fn build(self) -> Result<Server, ServerError> {
+        self.build_over(StoreSource::Configured).await
+    }
+
+    async fn build_over(self, stores: StoreSource) -> Result<Server, ServerError> {
         let Self {
             config,
             steps,
@@ -382,7 +396,10 @@ impl Builder {
             (None, Some(file)) => Arc::new(ServiceMap::read(file)?),
             (None, None) => Arc::new(ClusterDns),
         };
-        let stores = Stores::open(&config, storage, own_storage).await?;
+        let stores = match stores {
+            StoreSource::Configured => Stores::open(&config, storage, own_storage).await?,
+            StoreSource::Memory => Stores::in_memory(&config, storage.as_ref()),
+        };
         let registry = Arc::new(Self::registry(&config, steps, listers, &stores)?);
         let aggregated = aggregated(&config, &services);
         Ok(Server {
@@ -409,6 +426,17 @@ impl Builder {
     pub fn chain(self) -> Result<Vec<ChainFilter>, ServerError> {
         let chain = chain(&self.added.filters);
         self.added.check(&chain).map(|_| chain)
+    }
+
+    /// The paths that the server answers, in the order in which a request is matched, as `print-routes` prints them. They are those of a
+    /// new server with this configuration over a store in memory: with the kinds of [`Config::crds`], and without those of definitions that
+    /// are stored. Nothing is bound, no store is opened, and no hook runs.
+    ///
+    /// # Errors
+    /// As [`Builder::build`], and for definitions as [`BoundServer::install`](super::BoundServer::install).
+    pub async fn routes(self) -> Result<Vec<ListedRoute>, ServerError> {
+        let server = self.build_over(StoreSource::Memory).await?;
+        server.list_routes().await
     }
 
     /// The documents derived from the registered kinds: OpenAPI and CRDs, by relative path.

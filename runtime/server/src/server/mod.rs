@@ -70,7 +70,7 @@ mod streams;
 mod unread;
 mod webhooks;
 
-pub use crate::http::Endpoints;
+pub use crate::http::{Endpoints, ListedResource, ListedRoute};
 pub use binding::{BoundServer, Server};
 pub use builder::Builder;
 pub use chain::ChainFilter;

@@ -22,7 +22,7 @@ use super::stores::Stores;
 use super::webhooks::Webhooks;
 use super::{Config, ServerError, health, object_counts};
 use crate::http::observation::metrics::Metrics;
-use crate::http::{Api, ServerInfo};
+use crate::http::{Api, ListedRoute, ServerInfo};
 use crate::registry::Registry;
 
 /// How long the end of the server waits for that of its controllers.
@@ -97,6 +97,7 @@ impl RunningServer {
             installation,
             handlers,
             hooks,
+            kinds,
             filters: added,
             ..
         } = additions;
@@ -104,7 +105,7 @@ impl RunningServer {
         if let Some((aggregation, _)) = &services {
             api = api.aggregating(Arc::clone(aggregation));
         }
-        api = api.handling(handlers, config.endpoints);
+        api = api.handling(handlers, config.endpoints).of_parts(kinds);
         if let Some(next) = &next {
             api = api.delegating(next.filters.api().clone());
         }
@@ -157,6 +158,38 @@ impl RunningServer {
                 None => Ok(()),
             }
         })
+    }
+
+    /// The routes of a server, as it has them when it is ready. It serves no requests but its own, runs nothing of its program, and stops.
+    ///
+    /// # Errors
+    /// As [`RunningServer::install`].
+    pub(super) async fn list_routes(mut self) -> Result<Vec<ListedRoute>, ServerError> {
+        self.forget_program();
+        let filters = Arc::clone(&self.filters);
+        let installed = self.install();
+        let is_finished = self.installation.is_finished();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let listed = async {
+            let ready = if is_finished { Ok(()) } else { installed.await };
+            let routes = ready.map(|()| filters.api().routes());
+            drop(stop);
+            routes
+        };
+        let shutdown = async {
+            // Its sender is dropped.
+            let _ = stopped.await;
+        };
+        let (listed, ()) = tokio::join!(listed, self.serve(until_stopped, shutdown));
+        listed
+    }
+
+    /// Forgets what the programs of this server and the next ones run.
+    fn forget_program(&mut self) {
+        self.hooks.clear();
+        if let Some(next) = &mut self.next {
+            next.forget_program();
+        }
     }
 
     /// Serves as the next server of another one: until the sender of `stop` tells that one's end, and then until that has
@@ -288,6 +321,12 @@ impl RunningServer {
     }
 }
 
+/// Waits until the server stops, in place of a listener.
+async fn until_stopped(mut stop: watch::Receiver<bool>) {
+    // An error means that the server was dropped.
+    let _ = stop.wait_for(|is_stopping| *is_stopping).await;
+}
+
 /// A server without a listener: its requests come from the same process, through [`InProcess::loopback`].
 pub struct InProcess(pub(super) RunningServer);
 
@@ -314,11 +353,6 @@ impl InProcess {
     /// Serves until `shutdown` completes, then ends watches, waits for other requests in flight and closes the store.
     /// Requests are also answered before, but without object counts in `/metrics`.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) {
-        // In place of a listener: waits until the server stops.
-        let wait = |mut stop: watch::Receiver<bool>| async move {
-            // An error means that the server was dropped.
-            let _ = stop.wait_for(|is_stopping| *is_stopping).await;
-        };
-        self.0.serve(wait, shutdown).await;
+        self.0.serve(until_stopped, shutdown).await;
     }
 }

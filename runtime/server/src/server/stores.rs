@@ -44,6 +44,14 @@ impl Stores {
         Ok(stores)
     }
 
+    /// A store in memory in place of those that [`Stores::open`] opens, which says that it is etcd if the configured one is.
+    pub(super) fn in_memory(config: &Config, main: Option<&Arc<dyn Storage>>) -> Self {
+        Self {
+            is_etcd: main.is_none() && config.backend == Backend::Etcd,
+            ..Self::one(Memory::beginning_now())
+        }
+    }
+
     /// One store for all resources.
     pub(super) fn one(store: Arc<dyn Storage>) -> Self {
         Self {

@@ -129,6 +129,11 @@ impl Discovery {
                 .contains_key(path.strip_suffix('/').unwrap_or(path))
     }
 
+    /// The paths of its documents below `/`.
+    pub(in crate::http) fn own_paths(&self) -> impl Iterator<Item = String> + use<'_> {
+        self.legacy.keys().cloned()
+    }
+
     /// Whether a path is in the list at `/`.
     pub(in crate::http) fn lists(&self, path: &str) -> bool {
         self.legacy.contains_key(path) || self.other_paths.iter().any(|other| other == path)

@@ -19,6 +19,7 @@ use http::{HeaderValue, Response, StatusCode};
 
 use crate::http::request::query::Query;
 use crate::http::response::{Body, plain};
+use crate::part_name::{HOST, PartName};
 
 /// A health endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,8 @@ type Run = dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync;
 #[derive(Clone)]
 pub struct Check {
     name: String,
+    /// The part that brought it.
+    part: PartName,
     group: Option<&'static str>,
     probes: Vec<Probe>,
     /// Whether a failure is reported, and fails the path of the check alone.
@@ -89,12 +92,20 @@ impl Check {
     {
         Self {
             name: name.into(),
+            part: HOST,
             group: None,
             probes: Probe::ALL.to_vec(),
             is_advisory: false,
             run: Arc::new(move || run().boxed()),
             is_failing: Arc::default(),
         }
+    }
+
+    /// The same check, which a part brought.
+    #[must_use]
+    pub(crate) fn of_part(mut self, part: PartName) -> Self {
+        self.part = part;
+        self
     }
 
     /// Restricts the check to these endpoints.
@@ -176,11 +187,17 @@ impl Health {
 
     /// All paths of the endpoints, for the list at `/`.
     pub fn paths(&self) -> impl Iterator<Item = String> + use<'_> {
+        self.listed().map(|(path, _)| path)
+    }
+
+    /// All paths, with the parts that brought their checks.
+    pub(in crate::http) fn listed(&self) -> impl Iterator<Item = (String, PartName)> + use<'_> {
         Probe::ALL.into_iter().flat_map(|probe| {
-            let checks = self
-                .checks_of(probe)
-                .map(move |check| format!("/{}/{}", probe.as_str(), check.name));
-            std::iter::once(format!("/{}", probe.as_str())).chain(checks)
+            let checks = self.checks_of(probe).map(move |check| {
+                let path = format!("/{}/{}", probe.as_str(), check.name);
+                (path, check.part)
+            });
+            std::iter::once((format!("/{}", probe.as_str()), HOST)).chain(checks)
         })
     }
 

@@ -5,6 +5,15 @@ pub(in crate::http) fn version_of(path: &str) -> Option<(&str, &str)> {
     key_of(path)?.0.split_once('/')
 }
 
+/// The path of a version of a group.
+pub(crate) fn path_of_version(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        format!("/api/{version}")
+    } else {
+        format!("/apis/{group}/{version}")
+    }
+}
+
 /// The group and version of a path, as `GROUP/VERSION`, and the rest of the path.
 pub(in crate::http) fn key_of(path: &str) -> Option<(&str, &str)> {
     if let Some(rest) = path.strip_prefix("/apis/") {

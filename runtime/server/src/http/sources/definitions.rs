@@ -12,6 +12,7 @@ use http::{Method, Response};
 use serde_json::json;
 
 use super::resources::has_group;
+use super::route_list::ListedRoute;
 use super::source::{Route, Source};
 use crate::http::request::request_info::RequestVerb;
 use crate::http::response::{Body, ok};
@@ -23,6 +24,10 @@ use crate::registry::Catalog;
 pub(in crate::http) struct EmptyDefinitions(pub(in crate::http) Arc<Catalog>);
 
 impl Source for EmptyDefinitions {
+    fn name(&self) -> &'static str {
+        "empty-definitions"
+    }
+
     fn find<'a, 'r>(&'a self, call: &'a Call<'r>) -> Option<Route<'a, 'r>> {
         let (info, request) = (&call.info, call.request);
         let asked = request.method == Method::GET
@@ -34,6 +39,14 @@ impl Source for EmptyDefinitions {
             return None;
         }
         list().map(Route::to)
+    }
+
+    fn routes(&self) -> Vec<ListedRoute> {
+        if has_group(&self.0, "apiextensions.k8s.io") {
+            return Vec::new();
+        }
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        vec![ListedRoute::new(self.name(), path, ["list"])]
     }
 }
 

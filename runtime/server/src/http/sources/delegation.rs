@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use http::request::Parts;
 
+use super::route_list::ListedRoute;
 use super::snapshot::Snapshot;
 use super::source::{Route, Source, Stream};
 use crate::http::documents::health::Health;
@@ -58,6 +59,10 @@ impl NextServer {
 }
 
 impl Source for NextServer {
+    fn name(&self) -> &'static str {
+        "next-server"
+    }
+
     fn find<'a, 'r>(&'a self, call: &'a Call<'r>) -> Option<Route<'a, 'r>> {
         let path = &*call.info.path;
         let path = path.strip_prefix("/openapi/v3").unwrap_or(path);
@@ -72,6 +77,21 @@ impl Source for NextServer {
             .find_map(|source| source.find(call));
         // The version is its own, with all paths.
         route.or_else(|| Some(Route::to(page_not_found())))
+    }
+
+    /// The paths of versions that are left to it.
+    fn routes(&self) -> Vec<ListedRoute> {
+        let sources = self.snapshot.delegated();
+        let all = sources.flat_map(|source| source.routes());
+        let left = all.filter(|route| {
+            let has_version = |source: &Arc<dyn Source>| source.has_version_of(&route.path);
+            self.has_version_of(&route.path) && !self.first.iter().any(has_version)
+        });
+        left.map(|route| ListedRoute {
+            source: self.name(),
+            ..route
+        })
+        .collect()
     }
 
     fn is_current(&self) -> bool {

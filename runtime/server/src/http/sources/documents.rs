@@ -7,6 +7,7 @@ use futures_util::FutureExt as _;
 use http::Response;
 use tokio::sync::Semaphore;
 
+use super::route_list::ListedRoute;
 use super::source::{Route, Source};
 use crate::background;
 use crate::http::documents::discovery::Discovery;
@@ -144,6 +145,10 @@ impl ServerDocuments {
 }
 
 impl Source for ServerDocuments {
+    fn name(&self) -> &'static str {
+        "documents"
+    }
+
     fn find<'a, 'r>(&'a self, call: &'a Call<'r>) -> Option<Route<'a, 'r>> {
         if !call.is_for_document() {
             return None;
@@ -151,6 +156,27 @@ impl Source for ServerDocuments {
         let document = self.document_at(call.request.uri.path())?;
         let respond = move |_: RequestBody| self.answer(document, call).boxed();
         Some(Route::Other(Box::new(respond)))
+    }
+
+    fn routes(&self) -> Vec<ListedRoute> {
+        let (on, name) = (self.endpoints, self.name());
+        let document = |path: String| ListedRoute::new(name, path, ["get"]);
+        let index = on.index.then(|| "/".to_owned());
+        let discovery = on.discovery.then(|| self.discovery().own_paths());
+        let metrics = on.metrics.then(|| "/metrics".to_owned());
+        let openapi = on.openapi.then(|| self.openapi.paths());
+        let mut routes: Vec<ListedRoute> = index
+            .into_iter()
+            .chain(discovery.into_iter().flatten())
+            .chain(["/version".to_owned()])
+            .map(document)
+            .collect();
+        routes.push(ListedRoute::new(name, MIGRATION_PATH, ["post"]));
+        let others = metrics.into_iter().chain(openapi.into_iter().flatten());
+        routes.extend(others.map(document));
+        let checks = self.health.listed();
+        routes.extend(checks.map(|(path, part)| document(path).of_part(part)));
+        routes
     }
 
     fn labels(&self, call: &Call<'_>) -> Option<RequestLabels> {

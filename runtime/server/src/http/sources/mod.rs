@@ -12,5 +12,6 @@ pub(super) mod documents;
 pub(super) mod paths;
 pub(super) mod refusals;
 pub(super) mod resources;
+pub(crate) mod route_list;
 pub(super) mod snapshot;
 pub(super) mod source;

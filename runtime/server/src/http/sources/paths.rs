@@ -14,6 +14,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, Method, Response, StatusCode};
 
+use super::route_list::ListedRoute;
 use super::source::{Route, Source};
 use crate::auth::BoxError;
 use crate::http::observation::observe::{Observation, path_labels};
@@ -25,6 +26,7 @@ use crate::http::verbs::call::{Call, Serving};
 use crate::http::verbs::connect::{
     ConnectBody, headers_for_other_server, http_response, until_stopped,
 };
+use crate::part_name::PartName;
 use crate::registry::UserInfo;
 
 /// A request for a path of a [`PathHandler`].
@@ -123,8 +125,16 @@ pub(crate) struct PathHandlers {
 
 #[derive(Clone)]
 struct Entry {
+    part: PartName,
     handler: Arc<dyn PathHandler>,
     is_listed: bool,
+}
+
+impl Entry {
+    /// The route of its path.
+    fn listed(&self, source: &'static str, path: String) -> ListedRoute {
+        ListedRoute::new(source, path, ["*"]).of_part(self.part)
+    }
 }
 
 impl fmt::Debug for PathHandlers {
@@ -141,6 +151,7 @@ impl PathHandlers {
     /// A path that cannot have a handler, or that has one.
     pub(crate) fn add(
         &mut self,
+        part: PartName,
         (path, is_prefix): (&str, bool),
         handler: Arc<dyn PathHandler>,
         is_listed: bool,
@@ -165,7 +176,11 @@ impl PathHandlers {
         } else {
             &mut self.exact
         };
-        let entry = Entry { handler, is_listed };
+        let entry = Entry {
+            part,
+            handler,
+            is_listed,
+        };
         match of_kind.insert(path.to_owned(), entry) {
             None => Ok(()),
             Some(_) => Err(format!("the {kind} {path:?} has two handlers")),
@@ -202,9 +217,20 @@ pub(in crate::http) struct ExactPaths {
 }
 
 impl Source for ExactPaths {
+    fn name(&self) -> &'static str {
+        "paths"
+    }
+
     fn find<'a, 'r>(&'a self, call: &'a Call<'r>) -> Option<Route<'a, 'r>> {
         let found = self.handlers.exact(&call.info.path)?;
         Some(found.route(call, &self.serving))
+    }
+
+    fn routes(&self) -> Vec<ListedRoute> {
+        let handlers = self.handlers.exact.iter();
+        handlers
+            .map(|(path, entry)| entry.listed(self.name(), path.clone()))
+            .collect()
     }
 }
 
@@ -217,6 +243,10 @@ pub(in crate::http) struct OtherPaths {
 }
 
 impl Source for OtherPaths {
+    fn name(&self) -> &'static str {
+        "other-paths"
+    }
+
     fn find<'a, 'r>(&'a self, call: &'a Call<'r>) -> Option<Route<'a, 'r>> {
         let path = &call.info.path;
         let found = self.handlers.iter().find_map(|handlers| {
@@ -224,6 +254,20 @@ impl Source for OtherPaths {
             exact.or_else(|| handlers.below(path))
         })?;
         Some(found.route(call, &self.serving))
+    }
+
+    fn routes(&self) -> Vec<ListedRoute> {
+        let exact = self.handlers.iter().skip(1);
+        let exact = exact.flat_map(|handlers| handlers.exact.iter());
+        let exact = exact.map(|(path, entry)| entry.listed(self.name(), path.clone()));
+        let prefixes = self.handlers.iter().flat_map(|handlers| {
+            let mut prefixes: Vec<_> = handlers.prefixes.iter().collect();
+            prefixes.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
+            prefixes
+        });
+        let prefixes =
+            prefixes.map(|(prefix, entry)| entry.listed(self.name(), format!("{prefix}*")));
+        exact.chain(prefixes).collect()
     }
 
     fn listed_paths(&self) -> Vec<String> {
@@ -297,10 +341,11 @@ impl<'a> Found<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::part_name::PROGRAM;
 
     fn add(handlers: &mut PathHandlers, path: &str, is_prefix: bool) -> Result<(), String> {
         let handler = async |_: PathRequest| String::new();
-        handlers.add((path, is_prefix), Arc::new(handler), true)
+        handlers.add(PROGRAM, (path, is_prefix), Arc::new(handler), true)
     }
 
     #[test]

@@ -15,6 +15,10 @@ use crate::registry::Catalog;
 pub(in crate::http) struct PathsWithoutWebSocket;
 
 impl Source for PathsWithoutWebSocket {
+    fn name(&self) -> &'static str {
+        "paths-without-websocket"
+    }
+
     fn find<'a, 'r>(&'a self, call: &'a Call<'r>) -> Option<Route<'a, 'r>> {
         let is_refused = extended_connect::is_converted(call.request) && !call.info.connects;
         is_refused.then(|| Route::to(call.respond(&extended_connect::no_websocket())))
@@ -38,6 +42,10 @@ impl UnknownPaths {
 }
 
 impl Source for UnknownPaths {
+    fn name(&self) -> &'static str {
+        "unknown-paths"
+    }
+
     fn find<'a, 'r>(&'a self, call: &'a Call<'r>) -> Option<Route<'a, 'r>> {
         let is_refused = call.is_for_document() && self.is_inside_a_group(&call.info.path);
         is_refused.then(|| Route::to(call.respond(&ApiError::no_such_resource())))

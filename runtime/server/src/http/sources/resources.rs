@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use apiloom_meta::ApiError;
 use apiloom_meta::kind::Verb;
+use apiloom_meta::{ApiError, ResourceDef};
 use http::Response;
 use http::request::Parts;
 
+use super::route_list::{KindParts, ListedResource, ListedRoute};
 use super::source::{Route, Source, Stream};
 use crate::http::documents::served::{Group, add_missing, served};
 use crate::http::observation::metrics::RequestLabels;
@@ -19,19 +20,28 @@ use crate::http::shape::negotiate::check_route;
 use crate::http::shape::{body, format};
 use crate::http::verbs::call::{Call, Serving};
 use crate::http::verbs::resource::ResourceRoute;
-use crate::http::verbs::route::{connects, is_out_of_scope, route, stream_of};
+use crate::http::verbs::route::{connects, is_out_of_scope, paths, route, stream_of};
 use crate::registry::{Catalog, Endpoint};
 
 /// The resources of a catalog.
 #[derive(Debug)]
 pub(in crate::http) struct CatalogResources {
     catalog: Arc<Catalog>,
+    parts: Arc<KindParts>,
     serving: Serving,
 }
 
 impl CatalogResources {
-    pub(in crate::http) fn new(catalog: Arc<Catalog>, serving: Serving) -> Self {
-        Self { catalog, serving }
+    pub(in crate::http) fn new(
+        catalog: Arc<Catalog>,
+        parts: Arc<KindParts>,
+        serving: Serving,
+    ) -> Self {
+        Self {
+            catalog,
+            parts,
+            serving,
+        }
     }
 
     fn endpoint(&self, info: &RequestInfo) -> Option<&Arc<Endpoint>> {
@@ -86,6 +96,10 @@ impl CatalogResources {
 }
 
 impl Source for CatalogResources {
+    fn name(&self) -> &'static str {
+        "resources"
+    }
+
     /// A group of the catalog is all its own: other paths in it are errors.
     fn find<'a, 'r>(&'a self, call: &'a Call<'r>) -> Option<Route<'a, 'r>> {
         let info = &call.info;
@@ -102,6 +116,21 @@ impl Source for CatalogResources {
             }),
             Err(error) => Route::to(self.refuse(call, &error)),
         })
+    }
+
+    fn routes(&self) -> Vec<ListedRoute> {
+        let name = self.name();
+        let groups = served(&self.catalog).into_iter();
+        let versions = groups.flat_map(|group| group.versions);
+        let kinds = versions.flat_map(|version| version.kinds);
+        let routes = kinds.flat_map(|kind| {
+            let (def, part) = (kind.def, self.parts.part_of(kind.def));
+            paths(def).into_iter().map(move |path| ListedRoute {
+                resource: Some(listed_resource(def, path.subresource)),
+                ..ListedRoute::new(name, path.path, path.verbs).of_part(part)
+            })
+        });
+        routes.collect()
     }
 
     fn has_version_of(&self, path: &str) -> bool {
@@ -138,6 +167,16 @@ impl Source for CatalogResources {
             let dry_run = call.query.first("dryRun").is_some();
             Some(resource_labels(endpoint.def(), verb, info, dry_run))
         })
+    }
+}
+
+fn listed_resource(def: &ResourceDef, subresource: &str) -> ListedResource {
+    ListedResource {
+        group: def.group.to_string(),
+        version: def.version.to_string(),
+        kind: def.kind.to_string(),
+        resource: def.plural.to_string(),
+        subresource: subresource.to_owned(),
     }
 }
 

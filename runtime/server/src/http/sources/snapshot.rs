@@ -6,6 +6,7 @@ use http::Response;
 use http::request::Parts;
 
 use super::paths::PathHandlers;
+use super::route_list::ListedRoute;
 use super::source::{Route, Source, Stream};
 use crate::http::documents::health::Health;
 use crate::http::documents::openapi::OpenApi;
@@ -33,6 +34,12 @@ impl Snapshot {
     /// Whether its sources are up to date.
     pub(in crate::http) fn is_current(&self) -> bool {
         self.sources.iter().all(|source| source.is_current())
+    }
+
+    /// The routes of all sources, in the order in which a request is matched.
+    pub(in crate::http) fn routes(&self) -> Vec<ListedRoute> {
+        let sources = self.sources.iter();
+        sources.flat_map(|source| source.routes()).collect()
     }
 
     /// The sources that answer what another server of the chain leaves to this one.

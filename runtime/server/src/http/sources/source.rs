@@ -7,6 +7,7 @@ use futures_util::future::{BoxFuture, Either, FutureExt as _, ready};
 use http::Response;
 use http::request::Parts;
 
+use super::route_list::ListedRoute;
 use crate::http::documents::health::Health;
 use crate::http::documents::openapi::OpenApi;
 use crate::http::documents::served::Group;
@@ -19,8 +20,16 @@ use crate::http::verbs::resource::ResourceRoute;
 
 /// An origin of what a server serves, as it is for one catalog.
 pub(in crate::http) trait Source: fmt::Debug + Send + Sync {
+    /// Its name in lists.
+    fn name(&self) -> &'static str;
+
     /// The route of a request; `None` if the source leaves it to the next ones.
     fn find<'a, 'r>(&'a self, call: &'a Call<'r>) -> Option<Route<'a, 'r>>;
+
+    /// The routes that it finds, in the order in which it looks for them. One that refuses requests alone has none.
+    fn routes(&self) -> Vec<ListedRoute> {
+        Vec::new()
+    }
 
     /// Whether it is up to date. A change of the catalog makes all sources anew, and needs no answer here.
     fn is_current(&self) -> bool {

@@ -8,6 +8,7 @@ use apiloom_meta::{ApiError, ResourceDef};
 use http::Method;
 
 use crate::http::request::request_info::{RequestInfo, RequestVerb};
+use crate::http::request::version_path::path_of_version;
 use crate::http::shape::error::method_not_allowed;
 
 /// The resource, object or subresource to which a path refers.
@@ -135,6 +136,66 @@ pub(in crate::http) fn stream_of<'a>(
 ) -> Option<&'a SubresourceDef> {
     let subresource = info.parts.get(2).and_then(|name| def.subresource(name));
     subresource.filter(|subresource| subresource.connects)
+}
+
+/// A path of a kind, with the verbs that it serves.
+pub(in crate::http) struct KindPath<'a> {
+    pub(in crate::http) path: String,
+    /// Empty for the kind itself.
+    pub(in crate::http) subresource: &'a str,
+    pub(in crate::http) verbs: Vec<&'static str>,
+}
+
+/// The paths of a kind for which [`route`] finds verbs.
+pub(in crate::http) fn paths(def: &ResourceDef) -> Vec<KindPath<'_>> {
+    let version = path_of_version(&def.group, &def.version);
+    let in_scope = match def.scope {
+        Scope::Namespaced => format!("namespaces/{{namespace}}/{}", def.plural),
+        Scope::Cluster => def.plural.to_string(),
+    };
+    let all_namespaces = (Shape::AllNamespaces, def.plural.to_string());
+    let all_namespaces = Some(all_namespaces).filter(|_| def.scope == Scope::Namespaced);
+    let shapes = [
+        (Shape::Collection, in_scope.clone()),
+        (Shape::Item, format!("{in_scope}/{{name}}")),
+    ];
+    let shapes = all_namespaces.into_iter().chain(shapes);
+    let subresources = def.subresources.iter().flat_map(|subresource| {
+        let path = format!("{in_scope}/{{name}}/{}", subresource.name);
+        let below = subresource.connects.then(|| format!("{path}/*"));
+        let shape = Shape::Subresource(&subresource.name);
+        [Some(path), below]
+            .into_iter()
+            .flatten()
+            .map(move |path| (shape, path))
+    });
+    let paths = shapes.clone().chain(subresources).map(|(shape, path)| {
+        // One of list and watch is refused by the handler of their path.
+        let is_listed = |verb: &Verb| {
+            let is_own = matches!(shape, Shape::Subresource(_)) || def.has_verb(*verb);
+            is_own && is_served(def, shape, *verb)
+        };
+        KindPath {
+            path: format!("{version}/{path}"),
+            subresource: match shape {
+                Shape::Subresource(name) => name,
+                _ => "",
+            },
+            verbs: Verb::ALL
+                .iter()
+                .filter(|verb| is_listed(verb))
+                .map(|verb| verb.as_str())
+                .collect(),
+        }
+    });
+    let watches = shapes.filter(|(shape, _)| is_watched(def, *shape, Verb::Watch));
+    let watches = watches.map(|(_, path)| KindPath {
+        path: format!("{version}/watch/{path}"),
+        subresource: "",
+        verbs: vec![Verb::Watch.as_str()],
+    });
+    let served = paths.filter(|path| !path.verbs.is_empty());
+    served.chain(watches).collect()
 }
 
 fn is_served(def: &ResourceDef, shape: Shape<'_>, verb: Verb) -> bool {

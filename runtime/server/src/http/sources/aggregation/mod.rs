@@ -31,7 +31,7 @@ mod table;
 mod tunnel;
 
 pub(crate) use merge::local_priority;
-pub(crate) use openapi::{part_of_v2, part_of_v3, prefix};
+pub(crate) use openapi::{part_of_v2, part_of_v3};
 pub(crate) use remote::{
     Addresses, Connections, ProxyIdentity, RemoteServer, RemoteTarget, Unreachable, add_aggregator,
 };
@@ -42,3 +42,4 @@ pub(crate) use table::{
 };
 
 pub(crate) use crate::http::documents::served::{RemoteResource, of_discovery, of_resource_list};
+pub(crate) use crate::http::request::version_path::path_of_version;

@@ -10,13 +10,14 @@ use serde_json::{Map, Value, json};
 use super::table::Table;
 use crate::http::documents::openapi::RemoteOpenApi;
 use crate::http::documents::references::{DEFINITIONS, SCHEMAS, references};
+use crate::http::request::version_path::path_of_version;
 use crate::http::response::static_doc::PackedDoc;
 use crate::http::shape::texts::{self, Fields, Texts, fields};
 
 impl RemoteOpenApi for Table {
     fn v3_documents(&self) -> Vec<(String, Option<&PackedDoc>)> {
         let of_services = self.services().iter().map(|service| {
-            let key = prefix(&service.group, &service.version);
+            let key = path_of_version(&service.group, &service.version);
             let document = service.documents.openapi_v3.as_ref();
             let document = document.map(|document| &*document.document);
             (key.trim_start_matches('/').to_owned(), document)
@@ -27,7 +28,7 @@ impl RemoteOpenApi for Table {
     /// A definition whose name another one has gets a number at its end.
     fn merge_v2(&self, paths: &mut Texts, definitions: &mut Texts) {
         for service in self.services() {
-            let own = prefix(&service.group, &service.version);
+            let own = path_of_version(&service.group, &service.version);
             let below = format!("{own}/");
             paths.retain(|path, _| *path != own && !path.starts_with(&below));
             if let Some(part) = &service.documents.openapi_v2 {
@@ -158,15 +159,6 @@ fn keep_references(value: &mut Value, is_kept: &impl Fn(&str) -> bool) {
             items.for_each(|item| keep_references(item, is_kept));
         }
         _ => {}
-    }
-}
-
-/// The path of a version of a group.
-pub(crate) fn prefix(group: &str, version: &str) -> String {
-    if group.is_empty() {
-        format!("/api/{version}")
-    } else {
-        format!("/apis/{group}/{version}")
     }
 }
 

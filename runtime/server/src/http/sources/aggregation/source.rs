@@ -16,8 +16,10 @@ use crate::http::documents::served::Group;
 use crate::http::observation::metrics::{RequestKind, RequestLabels, verb_label};
 use crate::http::observation::observe::Observation;
 use crate::http::request::request_info::RequestInfo;
+use crate::http::request::version_path::path_of_version;
 use crate::http::response::Body;
 use crate::http::shape::body::RequestBody;
+use crate::http::sources::route_list::ListedRoute;
 use crate::http::sources::source::{Route, Source, Stream};
 use crate::http::verbs::call::{Call, Serving};
 use crate::registry::Catalog;
@@ -80,10 +82,25 @@ impl ForwardedVersions {
 }
 
 impl Source for ForwardedVersions {
+    fn name(&self) -> &'static str {
+        "forwarded-versions"
+    }
+
     fn find<'a, 'r>(&'a self, call: &'a Call<'r>) -> Option<Route<'a, 'r>> {
         let service = self.table.service_of(&call.info.path)?;
         let respond = move |body| self.forward(service, call, body).boxed();
         Some(Route::Other(Box::new(respond)))
+    }
+
+    fn routes(&self) -> Vec<ListedRoute> {
+        let services = self.table.services().iter();
+        let paths = services.flat_map(|service| {
+            let path = path_of_version(&service.group, &service.version);
+            [path.clone(), format!("{path}/*")]
+        });
+        paths
+            .map(|path| ListedRoute::new(self.name(), path, ["*"]))
+            .collect()
     }
 
     fn is_current(&self) -> bool {

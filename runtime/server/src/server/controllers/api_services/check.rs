@@ -11,7 +11,7 @@ use super::ask::request;
 use super::local::is_available;
 use super::{documents, local};
 use crate::http::sources::aggregation::{
-    Aggregation, Connections, RemoteDocuments, RemoteServer, Unreachable, prefix,
+    Aggregation, Connections, RemoteDocuments, RemoteServer, Unreachable, path_of_version,
 };
 use crate::registry::api_service_rules::{LOCAL, set_available};
 use crate::server::controllers::requests::{RequestError, Requests};
@@ -133,7 +133,7 @@ async fn look(
         };
         (reason, error.to_string())
     })?;
-    let path = prefix(subject.group(), subject.version());
+    let path = path_of_version(subject.group(), subject.version());
     let attempts = (0..ATTEMPTS).map(async |number| {
         tokio::time::sleep(BETWEEN_ATTEMPTS * number).await;
         attempt(&connections, &path).await

@@ -14,7 +14,7 @@ use crate::background;
 use crate::http::shape::texts::fields;
 use crate::http::sources::aggregation::{
     Connections, DocumentRoom, RemoteDocuments, RemoteResource, RemoteV3, of_discovery,
-    of_resource_list, part_of_v2, part_of_v3, prefix,
+    of_resource_list, part_of_v2, part_of_v3, path_of_version,
 };
 use crate::memory;
 use crate::received;
@@ -150,7 +150,7 @@ async fn read_resources(
     let (resources, etag) = match found {
         Some(resources) => (resources, answer.etag),
         None => {
-            let list = get(connections, &prefix(group, version), JSON, None).await?;
+            let list = get(connections, &path_of_version(group, version), JSON, None).await?;
             if !list.code.is_success() {
                 return Err(format!(
                     "the list of resources is answered with {}",
@@ -182,7 +182,7 @@ async fn read_v3(
     if !answer.code.is_success() {
         return Err(format!("/openapi/v3 is answered with {}", answer.code));
     }
-    let path = prefix(group, version);
+    let path = path_of_version(group, version);
     let own = path.clone();
     let read = move || own_url(&answer.body, &own);
     let Some(url) = parsed(read).await? else {
@@ -275,7 +275,7 @@ async fn read_v2(
         return Err(format!("/openapi/v2 is answered with {}", answer.code));
     }
     // The document has all versions of the server.
-    let path = prefix(group, version);
+    let path = path_of_version(group, version);
     let read = move || {
         let part = part_of_v2(&answer.body, &path)?;
         Ok::<_, serde_json::Error>((part, answer.etag))
