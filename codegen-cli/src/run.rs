@@ -50,17 +50,16 @@ pub(crate) fn run(flags: &Run, console: &mut Console<'_>) -> Result<(), Failure>
     )
 }
 
-/// Adds a data folder below cargo's target folder to the flags if they have none.
+/// Adds a data folder below cargo's target folder to the flags if they have none, behind them, since a subcommand comes first.
 fn with_data_dir(flags: &[OsString], default: &Path) -> Vec<OsString> {
     let prefix = format!("{DATA_DIR}=");
     let names_one = |flag: &OsString| {
         flag == OsStr::new(DATA_DIR) || flag.to_string_lossy().starts_with(prefix.as_str())
     };
-    let mut all = Vec::new();
+    let mut all = flags.to_vec();
     if !flags.iter().any(names_one) {
         all.extend([OsString::from(DATA_DIR), default.as_os_str().to_owned()]);
     }
-    all.extend_from_slice(flags);
     all
 }
 
@@ -101,7 +100,9 @@ mod tests {
 
     #[test]
     fn data_dir_defaults_to_cargos_folder() {
-        check(&["-v"], &["--data-dir", "target/apiloom/wardle", "-v"]);
+        let target = "target/apiloom/wardle";
+        check(&["-v", "2"], &["-v", "2", "--data-dir", target]);
+        check(&["print-routes"], &["print-routes", "--data-dir", target]);
     }
 
     #[test]

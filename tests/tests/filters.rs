@@ -2,9 +2,25 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use apiloom_tests::Server;
+use std::process::Command;
 
-/// A request with several faults gets the error of the first filter that refuses it.
+use apiloom_tests::{Server, build};
+use serde_json::Value;
+
+/// The names of the filters of a server, as `print-chain` prints them.
+fn chain() -> Vec<String> {
+    let mut command = Command::new(build("wardle-server"));
+    let output = command
+        .args(["print-chain", "-o", "json"])
+        .output()
+        .unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let filters = document["filters"].as_array().unwrap().iter();
+    let names = filters.map(|filter| filter["name"].as_str().unwrap().to_owned());
+    names.collect()
+}
+
+/// A request with several faults gets the error of the first filter that refuses it, and `print-chain` prints them in this order.
 #[tokio::test]
 async fn faults_are_told_in_the_order_of_the_filters() {
     let server = Server::start(&["--storage-backend=memory"]);
@@ -15,25 +31,34 @@ async fn faults_are_told_in_the_order_of_the_filters() {
     let late = format!("{path}?timeout=zz");
     let other = [("impersonate-user", "somebody")];
     let cases = [
-        (&stranger, late.as_str(), &other[..], 401, "Unauthorized"),
         (
-            &nobody,
-            late.as_str(),
-            &other[..],
-            400,
-            "invalid timeout specified in the request URL",
+            "authentication",
+            (&stranger, late.as_str(), &other[..]),
+            (401, "Unauthorized"),
         ),
         (
-            &nobody,
-            path,
-            &other[..],
-            400,
-            "impersonation is not supported yet",
+            "request-timeout",
+            (&nobody, late.as_str(), &other[..]),
+            (400, "invalid timeout specified in the request URL"),
         ),
-        (&nobody, path, &[], 403, "cannot list resource"),
-        (&administrator, path, &[], 404, "404 page not found"),
+        (
+            "impersonation",
+            (&nobody, path, &other[..]),
+            (400, "impersonation is not supported yet"),
+        ),
+        (
+            "authorization",
+            (&nobody, path, &[]),
+            (403, "cannot list resource"),
+        ),
+        // No filter, but the sources behind them.
+        ("", (&administrator, path, &[]), (404, "404 page not found")),
     ];
-    for (client, path, headers, code, text) in cases {
+    let names = cases.map(|(filter, ..)| filter);
+    let mut chain = chain();
+    chain.retain(|name| names.contains(&name.as_str()));
+    assert_eq!(chain, names[..4]);
+    for (_, (client, path, headers), (code, text)) in cases {
         let answer = client.call("GET", path, headers, "").await;
         assert_eq!(answer.code, code, "{}", answer.text());
         assert!(answer.text().contains(text), "{}", answer.text());

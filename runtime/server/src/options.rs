@@ -4,6 +4,7 @@
 //! declared, checked and converted here, and a new one is seen in all three places.
 
 mod definitions;
+mod listing;
 mod problems;
 mod proxy_client;
 
@@ -16,6 +17,7 @@ use std::time::Duration;
 use apiloom_storage::Retention;
 use clap::{ArgAction, ArgMatches, Args, Command, CommandFactory, Error, FromArgMatches, Parser};
 
+pub use self::listing::{ListFormat, Listing};
 use self::problems::Problems;
 use self::proxy_client::ProxyClientFlags;
 use crate::http::request::timeout::parse_duration;
@@ -358,6 +360,15 @@ pub enum CommandLine {
     Serve(Box<Config>),
     /// Print this text and exit with 0 (`--help`, `--version`).
     Print(String),
+    /// Print what the server is made of and exit with 0 (`print-chain`, `print-routes`).
+    List {
+        /// The list.
+        listing: Listing,
+        /// Its format.
+        format: ListFormat,
+        /// The configuration of the server.
+        config: Box<Config>,
+    },
     /// Print the documents of the compiled kinds as JSON (the second phase of `apiloom generate`).
     Dump,
 }
@@ -387,10 +398,12 @@ impl Options {
         args: impl IntoIterator<Item = OsString>,
         extend: impl FnOnce(&mut Config, &ArgMatches) -> Result<(), Error>,
     ) -> Result<CommandLine, Vec<String>> {
+        let mut args: Vec<OsString> = args.into_iter().map(dashes).collect();
+        let listing = Listing::take(&mut args);
         let command = command
             .name(name.to_owned())
             .version(env!("CARGO_PKG_VERSION"));
-        let args = args.into_iter().map(dashes).collect();
+        let command = listing::command(command, listing);
         let mut problems = Problems::default();
         let matches = match problems.read_arguments(&command, args) {
             Ok(Some(matches)) => matches,
@@ -404,7 +417,15 @@ impl Options {
             return Err(problems.lines);
         };
         extend(&mut config, &matches).map_err(told)?;
-        Ok(CommandLine::Serve(Box::new(config)))
+        let config = Box::new(config);
+        Ok(match listing {
+            None => CommandLine::Serve(config),
+            Some(listing) => CommandLine::List {
+                listing,
+                format: ListFormat::of_matches(&matches).map_err(told)?,
+                config,
+            },
+        })
     }
 
     /// The configuration of a server called `name`; `None` if there are problems.

@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, Command, Error};
 
+/// Flags with a short form, which may be followed by the value: `-v2` is `--v=2`.
+const SHORT: [(&str, &str); 2] = [("--v", "-v"), ("--output", "-o")];
+
 /// Texts that clap appends to an error.
 const FOOTERS: [&str; 2] = ["\n\nUsage:", "\n\nFor more information"];
 
@@ -100,7 +103,9 @@ fn remove(args: &mut Vec<OsString>, flag: &str) -> bool {
 fn names(arg: &str, flag: &str) -> bool {
     match arg.strip_prefix(flag) {
         Some(rest) => rest.is_empty() || rest.starts_with('='),
-        // `-v2` is the short form of `--v=2`.
-        None => flag == "--v" && arg.starts_with("-v"),
+        None => {
+            let is_short = |(long, short): &(&str, &str)| flag == *long && arg.starts_with(short);
+            SHORT.iter().any(is_short)
+        }
     }
 }

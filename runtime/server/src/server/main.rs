@@ -7,10 +7,10 @@ use std::time::Instant;
 use apiloom_meta::regexp::{self, MAX_KEPT_PROGRAMS};
 use tracing_subscriber::EnvFilter;
 
-use super::{Backend, BoundServer, Builder, Config, Server, ServerError, open_files};
+use super::{Backend, BoundServer, Builder, Config, Server, ServerError, lists, open_files};
 use crate::background;
 use crate::memory;
-use crate::options::{CommandLine, Options};
+use crate::options::{CommandLine, ListFormat, Listing, Options};
 
 /// The programs of patterns may have one of so many parts of it.
 const PARTS_FOR_PATTERNS: u64 = 16;
@@ -48,6 +48,15 @@ fn run_command(
             finish(run(async { serve(*config, configure, started).await }))
         }
         Ok(CommandLine::Print(text)) => print(&text),
+        Ok(CommandLine::List {
+            listing,
+            format,
+            config,
+        }) => {
+            start_logs(config.verbosity);
+            let builder = configure(Server::builder(*config));
+            finish(run(async { list(builder, listing, format).await }))
+        }
         Ok(CommandLine::Dump) => finish(run(async { dump(name, configure).await })),
         Err(problems) => {
             problems.iter().for_each(|problem| report(problem));
@@ -140,6 +149,18 @@ async fn dump(name: &str, configure: impl FnOnce(Builder) -> Builder) -> Result<
         .dump()
         .map_err(MainError::Failed)?;
     print(&documents.to_string());
+    Ok(())
+}
+
+async fn list(builder: Builder, listing: Listing, format: ListFormat) -> Result<(), MainError> {
+    let text = match listing {
+        Listing::Chain => builder.chain().map(|chain| lists::chain(&chain, format)),
+        Listing::Routes => {
+            let routes = builder.routes().await;
+            routes.map(|routes| lists::routes(&routes, format))
+        }
+    };
+    print(&text.map_err(MainError::Failed)?);
     Ok(())
 }
 

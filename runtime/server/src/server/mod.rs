@@ -57,6 +57,7 @@ mod in_flight;
 mod installation;
 mod kubeconfig;
 mod listener;
+mod lists;
 mod loopback;
 mod main;
 mod object_counts;
