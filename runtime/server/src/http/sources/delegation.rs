@@ -52,6 +52,15 @@ impl NextServer {
         }
     }
 
+    /// Whether a path is that of a version which is left to the next server, or of its document of OpenAPI.
+    fn has(&self, path: &str) -> bool {
+        let path = path.strip_prefix("/openapi/v3").unwrap_or(path);
+        let has_version = |source: &Arc<dyn Source>| source.has_version_of(path);
+        version_of(path).is_some()
+            && !self.first.iter().any(has_version)
+            && self.has_version_of(path)
+    }
+
     /// What the next server serves.
     pub(in crate::http) fn snapshot(&self) -> &Arc<Snapshot> {
         &self.snapshot
@@ -64,11 +73,7 @@ impl Source for NextServer {
     }
 
     fn find<'a, 'r>(&'a self, call: &'a Call<'r>) -> Option<Route<'a, 'r>> {
-        let path = &*call.info.path;
-        let path = path.strip_prefix("/openapi/v3").unwrap_or(path);
-        version_of(path)?;
-        let has_version = |source: &Arc<dyn Source>| source.has_version_of(path);
-        if self.first.iter().any(has_version) || !self.has_version_of(path) {
+        if !self.has(&call.info.path) {
             return None;
         }
         let route = self
@@ -83,10 +88,7 @@ impl Source for NextServer {
     fn routes(&self) -> Vec<ListedRoute> {
         let sources = self.snapshot.delegated();
         let all = sources.flat_map(|source| source.routes());
-        let left = all.filter(|route| {
-            let has_version = |source: &Arc<dyn Source>| source.has_version_of(&route.path);
-            self.has_version_of(&route.path) && !self.first.iter().any(has_version)
-        });
+        let left = all.filter(|route| self.has(&route.path));
         left.map(|route| ListedRoute {
             source: self.name(),
             ..route

@@ -389,6 +389,30 @@ mod tests {
     }
 
     #[test]
+    fn the_paths_of_a_kind_are_those_that_are_routed() {
+        for def in [flunder(), fischer(), namespace()] {
+            let paths = paths(&def);
+            assert!(paths.len() > 3);
+            for KindPath {
+                path,
+                verbs: mut listed,
+                ..
+            } in paths
+            {
+                let url = path.replace("{namespace}", "n").replace("{name}", "a");
+                let methods = ["GET", "POST", "PUT", "PATCH", "DELETE"].into_iter();
+                let verbs = methods.filter_map(|method| of(&def, method, &url).ok());
+                let mut routed: Vec<&str> = verbs.map(Verb::as_str).collect();
+                // Without a parameter a GET of a collection is a list.
+                listed.retain(|verb| *verb != "watch" || url.contains("/watch/"));
+                listed.sort_unstable();
+                routed.sort_unstable();
+                assert_eq!(routed, listed, "{url}");
+            }
+        }
+    }
+
+    #[test]
     fn an_empty_segment_makes_an_unknown_path() {
         let def = flunder();
         check(
