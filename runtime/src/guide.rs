@@ -10,8 +10,8 @@
 //!
 //! The pages 2 to 5 are in the documentation with the features `client`, `server` and `testing`. What one writes beside the types of a server:
 //! [`conversion`] between versions, and with the feature `server` rules of a kind (`strategy`), `admission`, users and
-//! permissions (`auth`), and Kubernetes' own kinds (`built_in`). And around it: the package of a server ([`packages`]) and a server in use
-//! ([`operation`]).
+//! permissions (`auth`), Kubernetes' own kinds (`built_in`), and extensions of a server with filters, paths, controllers and flags
+//! (`parts`). And around it: the package of a server ([`packages`]) and a server in use ([`operation`]).
 
 #[doc = include_str!("docs/kinds.md")]
 pub mod kinds {}
@@ -67,6 +67,10 @@ pub mod auth {}
 #[cfg(feature = "server")]
 #[doc = include_str!("docs/built_in.md")]
 pub mod built_in {}
+
+#[cfg(feature = "server")]
+#[doc = include_str!("docs/parts.md")]
+pub mod parts {}
 
 #[doc = include_str!("docs/packages.md")]
 pub mod packages {}

@@ -16,10 +16,12 @@ pub use apiloom_server::Endpoints;
 pub use apiloom_server::GetSubresource;
 pub use apiloom_server::Handler;
 pub use apiloom_server::HookContext;
+pub use apiloom_server::Host;
 pub use apiloom_server::InProcess;
 pub use apiloom_server::Lister;
 pub use apiloom_server::Loopback;
 pub use apiloom_server::Operation;
+pub use apiloom_server::Part;
 pub use apiloom_server::RequestContext;
 pub use apiloom_server::Server;
 pub use apiloom_server::ServerError;
@@ -28,6 +30,8 @@ pub use apiloom_server::Subresource;
 pub use apiloom_server::SubresourceRequest;
 pub use apiloom_server::UpdateSubresource;
 pub use apiloom_server::async_trait;
+pub use apiloom_server::main;
+pub use apiloom_server::server::Cancel;
 pub use apiloom_server::server::ChainFilter;
 pub use apiloom_server::server::EtcdOptions;
 pub use apiloom_server::server::EtcdOverride;
@@ -77,6 +81,12 @@ pub mod http {
     pub use apiloom_server::http::PathResponse;
     pub use apiloom_server::http::SocketClosed;
     pub use apiloom_server::http::SocketMessage;
+}
+
+/// Metrics of a program.
+pub mod metrics {
+    pub use apiloom_server::server::Collect;
+    pub use apiloom_server::server::Samples;
 }
 
 /// What is served: kinds at run time, and their objects by code.

@@ -54,5 +54,5 @@ pub use registry::{
 };
 pub use server::{
     Backend, BoundServer, Builder, Config, ControllerConfig, ControllerNames, Endpoints,
-    HookContext, InProcess, Loopback, Server, ServerError, main, services,
+    HookContext, Host, InProcess, Loopback, Part, Server, ServerError, main, services,
 };

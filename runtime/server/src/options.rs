@@ -3,6 +3,7 @@
 //! Flags are converted to a plain [`Config`]; the rest of the server depends on that value only. One file, because each flag is
 //! declared, checked and converted here, and a new one is seen in all three places.
 
+pub(crate) mod arguments;
 mod definitions;
 mod listing;
 mod problems;
@@ -373,6 +374,22 @@ pub enum CommandLine {
     Dump,
 }
 
+/// The result of reading arguments.
+pub(crate) struct Reading {
+    pub(crate) result: Result<CommandLine, Vec<String>>,
+    /// Whether further flags can change the result: there are unknown arguments, or the flags are asked for.
+    pub(crate) lacks_flags: bool,
+}
+
+impl Reading {
+    fn of(result: Result<CommandLine, Vec<String>>) -> Self {
+        Self {
+            result,
+            lacks_flags: false,
+        }
+    }
+}
+
 impl Options {
     /// Parses the arguments of a server called `name`. Underscores in flag names are treated as dashes, as in
     /// kube-apiserver.
@@ -388,15 +405,30 @@ impl Options {
         if args.get(1).is_some_and(|first| first == "__dump") {
             return Ok(CommandLine::Dump);
         }
-        Self::parse_by(name, Self::command(), args, |_, _| Ok(()))
+        Self::read(name, Self::command(), args, |_, _| Ok(())).result
     }
 
-    /// Parses the arguments by a command; `extend` reads the flags that only it has.
-    fn parse_by(
+    /// Reads the arguments by a command; `extend` reads the flags that only it has.
+    fn read(
         name: &str,
         command: Command,
-        args: impl IntoIterator<Item = OsString>,
+        args: Vec<OsString>,
         extend: impl FnOnce(&mut Config, &ArgMatches) -> Result<(), Error>,
+    ) -> Reading {
+        let mut problems = Problems::default();
+        let result = Self::read_with(name, command, args, extend, &mut problems);
+        Reading {
+            result,
+            lacks_flags: problems.lacks_flags,
+        }
+    }
+
+    fn read_with(
+        name: &str,
+        command: Command,
+        args: Vec<OsString>,
+        extend: impl FnOnce(&mut Config, &ArgMatches) -> Result<(), Error>,
+        problems: &mut Problems,
     ) -> Result<CommandLine, Vec<String>> {
         let mut args: Vec<OsString> = args.into_iter().map(dashes).collect();
         let listing = Listing::take(&mut args);
@@ -404,17 +436,16 @@ impl Options {
             .name(name.to_owned())
             .version(env!("CARGO_PKG_VERSION"));
         let command = listing::command(command, listing);
-        let mut problems = Problems::default();
         let matches = match problems.read_arguments(&command, args) {
             Ok(Some(matches)) => matches,
-            Ok(None) => return Err(problems.lines),
+            Ok(None) => return Err(std::mem::take(&mut problems.lines)),
             Err(text) => return Ok(CommandLine::Print(text)),
         };
         let told = |error: Error| vec![error.to_string()];
         let options = Self::from_arg_matches(&matches).map_err(told)?;
-        let config = options.into_config(name, &mut problems);
+        let config = options.into_config(name, problems);
         let Some(mut config) = config.filter(|_| problems.lines.is_empty()) else {
-            return Err(problems.lines);
+            return Err(std::mem::take(&mut problems.lines));
         };
         extend(&mut config, &matches).map_err(told)?;
         let config = Box::new(config);

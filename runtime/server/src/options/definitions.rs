@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory as _, FromArgMatches as _};
+use clap::{ArgMatches, Args, Command, CommandFactory as _, Error, FromArgMatches as _};
 
 use super::{CommandLine, Options};
+use crate::server::Config;
 
 /// Flags of `apiloom serve`.
 #[derive(Clone, Debug, Default, Args)]
@@ -31,14 +32,22 @@ impl Options {
         name: &str,
         args: impl IntoIterator<Item = OsString>,
     ) -> Result<CommandLine, Vec<String>> {
-        let command = DefinitionFlags::augment_args(Self::command()).bin_name("apiloom serve");
-        Self::parse_by(name, command, args, |config, matches| {
-            let flags = DefinitionFlags::from_arg_matches(matches)?;
-            config.crds = flags.crds;
-            config.kubeconfig = flags.kubeconfig;
-            Ok(())
-        })
+        let args = args.into_iter().collect();
+        Self::read(name, command(), args, extend).result
     }
+}
+
+/// The command with the flags of `apiloom serve`.
+pub(super) fn command() -> Command {
+    DefinitionFlags::augment_args(Options::command()).bin_name("apiloom serve")
+}
+
+/// Reads the flags that only `apiloom serve` has.
+pub(super) fn extend(config: &mut Config, matches: &ArgMatches) -> Result<(), Error> {
+    let flags = DefinitionFlags::from_arg_matches(matches)?;
+    config.crds = flags.crds;
+    config.kubeconfig = flags.kubeconfig;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, Command, Error};
 
 /// Flags with a short form, which may be followed by the value: `-v2` is `--v=2`.
@@ -19,6 +19,8 @@ pub(super) struct Problems {
     pub(super) lines: Vec<String>,
     /// Flags that are present, but with a malformed value.
     malformed: Vec<String>,
+    /// Whether there are unknown arguments, or the flags are asked for.
+    pub(super) lacks_flags: bool,
 }
 
 impl Problems {
@@ -61,6 +63,8 @@ impl Problems {
                 Ok(matches) => return Ok(Some(matches)),
                 Err(error) => error,
             };
+            use ErrorKind::{DisplayHelp, UnknownArgument};
+            self.lacks_flags |= matches!(error.kind(), DisplayHelp | UnknownArgument);
             let text = error.render().to_string();
             if !error.use_stderr() {
                 return Err(text);

@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use apiloom_client::metrics::Collect;
+
 use super::ServerError;
 use super::chain::ChainFilter;
 use super::filter::AddedFilters;
-use super::hooks::Hook;
+use super::hooks::{Hook, Task};
 use super::installation::Installation;
 use crate::http::documents::health::Check;
 use crate::http::{KindParts, PathHandler, PathHandlers};
-use crate::part_name::PartName;
+use crate::part_name::{HOST, PROGRAM, PartName};
 
 /// The additions of a program and of its configuration to a server.
 #[derive(Default)]
@@ -21,16 +23,24 @@ pub(super) struct Additions {
     pub(super) hooks: Vec<Hook>,
     pub(super) checks: Vec<Check>,
     pub(super) filters: AddedFilters,
+    pub(super) controllers: Vec<Task>,
+    pub(super) stop_hooks: Vec<Task>,
+    pub(super) metrics: Vec<Arc<dyn Collect>>,
 }
 
 /// The additions of a program, as the builder collects them.
 #[derive(Default)]
 pub(super) struct AdditionList {
+    /// The parts that were added.
+    pub(super) parts: Vec<PartName>,
     pub(super) handlers: Vec<AddedHandler>,
     pub(super) kinds: KindParts,
     pub(super) hooks: Vec<Hook>,
     pub(super) checks: Vec<Check>,
     pub(super) filters: AddedFilters,
+    pub(super) controllers: Vec<Task>,
+    pub(super) stop_hooks: Vec<Task>,
+    pub(super) metrics: Vec<Arc<dyn Collect>>,
 }
 
 /// A handler, the path or prefix that it is for, and whether that is listed at `/`.
@@ -46,10 +56,16 @@ impl AdditionList {
     /// The additions, without an installation, of a server whose filters are in this chain.
     ///
     /// # Errors
-    /// All problems of paths, hooks of the same name, and filters of the same name.
+    /// All problems of paths; parts, hooks, controllers and filters of the same name.
     pub(super) fn check(self, chain: &[ChainFilter]) -> Result<Additions, ServerError> {
         let mut problems = Vec::new();
         let handlers = path_handlers(self.handlers, &mut problems);
+        let parts = self.parts.iter().copied();
+        problems.extend(doubles("parts", [HOST, PROGRAM].into_iter().chain(parts)));
+        let controllers = self.controllers.iter().map(Task::name);
+        problems.extend(doubles("controllers", controllers));
+        let stop_hooks = self.stop_hooks.iter().map(Task::name);
+        problems.extend(doubles("stop hooks", stop_hooks));
         let hooks = self.hooks.iter().map(Hook::name);
         problems.extend(doubles("post-start hooks", hooks));
         let filters = chain.iter().map(|filter| &*filter.name);
@@ -64,6 +80,9 @@ impl AdditionList {
             hooks: self.hooks,
             checks: self.checks,
             filters: self.filters,
+            controllers: self.controllers,
+            stop_hooks: self.stop_hooks,
+            metrics: self.metrics,
         })
     }
 }

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use apiloom_client::metrics::Collect;
 use apiloom_meta::{Clock, GroupDef, Resource};
 use apiloom_storage::{Memory, Storage};
+use clap::{ArgMatches, Command};
 
 use super::additions::{AddedHandler, AdditionList, Additions};
 use super::binding::Server;
@@ -12,7 +14,7 @@ use super::chain::{ChainFilter, FilterInfo};
 use super::controllers::Services;
 use super::filter::{AddedFilters, Filter};
 use super::filters::{Auth, Filters};
-use super::hooks::{Hook, HookContext};
+use super::hooks::{Hook, HookContext, Host, Task};
 use super::installation::Installation;
 use super::services::{ClusterDns, ServiceMap, ServiceResolver};
 use super::stores::{OwnStore, Stores};
@@ -23,7 +25,7 @@ use crate::auth::{
 };
 use crate::http::documents::health::Check;
 use crate::http::{ConnectSubresource, ListedRoute, PathHandler};
-use crate::part_name::PROGRAM;
+use crate::part_name::{PROGRAM, PartName};
 use crate::registry::{
     Admission, AdmissionContext, BuiltIn, Handler, Lister, Listers, Registry, RegistryBuilder,
     Strategy, Subresource,
@@ -52,8 +54,69 @@ pub struct Builder {
     authorizers: Authorizers,
     listers: Listers,
     services: Option<Arc<dyn ServiceResolver>>,
+    /// The part whose additions are collected.
+    part: PartName,
+    /// Those that are not registered yet.
+    parts: Vec<Box<dyn Part>>,
     added: AdditionList,
     next: Option<Box<Server>>,
+}
+
+/// A part of a server: what belongs together, and can be left out, in one value. A program's own extension is one, and gives it to its
+/// builder by [`Builder::part`]; `print-chain` and `print-routes` show what each part brought.
+///
+/// ```
+/// use apiloom_server::http::PathRequest;
+/// use apiloom_server::server::Part;
+/// use apiloom_server::{Builder, Host};
+///
+/// /// Answers who is asking.
+/// struct Whoami;
+///
+/// impl Part for Whoami {
+///     fn name(&self) -> &'static str {
+///         "whoami"
+///     }
+///
+///     fn register(self: Box<Self>, builder: Builder) -> Builder {
+///         let answer = async |request: PathRequest| format!("{}\n", request.user.name);
+///         builder
+///             .path("/whoami", answer)
+///             .controller("whoami", async |host: Host| host.stop.cancelled().await)
+///     }
+/// }
+/// # fn example(builder: Builder) -> Builder {
+/// builder.part(Whoami)
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a part of a server",
+    note = "implement `apiloom::server::Part` for it"
+)]
+pub trait Part: Send + 'static {
+    /// Its name in lists: words with dashes, other than `host` and `program`, which no other part of the server has.
+    fn name(&self) -> &'static str;
+
+    /// Adds its flags to those of the server, which no flag of the server may have already: with a group of clap, its `augment_args`.
+    /// Called for the command line of [`main`](super::main), possibly more than once. Default: none.
+    fn add_flags(&self, command: Command) -> Command {
+        command
+    }
+
+    /// Reads its flags: with a group of clap, its `from_arg_matches`. Called before [`Part::register`], and by [`main`](super::main)
+    /// alone: a server that is made in code has the defaults of the part. Default: nothing.
+    ///
+    /// # Errors
+    /// Values that do not fit together; they end the program.
+    fn read_flags(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        let _ = matches;
+        Ok(())
+    }
+
+    /// Adds what the part has, by the methods of the builder: kinds with their strategies and handlers, admission, authenticators, authorizers,
+    /// filters, paths, controllers, health checks, metrics, and hooks before the server is ready ([`Builder::post_start_hook`]) and at its
+    /// stop. All of it is listed as the part's. Called once, when the server is built, behind what the program adds itself.
+    fn register(self: Box<Self>, builder: Builder) -> Builder;
 }
 
 impl Builder {
@@ -76,7 +139,7 @@ impl Builder {
     /// Serves one version of a kind; a kind with several versions is registered once for each.
     #[must_use]
     pub fn kind<K: Resource>(mut self) -> Self {
-        self.added.kinds.add(K::GROUP, K::PLURAL, PROGRAM);
+        self.added.kinds.add(K::GROUP, K::PLURAL, self.part);
         self.step(|registry| registry.kind::<K>())
     }
 
@@ -84,7 +147,7 @@ impl Builder {
     /// generate` runs these checks; generated code uses this method.
     #[must_use]
     pub fn lazy_kind<K: Resource>(mut self) -> Self {
-        self.added.kinds.add(K::GROUP, K::PLURAL, PROGRAM);
+        self.added.kinds.add(K::GROUP, K::PLURAL, self.part);
         self.step(|registry| registry.lazy_kind::<K>())
     }
 
@@ -254,7 +317,7 @@ impl Builder {
         handler: impl PathHandler,
     ) -> Self {
         self.added.handlers.push(AddedHandler {
-            part: PROGRAM,
+            part: self.part,
             path,
             is_prefix,
             is_listed,
@@ -323,14 +386,81 @@ impl Builder {
     /// Adds a filter, at its place in the chain of the server; see [`Filter`].
     #[must_use]
     pub fn filter(mut self, filter: impl Filter) -> Self {
-        self.added.filters.push(PROGRAM, Box::new(filter));
+        self.added.filters.push(self.part, Box::new(filter));
+        self
+    }
+
+    /// Adds a part. Parts are registered in their order when the server is built, after all that is added directly.
+    #[must_use]
+    pub fn part(mut self, part: impl Part) -> Self {
+        self.parts.push(Box::new(part));
+        self
+    }
+
+    /// The parts that are not registered.
+    pub(super) fn parts(&mut self) -> &mut [Box<dyn Part>] {
+        &mut self.parts
+    }
+
+    /// The same builder with another configuration.
+    pub(super) fn with_config(self, config: Config) -> Self {
+        Self { config, ..self }
+    }
+
+    /// Registers the parts, and those that they add.
+    fn with_parts(mut self) -> Self {
+        while !self.parts.is_empty() {
+            let part = self.parts.remove(0);
+            self.part = part.name();
+            self.added.parts.push(self.part);
+            self = part.register(self);
+        }
+        self.part = PROGRAM;
+        self
+    }
+
+    /// Runs a controller in the server while it serves: a function of the [`Host`], which ends when its signal is set, and is dropped 5 s
+    /// later. Of several servers over one store each runs it; one that must run alone stands for an election of
+    /// `apiloom::client::controller`. A controller that ends or panics is not started again.
+    #[must_use]
+    pub fn controller<F>(
+        mut self,
+        name: impl Into<String>,
+        run: impl FnOnce(Host) -> F + Send + 'static,
+    ) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.added.controllers.push(Task::new(name, run));
+        self
+    }
+
+    /// Runs a function when the server stops: no request of the network is in flight any more, the controllers have ended, and requests of the
+    /// loopback and the store still work. It may take 5 s.
+    #[must_use]
+    pub fn stop_hook<F>(
+        mut self,
+        name: impl Into<String>,
+        run: impl FnOnce(Host) -> F + Send + 'static,
+    ) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.added.stop_hooks.push(Task::new(name, run));
+        self
+    }
+
+    /// Adds metrics to those of `/metrics`: a function that reports the present values, or another collector.
+    #[must_use]
+    pub fn metrics(mut self, collect: impl Collect) -> Self {
+        self.added.metrics.push(Arc::new(collect));
         self
     }
 
     /// Adds a health check of the program.
     #[must_use]
     pub fn health_check(mut self, check: Check) -> Self {
-        self.added.checks.push(check.of_part(PROGRAM));
+        self.added.checks.push(check.of_part(self.part));
         self
     }
 
@@ -385,7 +515,8 @@ impl Builder {
             services,
             added,
             next,
-        } = self;
+            ..
+        } = self.with_parts();
         let chain = chain(&added.filters);
         let additions = added.check(&chain)?;
         check_clock(SystemTime::now())?;
@@ -424,8 +555,9 @@ impl Builder {
     /// # Errors
     /// All problems of what was added, such as two filters of the same name.
     pub fn chain(self) -> Result<Vec<ChainFilter>, ServerError> {
-        let chain = chain(&self.added.filters);
-        self.added.check(&chain).map(|_| chain)
+        let added = self.with_parts().added;
+        let chain = chain(&added.filters);
+        added.check(&chain).map(|_| chain)
     }
 
     /// The paths that the server answers, in the order in which a request is matched, as `print-routes` prints them. They are those of a
@@ -445,7 +577,8 @@ impl Builder {
     /// All problems of the registered kinds; problems of the CRDs, if Kubernetes would refuse them.
     pub fn dump(self) -> Result<serde_json::Value, ServerError> {
         let stores = Stores::one(Memory::new());
-        let all = self.step(RegistryBuilder::check_lazy_kinds);
+        let all = self.with_parts();
+        let all = all.step(RegistryBuilder::check_lazy_kinds);
         let registry = Self::registry(&all.config, all.steps, all.listers, &stores)?;
         crate::http::documents::crd::dump(&registry.catalog()).map_err(ServerError::Invalid)
     }
@@ -501,6 +634,8 @@ impl Server {
             authorizers: Authorizers::default(),
             listers: Listers::default(),
             services: None,
+            part: PROGRAM,
+            parts: Vec::new(),
             added: AdditionList::default(),
             next: None,
         }

@@ -10,7 +10,7 @@ use crate::part_name::{HOST, PartName};
 pub struct ChainFilter {
     /// Its name.
     pub name: String,
-    /// The part that brought it: `host` for the server itself, `program`, or the name of a part.
+    /// The part that brought it: `host` for the server itself, `program`, or the name of a [`Part`](crate::Part).
     pub part: PartName,
     /// Its meaning, in one line.
     pub meaning: String,

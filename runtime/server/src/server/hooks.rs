@@ -3,6 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use apiloom_client::controller::Cancel;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -10,6 +11,7 @@ use parking_lot::Mutex;
 use super::loopback::Loopback;
 use crate::auth::BoxError;
 use crate::http::documents::health::Check;
+use crate::registry::Registry;
 
 /// What a post-start hook is given.
 #[derive(Clone)]
@@ -17,6 +19,57 @@ use crate::http::documents::health::Check;
 pub struct HookContext {
     /// A client of the server.
     pub loopback: Loopback,
+}
+
+/// What a server gives to the controllers and the stop hooks of a program.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Host {
+    /// A client of the server.
+    pub loopback: Loopback,
+    /// The registry of the server.
+    pub registry: Arc<Registry>,
+    /// Set when the server stops.
+    pub stop: Cancel,
+}
+
+/// A controller or a stop hook that has not run.
+pub(super) struct Task {
+    name: String,
+    /// In a lock as that of a [`Hook`].
+    run: Mutex<RunTask>,
+}
+
+type RunTask = Box<dyn FnOnce(Host) -> BoxFuture<'static, ()> + Send>;
+
+impl Task {
+    pub(super) fn new<F>(
+        name: impl Into<String>,
+        run: impl FnOnce(Host) -> F + Send + 'static,
+    ) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        Self {
+            name: name.into(),
+            run: Mutex::new(Box::new(move |host| run(host).boxed())),
+        }
+    }
+
+    /// Its name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Runs it to its end.
+    pub(super) async fn run(self, host: Host) {
+        let run = self.run.into_inner();
+        let ended = AssertUnwindSafe(async move { run(host).await }).catch_unwind();
+        if ended.await.is_err() {
+            // The panic hook has logged why.
+            tracing::error!(name = %self.name, "a task of the program panicked; it is not started again");
+        }
+    }
 }
 
 type Run = Box<dyn FnOnce(HookContext) -> BoxFuture<'static, Result<(), BoxError>> + Send>;

@@ -10,7 +10,8 @@ use tracing_subscriber::EnvFilter;
 use super::{Backend, BoundServer, Builder, Config, Server, ServerError, lists, open_files};
 use crate::background;
 use crate::memory;
-use crate::options::{CommandLine, ListFormat, Listing, Options};
+use crate::options::arguments::Arguments;
+use crate::options::{CommandLine, ListFormat, Listing};
 
 /// The programs of patterns may have one of so many parts of it.
 const PARTS_FOR_PATTERNS: u64 = 16;
@@ -22,8 +23,8 @@ const PARTS_FOR_PATTERNS: u64 = 16;
 /// line on stderr, with exit code 1.
 pub fn main(name: &str, configure: impl FnOnce(Builder) -> Builder) -> ExitCode {
     let started = Instant::now();
-    let command_line = Options::parse(name, std::env::args_os());
-    run_command(name, command_line, configure, started)
+    let arguments = Arguments::of_package(name, std::env::args_os());
+    run_command(&arguments, configure, started)
 }
 
 /// As [`main`], for a server without a package: it serves the built-in kinds and those of CustomResourceDefinitions, which it
@@ -31,38 +32,61 @@ pub fn main(name: &str, configure: impl FnOnce(Builder) -> Builder) -> ExitCode 
 #[cfg(feature = "apis-apiextensions")]
 pub fn serve_definitions(name: &str) -> ExitCode {
     let started = Instant::now();
-    let command_line = Options::parse_with_definitions(name, std::env::args_os());
-    run_command(name, command_line, Builder::all_built_in, started)
+    let arguments = Arguments::of_definitions(name, std::env::args_os());
+    run_command(&arguments, Builder::all_built_in, started)
 }
 
 fn run_command(
-    name: &str,
-    command_line: Result<CommandLine, Vec<String>>,
+    arguments: &Arguments,
     configure: impl FnOnce(Builder) -> Builder,
     started: Instant,
 ) -> ExitCode {
-    match command_line {
-        Ok(CommandLine::Serve(config)) => {
-            start_logs(config.verbosity);
-            open_files::raise_limit();
-            finish(run(async { serve(*config, configure, started).await }))
-        }
-        Ok(CommandLine::Print(text)) => print(&text),
-        Ok(CommandLine::List {
-            listing,
-            format,
-            config,
-        }) => {
-            start_logs(config.verbosity);
-            let builder = configure(Server::builder(*config));
-            finish(run(async { list(builder, listing, format).await }))
-        }
-        Ok(CommandLine::Dump) => finish(run(async { dump(name, configure).await })),
+    let first = arguments.read(&mut []);
+    let config = match &first.result {
+        Ok(CommandLine::Serve(config) | CommandLine::List { config, .. }) => Config::clone(config),
+        Ok(CommandLine::Dump) => config_of_dump(arguments),
+        // The program has to be asked for its parts, whose flags these may be.
+        _ if first.lacks_flags => arguments.default_config(),
+        Ok(CommandLine::Print(text)) => return print(text),
         Err(problems) => {
             problems.iter().for_each(|problem| report(problem));
-            ExitCode::FAILURE
+            return ExitCode::FAILURE;
         }
-    }
+    };
+    start_logs(config.verbosity);
+    open_files::raise_limit();
+    finish(run(async {
+        let signals = Signals::listen().map_err(MainError::Runtime)?;
+        let mut builder = configure(Server::builder(config));
+        let parts = builder.parts();
+        let result = if parts.is_empty() {
+            first.result
+        } else {
+            arguments.read(parts).result
+        };
+        let refused = |problems| MainError::Failed(ServerError::Invalid(problems));
+        match result.map_err(refused)? {
+            CommandLine::Serve(config) => {
+                serve(builder.with_config(*config), signals, started).await
+            }
+            CommandLine::List {
+                listing,
+                format,
+                config,
+            } => list(builder.with_config(*config), listing, format).await,
+            CommandLine::Dump => dump(builder),
+            CommandLine::Print(text) => {
+                print(&text);
+                Ok(())
+            }
+        }
+    }))
+}
+
+fn config_of_dump(arguments: &Arguments) -> Config {
+    let mut config = arguments.default_config();
+    config.backend = Backend::Memory;
+    config
 }
 
 /// Error that ends the process.
@@ -95,17 +119,9 @@ fn run(work: impl Future<Output = Result<(), MainError>>) -> Result<(), MainErro
     outcome
 }
 
-async fn serve(
-    config: Config,
-    configure: impl FnOnce(Builder) -> Builder,
-    started: Instant,
-) -> Result<(), MainError> {
-    let name = config.name.clone();
-    let mut signals = Signals::listen().map_err(MainError::Runtime)?;
-    let server = configure(Server::builder(config))
-        .build()
-        .await
-        .map_err(MainError::Failed)?;
+async fn serve(builder: Builder, mut signals: Signals, started: Instant) -> Result<(), MainError> {
+    let name = builder.config().name.clone();
+    let server = builder.build().await.map_err(MainError::Failed)?;
     let ready = server.bind().await.map_err(MainError::Failed)?;
     let line = ready_line(&name, &ready);
     let url = ready.url().to_owned();
@@ -142,12 +158,8 @@ async fn serve(
     }
 }
 
-async fn dump(name: &str, configure: impl FnOnce(Builder) -> Builder) -> Result<(), MainError> {
-    let mut config = Config::new(name, "");
-    config.backend = Backend::Memory;
-    let documents = configure(Server::builder(config))
-        .dump()
-        .map_err(MainError::Failed)?;
+fn dump(builder: Builder) -> Result<(), MainError> {
+    let documents = builder.dump().map_err(MainError::Failed)?;
     print(&documents.to_string());
     Ok(())
 }

@@ -71,16 +71,21 @@ mod streams;
 mod unread;
 mod webhooks;
 
+/// The type of the signal of a [`Host`].
+pub use apiloom_client::controller::Cancel;
+/// Metrics of a program, for [`Builder::metrics`].
+pub use apiloom_client::metrics::{Collect, Samples};
+
 pub use crate::http::{Endpoints, ListedResource, ListedRoute};
 pub use binding::{BoundServer, Server};
-pub use builder::Builder;
+pub use builder::{Builder, Part};
 pub use chain::ChainFilter;
 pub use config::{
     Backend, Config, EtcdOptions, EtcdOverride, GoawayChance, ServerError, TlsFiles, WatchCacheSize,
 };
 pub use controllers::{ControllerConfig, ControllerNames};
 pub use filter::{Filter, FilterPlace, FilterRequest};
-pub use hooks::HookContext;
+pub use hooks::{HookContext, Host};
 pub use loopback::Loopback;
 pub use main::main;
 #[cfg(feature = "apis-apiextensions")]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apiloom_client::controller::Cancel;
+use apiloom_client::metrics::Samples;
 use futures_util::future::BoxFuture;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
@@ -14,7 +15,7 @@ use super::controllers::{
     self, ControllerConfig, ControllerMetrics, Controllers, Services, SharedStore, UnreadableKinds,
 };
 use super::filters::{Auth, Filters};
-use super::hooks::{Hook, HookContext};
+use super::hooks::{Hook, HookContext, Host, Task};
 use super::installation::Installation;
 use super::loopback::{Loopback, LoopbackToken};
 use super::services::ClusterDns;
@@ -27,6 +28,9 @@ use crate::registry::Registry;
 
 /// How long the end of the server waits for that of its controllers.
 const END_OF_CONTROLLERS: Duration = Duration::from_secs(5);
+
+/// How long the end of the server waits for a stop hook of its program.
+const END_OF_STOP_HOOK: Duration = Duration::from_secs(5);
 
 /// A server whose registry is started.
 pub(super) struct RunningServer {
@@ -49,6 +53,9 @@ pub(super) struct RunningServer {
     unreadable: UnreadableKinds,
     webhooks: Webhooks,
     hooks: Vec<Hook>,
+    /// The controllers of the program.
+    program: Vec<Task>,
+    stop_hooks: Vec<Task>,
     /// The server that answers what this one does not serve.
     next: Option<Box<RunningServer>>,
 }
@@ -99,6 +106,9 @@ impl RunningServer {
             hooks,
             kinds,
             filters: added,
+            controllers: program,
+            stop_hooks,
+            metrics: collectors,
             ..
         } = additions;
         let mut api = Api::new(Arc::clone(&registry), &info, health).stopping(stopped);
@@ -110,6 +120,10 @@ impl RunningServer {
             api = api.delegating(next.filters.api().clone());
         }
         let metrics = api.metrics();
+        for collector in collectors {
+            let collect = move |samples: &mut Samples| collector.collect(samples);
+            metrics.of_controllers().register(collect);
+        }
         let (token, authenticator) = LoopbackToken::make()?;
         auth.authenticators.push_first(authenticator);
         let filters = Arc::new(Filters::new(api, auth, added, config));
@@ -130,6 +144,8 @@ impl RunningServer {
             unreadable,
             webhooks: Webhooks::new(Arc::new(ClusterDns)),
             hooks,
+            program,
+            stop_hooks,
             next,
         })
     }
@@ -187,6 +203,8 @@ impl RunningServer {
     /// Forgets what the programs of this server and the next ones run.
     fn forget_program(&mut self) {
         self.hooks.clear();
+        self.program.clear();
+        self.stop_hooks.clear();
         if let Some(next) = &mut self.next {
             next.forget_program();
         }
@@ -248,6 +266,8 @@ impl RunningServer {
             unreadable,
             webhooks,
             hooks,
+            program,
+            stop_hooks,
             next,
             ..
         } = self;
@@ -278,6 +298,14 @@ impl RunningServer {
         let end = Cancel::new();
         let mut own = JoinSet::new();
         own.spawn(controllers.run(end.clone()));
+        let host = Host {
+            loopback: loopback.clone(),
+            registry: Arc::clone(&registry),
+            stop: end.clone(),
+        };
+        for controller in program {
+            own.spawn(controller.run(host.clone()));
+        }
         let listening = listen(stop.subscribe());
         tokio::pin!(listening);
         let asked_to_stop = async {
@@ -304,11 +332,13 @@ impl RunningServer {
         };
         // They would go on sending requests. An elected one gives its lease up, which needs the store.
         end.cancel();
-        let ended = tokio::time::timeout(END_OF_CONTROLLERS, own.join_next());
-        if ended.await.is_err() {
+        let ended = async { while own.join_next().await.is_some() {} };
+        let ended = tokio::time::timeout(END_OF_CONTROLLERS, ended).await;
+        if ended.is_err() {
             tracing::warn!("the controllers are cut off after {END_OF_CONTROLLERS:?}");
         }
         own.shutdown().await;
+        run_stop_hooks(stop_hooks, &host).await;
         // What is left of the time of requests in flight: those in process end with those of connections.
         loopback
             .drain(drain.saturating_sub(stopped.elapsed()))
@@ -318,6 +348,20 @@ impl RunningServer {
         background.shutdown().await;
         registry.stop().await;
         stores.close().await;
+    }
+}
+
+/// Runs the stop hooks of a program, one after the other.
+async fn run_stop_hooks(hooks: Vec<Task>, host: &Host) {
+    for hook in hooks {
+        let name = hook.name().to_owned();
+        let ended = tokio::time::timeout(END_OF_STOP_HOOK, hook.run(host.clone()));
+        if ended.await.is_err() {
+            tracing::warn!(
+                hook = name,
+                "a stop hook is cut off after {END_OF_STOP_HOOK:?}"
+            );
+        }
     }
 }
 
