@@ -44,7 +44,7 @@ enum StoreSource {
 
 /// Builder of a [`Server`]. Registers what it serves; nothing is checked or opened before [`Builder::build`].
 pub struct Builder {
-    config: Config,
+    pub(super) config: Config,
     steps: Vec<Step>,
     /// A store of the program, in place of the configured backend.
     storage: Option<Arc<dyn Storage>>,
@@ -57,7 +57,7 @@ pub struct Builder {
     /// The part whose additions are collected.
     part: PartName,
     /// Those that are not registered yet.
-    parts: Vec<Box<dyn Part>>,
+    pub(super) parts: Vec<Box<dyn Part>>,
     added: AdditionList,
     next: Option<Box<Server>>,
 }
@@ -395,16 +395,6 @@ impl Builder {
     pub fn part(mut self, part: impl Part) -> Self {
         self.parts.push(Box::new(part));
         self
-    }
-
-    /// The parts that are not registered.
-    pub(super) fn parts(&mut self) -> &mut [Box<dyn Part>] {
-        &mut self.parts
-    }
-
-    /// The same builder with another configuration.
-    pub(super) fn with_config(self, config: Config) -> Self {
-        Self { config, ..self }
     }
 
     /// Registers the parts, and those that they add.

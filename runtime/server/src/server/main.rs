@@ -58,22 +58,25 @@ fn run_command(
     finish(run(async {
         let signals = Signals::listen().map_err(MainError::Runtime)?;
         let mut builder = configure(Server::builder(config));
-        let parts = builder.parts();
-        let result = if parts.is_empty() {
+        let result = if builder.parts.is_empty() {
             first.result
         } else {
-            arguments.read(parts).result
+            arguments.read(&mut builder.parts).result
         };
         let refused = |problems| MainError::Failed(ServerError::Invalid(problems));
         match result.map_err(refused)? {
             CommandLine::Serve(config) => {
-                serve(builder.with_config(*config), signals, started).await
+                builder.config = *config;
+                serve(builder, signals, started).await
             }
             CommandLine::List {
                 listing,
                 format,
                 config,
-            } => list(builder.with_config(*config), listing, format).await,
+            } => {
+                builder.config = *config;
+                list(builder, listing, format).await
+            }
             CommandLine::Dump => dump(builder),
             CommandLine::Print(text) => {
                 print(&text);
