@@ -55,7 +55,7 @@ pub(crate) enum PatchFormats {
 /// One served resource in one version.
 pub struct Endpoint {
     resource: Arc<VersionedResource>,
-    reads: Arc<Reads>,
+    reads: Reads,
     writes: Arc<Writes>,
     /// The subresources with bodies of another kind, or with code of their own.
     bodies: Vec<Bodies>,
@@ -165,7 +165,7 @@ impl Endpoint {
         let mut scales = bodies.iter().filter(|bodies| bodies.handler.is_none());
         let writes = scales.find_map(|scale| Some(Arc::clone(&scale.input.as_ref()?.writes)));
         Self {
-            reads: Arc::new(Reads::new(Arc::clone(&resource))),
+            reads: Reads::new(Arc::clone(&resource)),
             writes: Arc::new(Writes::new(
                 Arc::clone(&resource),
                 Arc::clone(&shared.writes),
@@ -231,7 +231,7 @@ impl Endpoint {
         });
         let settings = Arc::clone(&shared.writes);
         Self {
-            reads: Arc::new(Reads::new(Arc::clone(&resource))),
+            reads: Reads::new(Arc::clone(&resource)),
             writes: Arc::new(Writes::of_bodies(
                 Arc::clone(&resource),
                 Arc::clone(parent),
@@ -263,7 +263,7 @@ impl Endpoint {
     }
 
     /// Get, list and watch.
-    pub fn reads(&self) -> &Arc<Reads> {
+    pub fn reads(&self) -> &Reads {
         &self.reads
     }
     /// Create, update, patch and delete.

@@ -126,7 +126,9 @@ pub use reads::event::{WatchEvent, WatchEventKind};
 pub use reads::list::ListResult;
 pub use reads::lister::Lister;
 pub(crate) use reads::lister::Listers;
-pub use reads::watch::WatchEvents;
+pub(crate) use reads::stored::StoredReads;
+pub(crate) use reads::watch::StoredEvents;
+pub use reads::watch_events::WatchEvents;
 pub use rules::admission::{
     Admission, AdmissionContext, AdmissionRequest, AdmittedObject, Operation,
 };

@@ -205,8 +205,10 @@ async fn cut_off_slow_readers(catalog: Arc<ArcSwap<Catalog>>) {
     loop {
         looks.tick().await;
         for endpoint in catalog.load_full().endpoints() {
-            endpoint.reads().cut_off_slow_readers();
-            endpoint.reads().field_values.forget_unused();
+            if let Some(reads) = endpoint.reads().stored() {
+                reads.cut_off_slow_readers();
+                reads.field_values.forget_unused();
+            }
         }
     }
 }

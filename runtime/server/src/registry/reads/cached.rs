@@ -10,8 +10,8 @@ use apiloom_storage::cache::{
 };
 use apiloom_storage::{Revision, StorageError};
 
-use super::Reads;
 use super::selection::Selection;
+use super::stored::StoredReads;
 use crate::registry::error;
 use crate::registry::objects::cached_object::{CachedObject, State, object};
 use crate::registry::objects::converted::{check_convertible, convert};
@@ -42,7 +42,7 @@ impl Freshness {
     }
 }
 
-impl Reads {
+impl StoredReads {
     /// Compiles the selectors of the options.
     ///
     /// # Errors
@@ -203,11 +203,11 @@ impl Reads {
             && (!self.is_stored() || kind.has_other_versions.load(Ordering::Acquire))
     }
 
-    /// As [`Reads::select`], for objects that may need asynchronous conversion; the object shows the revision `shown`
+    /// As [`StoredReads::select`], for objects that may need asynchronous conversion; the object shows the revision `shown`
     /// in place of its own.
     ///
     /// # Errors
-    /// As [`Reads::select`].
+    /// As [`StoredReads::select`].
     pub(crate) async fn select_in(
         &self,
         item: &Arc<Item<CachedObject>>,
@@ -248,11 +248,11 @@ impl Reads {
         object.is_ok_and(|object| object.version_index() == self.resource.version)
     }
 
-    /// As [`Reads::select`], for a changed object: watchers share its conversion, and it shows the revision of the
+    /// As [`StoredReads::select`], for a changed object: watchers share its conversion, and it shows the revision of the
     /// change.
     ///
     /// # Errors
-    /// As [`Reads::select`].
+    /// As [`StoredReads::select`].
     pub(crate) fn select_changed(
         &self,
         item: &Arc<Item<CachedObject>>,
@@ -282,7 +282,7 @@ impl Reads {
     /// Whether an object of the cache is selected, and can be converted to the version of these reads.
     ///
     /// # Errors
-    /// As [`Reads::select`].
+    /// As [`StoredReads::select`].
     pub(crate) fn is_selected(
         &self,
         item: &Arc<Item<CachedObject>>,
@@ -355,7 +355,7 @@ fn text_bytes(labels: &LabelQuery, fields: &FieldSelector) -> usize {
 
 /// The objects that may be selected, in ascending order of their keys, from a start key; from an index if one applies.
 pub(crate) fn candidates<'a>(
-    reads: &Reads,
+    reads: &StoredReads,
     state: &'a Snapshot<CachedObject>,
     selection: &Selection,
     prefix: &'a str,

@@ -2,19 +2,19 @@
 
 use apiloom_meta::ApiError;
 
-use super::Reads;
 use super::cached::Freshness;
 use super::selection::Selection;
+use super::stored::StoredReads;
 use crate::registry::error;
 use crate::registry::objects::document::Document;
 use crate::registry::options::{GetOptions, RequestContext};
 
-impl Reads {
+impl StoredReads {
     /// Reads one object.
     ///
     /// # Errors
     /// NotFound; Timeout for a future resourceVersion.
-    pub async fn get(
+    pub(crate) async fn get(
         &self,
         _ctx: &RequestContext,
         namespace: Option<&str>,

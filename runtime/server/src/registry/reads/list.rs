@@ -7,11 +7,11 @@ use apiloom_meta::{ApiError, StatusReason};
 use apiloom_storage::cache::{Item, WatchCache};
 use apiloom_storage::{Entry, ListRequest, Page, Revision, StorageError};
 
-use super::Reads;
 use super::cached::{self, Freshness};
 use super::continue_token;
 use super::page_counts::ListPage;
 use super::selection::Selection;
+use super::stored::StoredReads;
 use crate::registry::error;
 use crate::registry::large::check_wanted;
 use crate::registry::objects::cached_object::{self, CachedObject, State};
@@ -98,12 +98,12 @@ struct PageEnd<'a> {
     next: &'a Arc<str>,
 }
 
-impl Reads {
+impl StoredReads {
     /// Lists the objects of a namespace, or of all namespaces (`None`).
     ///
     /// # Errors
     /// BadRequest for invalid selectors and tokens, Expired for a compacted revision, Timeout for a future one.
-    pub async fn list(
+    pub(crate) async fn list(
         &self,
         ctx: &RequestContext,
         namespace: Option<&str>,

@@ -6,9 +6,9 @@ use apiloom_meta::{ApiError, Object};
 use apiloom_storage::cache::{Change, Item};
 use apiloom_storage::{Event, EventKind, Revision};
 
-use super::Reads;
 use super::event::{WatchEvent, WatchEventKind};
 use super::selection::Selection;
+use super::stored::StoredReads;
 use crate::registry::objects::cached_object::CachedObject;
 use crate::registry::objects::document::Document;
 use crate::registry::objects::key::namespace_and_name;
@@ -16,7 +16,7 @@ use crate::registry::objects::key::namespace_and_name;
 /// Version and selectors of a watch, applied to changes.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
-    pub(super) reads: &'a Reads,
+    pub(super) reads: &'a StoredReads,
     pub(super) selection: &'a Selection,
 }
 

@@ -21,11 +21,11 @@ use futures_util::StreamExt as _;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::Reads;
 use super::cached::{self, Freshness};
 use super::event::{WatchEvent, WatchEventKind};
 use super::lifetime::{Due, Lifetime};
 use super::selection::Selection;
+use super::stored::StoredReads;
 use super::unreadable::{FailedObject, UnreadableObjects};
 use super::view::{View, event};
 use crate::registry::error;
@@ -54,19 +54,19 @@ struct WantedWatch<'a> {
     initial: bool,
 }
 
-impl Reads {
+impl StoredReads {
     /// Watches the objects of a namespace, or of all namespaces. Errors before the first event are errors of the
     /// request; later ones are ERROR events of the stream. Without `timeout_seconds` the stream ends after a random
     /// time of 30 to 60 minutes.
     ///
     /// # Errors
     /// BadRequest for invalid selectors; a 500 without a reason for a malformed resourceVersion.
-    pub async fn watch(
+    pub(crate) async fn watch(
         self: &Arc<Self>,
         ctx: &RequestContext,
         namespace: Option<&str>,
         options: &ListOptions,
-    ) -> Result<WatchEvents, ApiError> {
+    ) -> Result<StoredEvents, ApiError> {
         let selection = self.selection(ctx, options).await?;
         let version = error::version_option(&options.resource_version)?;
         let prefix = match selection
@@ -102,7 +102,7 @@ impl Reads {
             }
             Ok(None) => self.open_after(&prefix, version).await,
         };
-        Ok(WatchEvents {
+        Ok(StoredEvents {
             reads: Arc::clone(self),
             selection,
             lifetime,
@@ -315,7 +315,7 @@ enum InitialEvents {
 impl InitialEvents {
     /// Objects of a snapshot that may be selected, read from it while they are sent.
     fn of_state(
-        reads: &Reads,
+        reads: &StoredReads,
         state: State,
         selection: &Selection,
         prefix: &str,
@@ -428,8 +428,8 @@ fn lost(cursor: &Cursor<CacheNormalizer>, reached: Revision) -> Next {
 }
 
 /// The events of a watch, in order. An `Err` is sent as an ERROR event and is the last item.
-pub struct WatchEvents {
-    reads: Arc<Reads>,
+pub(crate) struct StoredEvents {
+    reads: Arc<StoredReads>,
     selection: Selection,
     lifetime: Lifetime,
     /// The objects that are left out because they cannot be read; `None` if the first one ends the watch.
@@ -438,9 +438,9 @@ pub struct WatchEvents {
     opened: Result<OpenWatch, Option<ApiError>>,
 }
 
-impl fmt::Debug for WatchEvents {
+impl fmt::Debug for StoredEvents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WatchEvents")
+        f.debug_struct("StoredEvents")
             .field("kind", &self.reads.resource.kind.group_kind)
             .finish_non_exhaustive()
     }
@@ -456,7 +456,7 @@ enum Next {
     End,
 }
 
-impl WatchEvents {
+impl StoredEvents {
     /// Leaves out objects that cannot be read, in place of an end with the error of the first one.
     pub(crate) fn without_unreadable(mut self) -> Self {
         self.unreadable = Some(UnreadableObjects::default());
@@ -475,7 +475,7 @@ impl WatchEvents {
     }
 
     /// Waits for the next event. Cancel-safe: dropping the future loses no event.
-    pub async fn next(&mut self) -> Option<Result<WatchEvent, ApiError>> {
+    pub(crate) async fn next(&mut self) -> Option<Result<WatchEvent, ApiError>> {
         let opened = match &mut self.opened {
             Ok(opened) => opened,
             Err(error) => return error.take().map(Err),
@@ -508,7 +508,7 @@ impl WatchEvents {
         Some(opened.delivered)
     }
 
-    /// Whether [`WatchEvents::next`] only waits for a change. Otherwise its future should not be dropped: an asynchronous
+    /// Whether [`StoredEvents::next`] only waits for a change. Otherwise its future should not be dropped: an asynchronous
     /// conversion would begin again, and one that takes long would never end. False after the end.
     pub(crate) fn idle(&self) -> Arc<AtomicBool> {
         let opened = self.opened.as_ref();
@@ -516,7 +516,7 @@ impl WatchEvents {
     }
 
     /// Whether an event may be available without waiting.
-    pub fn is_ready(&self) -> bool {
+    pub(crate) fn is_ready(&self) -> bool {
         self.opened.as_ref().is_ok_and(|opened| {
             let is_initial = !matches!(opened.initial, InitialEvents::None);
             let has_more = is_initial || opened.end_bookmark.is_some() || opened.changes.is_ready();
@@ -528,7 +528,7 @@ impl WatchEvents {
 
 /// A watch that has not ended, while it looks for its next event.
 struct Watcher<'a> {
-    reads: &'a Arc<Reads>,
+    reads: &'a Arc<StoredReads>,
     selection: &'a Selection,
     lifetime: &'a mut Lifetime,
     unreadable: Option<&'a mut UnreadableObjects>,

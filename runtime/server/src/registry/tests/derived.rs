@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use super::versions::stored_long_ago;
 use super::*;
 use crate::registry::objects::cached_object::CachedObject;
-use crate::registry::reads::field_values::UNUSED_LOOKS;
+use crate::registry::reads::field_values::{FieldValues, UNUSED_LOOKS};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct Part {
@@ -225,11 +225,7 @@ async fn lists_by_a_field_convert_each_object_once() {
         let numbers = (0..OBJECTS).filter(|number| number % 5 == color);
         numbers.map(|number| format!("p{number:02}")).collect()
     };
-    assert_eq!(
-        hub.reads().field_values.len(),
-        0,
-        "nothing is kept before it is used"
-    );
+    assert_eq!(values(&hub).len(), 0, "nothing is kept before it is used");
     assert_eq!(listed(&f, &hub, "c1").await.unwrap(), (of(1), OBJECTS));
     assert_eq!(listed(&f, &hub, "c2").await.unwrap(), (of(2), 0));
     assert_eq!(listed(&f, &hub, "none").await.unwrap(), (vec![], 0));
@@ -297,11 +293,16 @@ async fn lists_by_a_field_convert_each_object_once() {
 
     // Values that lists no longer use are dropped.
     for _ in 0..=UNUSED_LOOKS {
-        assert!(hub.reads().field_values.len() >= OBJECTS);
-        hub.reads().field_values.forget_unused();
+        assert!(values(&hub).len() >= OBJECTS);
+        values(&hub).forget_unused();
     }
-    assert_eq!(hub.reads().field_values.len(), 0);
+    assert_eq!(values(&hub).len(), 0);
     assert_eq!(listed(&f, &hub, "c0").await.unwrap(), (of(0), OBJECTS));
+}
+
+/// The values of selectable fields that lists of an endpoint keep.
+fn values(endpoint: &Endpoint) -> &FieldValues {
+    &endpoint.reads().stored().unwrap().field_values
 }
 
 /// Values of released states are dropped: their number grows with the objects, not with the changes.
@@ -326,14 +327,9 @@ async fn values_of_states_that_are_gone_are_dropped() {
             revision: item.revision,
             object: CachedObject::new(&json, version),
         });
-        hub.reads()
-            .field_values
-            .keep(&state, state.object.as_ref().unwrap());
-        most = most.max(hub.reads().field_values.len());
+        values(&hub).keep(&state, state.object.as_ref().unwrap());
+        most = most.max(values(&hub).len());
     }
-    assert!(
-        hub.reads().field_values.get(&item).is_some(),
-        "it is still there"
-    );
+    assert!(values(&hub).get(&item).is_some(), "it is still there");
     assert!(most <= 2_100, "{most}");
 }

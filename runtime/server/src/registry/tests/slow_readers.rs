@@ -27,7 +27,7 @@ async fn replace(f: &Fixture, objects: std::ops::Range<usize>, color: &str) {
             .unwrap();
     }
     f.cached().await;
-    f.widgets.reads().cut_off_slow_readers();
+    f.widgets.reads().stored().unwrap().cut_off_slow_readers();
 }
 
 /// Returns whether the current state of the last object is still in memory.

@@ -2,7 +2,7 @@
 
 use apiloom_meta::ApiError;
 
-use super::watch::watch_all;
+use super::watch::{stored, watch_all};
 use crate::registry::{Document, Endpoint, WatchEventKind};
 
 /// All objects of a kind that can be read, and why one cannot. A list would fail because of that one.
@@ -13,7 +13,7 @@ pub(super) async fn read_all(
     endpoint: &Endpoint,
 ) -> Result<(Vec<Document>, Option<String>), ApiError> {
     // A large store is read for longer than the registry waits at its start.
-    endpoint.reads().filled().await;
+    stored(endpoint)?.filled().await;
     let mut events = watch_all(endpoint).await?;
     let mut objects = Vec::new();
     while let Some(event) = events.next().await {
