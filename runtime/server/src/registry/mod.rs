@@ -78,6 +78,7 @@
 //!   and is then an update like any other, so that admission, strategy and validation know nothing of it.
 
 mod catalog;
+mod code;
 mod endpoint;
 mod error;
 mod large;
@@ -101,6 +102,7 @@ pub use catalog::migration::{Migration, MigrationOptions, MigrationReport};
 pub use catalog::report::{CacheReport, ResourceReport};
 pub use catalog::resources::Registry;
 pub use catalog::snapshot::{Catalog, ServedGroup};
+pub use code::handler::Handler;
 pub use endpoint::{
     CreateSubresource, Endpoint, GetSubresource, Subresource, SubresourceRequest, SubresourceVerbs,
     UpdateSubresource, subresource_verbs,
@@ -138,7 +140,6 @@ pub(crate) use rules::built_in::api_service as api_service_rules;
 pub(crate) use rules::built_in::custom_resource_definition as definition_rules;
 #[cfg(feature = "apis-apiextensions")]
 pub(crate) use rules::definition_room::NoRoom;
-pub use rules::handler::Handler;
 pub use rules::strategy::Strategy;
 pub use writes::Writes;
 pub use writes::apply::AppliedDocument;

@@ -14,7 +14,7 @@ use super::groups::{ambiguous_names, complete_groups};
 use super::kinds::{Kinds, VersionHandler, VersionStrategy};
 use super::resources::{Registry, fill};
 use super::snapshot::{Catalog, Parts};
-use crate::registry::rules::handler::Handler;
+use crate::registry::code::handler::Handler;
 use crate::registry::rules::strategy::Strategy;
 
 /// Kinds and groups to add, to replace and to remove in one step; see [`Registry::change`].

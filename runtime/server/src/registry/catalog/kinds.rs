@@ -13,6 +13,7 @@ use apiloom_meta::{GroupKind, GroupResource, GroupVersion, GroupVersionKind};
 use apiloom_storage::Storage;
 
 use super::groups::{Group, group_label};
+use crate::registry::code::handler::{Handler, TypedHandler};
 use crate::registry::endpoint::body_definitions;
 use crate::registry::objects::hooks::{ErasedHandler, ErasedStrategy};
 use crate::registry::objects::kind::{AsynchronousConversion, Kind, KindConversion};
@@ -23,7 +24,6 @@ use crate::registry::objects::readers::Readers;
 use crate::registry::objects::recent_conversions::RecentConversions;
 use crate::registry::objects::stored_value::StorageMediaType;
 use crate::registry::problems::{kind_problem, label, two_kinds_problem, with_places};
-use crate::registry::rules::handler::{Handler, TypedHandler};
 use crate::registry::rules::strategy::{Strategy, TypedStrategy};
 
 /// A strategy or a handler, for one version of a kind.
