@@ -211,7 +211,7 @@ pub struct ResourceDef {
     pub subresources: Vec<SubresourceDef>,
     /// How objects are deleted.
     pub deletion: DeletionRule,
-    /// Whether objects are stored. A kind without a store supports only `create`, with a handler.
+    /// Whether objects are stored. The verbs of a kind without a store are answered by code of the program.
     pub has_store: bool,
     /// Path of the objects' keys in the store, below the prefix of all keys; `None` for `GROUP/PLURAL`, and `PLURAL` in the
     /// core group. All versions of a kind have the same.

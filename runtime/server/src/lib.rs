@@ -45,12 +45,13 @@ mod recent;
 pub mod registry;
 pub mod server;
 
-/// The attribute for impls of [`Admission`] and [`Handler`], whose methods are asynchronous.
+/// The attribute for impls of [`Admission`], [`Handler`], [`Reader`] and [`Writer`], whose methods are asynchronous.
 pub use async_trait::async_trait;
 pub use registry::{
     Admission, AdmissionContext, AdmissionRequest, AdmittedObject, CreateOptions,
-    CreateSubresource, GetSubresource, Handler, Lister, Operation, RequestContext, Strategy,
-    Subresource, SubresourceRequest, UpdateSubresource,
+    CreateSubresource, GetSubresource, Handler, ListOptions, Lister, ObjectEvent, ObjectEvents,
+    ObjectList, Operation, Reader, RequestContext, Strategy, Subresource, SubresourceRequest,
+    UpdateSubresource, Writer,
 };
 pub use server::{
     Backend, BoundServer, Builder, Config, ControllerConfig, ControllerNames, Endpoints,

@@ -6,10 +6,14 @@ use super::modules::{Crate, workspace};
 use super::uses;
 
 /// A wing, and what no file of it may use.
-const FORBIDDEN: [(&str, &[&str]); 4] = [
+const FORBIDDEN: [(&str, &[&str]); 5] = [
+    (
+        "code",
+        &["reads", "writes", "rules", "catalog", "endpoint.rs"],
+    ),
     (
         "objects",
-        &["reads", "rules", "writes", "catalog", "endpoint.rs"],
+        &["reads", "rules", "writes", "catalog", "code", "endpoint.rs"],
     ),
     ("reads", &["rules", "writes", "catalog", "endpoint.rs"]),
     ("writes", &["reads", "catalog", "endpoint.rs"]),

@@ -9,6 +9,9 @@
 //! - The registry has wings: an `Endpoint` (one resource in one version) holds its `Reads` and its `Writes`, which share a
 //!   `VersionedResource` and do not know each other; what needs both, deletecollection, is the endpoint's. A test forbids uses
 //!   in the other directions.
+//! - Reads and writes are those of a store, or of code: a kind without a store has a `Read` and a `Write` (`registry/objects/code.rs`), by which the
+//!   program answers. Which of them it is was decided with the endpoint; the futures of the store are in no box. What code answers is checked
+//!   (`registry/objects/code_object.rs`): an object of another name or namespace than that of the request reaches no client.
 //! - What is served is one immutable `Catalog` (`registry/catalog/snapshot.rs`), made by one function of kinds, groups and
 //!   settings, and published whole: a request keeps the catalog that it began with, and documents are made once for each.
 //!   A changed kind gets new endpoints (ids are never used twice), and only watches of endpoints that left end.
@@ -103,6 +106,8 @@ pub use catalog::report::{CacheReport, ResourceReport};
 pub use catalog::resources::Registry;
 pub use catalog::snapshot::{Catalog, ServedGroup};
 pub use code::handler::Handler;
+pub use code::reader::{ObjectEvents, ObjectList, Reader};
+pub use code::writer::Writer;
 pub use endpoint::{
     CreateSubresource, Endpoint, GetSubresource, Subresource, SubresourceRequest, SubresourceVerbs,
     UpdateSubresource, subresource_verbs,
@@ -112,6 +117,7 @@ pub(crate) use error::{handler_timeout, no_type, refused_patch};
 #[cfg(feature = "apis-apiextensions")]
 pub(crate) use large::off_thread;
 pub(crate) use large::{LargeWork, OffThread, check_wanted};
+pub use objects::code::ObjectEvent;
 pub use objects::document::{Document, EncodedObject};
 pub use objects::items::Items;
 pub use objects::json::Json;

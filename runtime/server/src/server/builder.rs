@@ -27,8 +27,8 @@ use crate::http::documents::health::Check;
 use crate::http::{ConnectSubresource, ListedRoute, PathHandler};
 use crate::part_name::{PROGRAM, PartName};
 use crate::registry::{
-    Admission, AdmissionContext, BuiltIn, Handler, Lister, Listers, Registry, RegistryBuilder,
-    Strategy, Subresource,
+    Admission, AdmissionContext, BuiltIn, Handler, Lister, Listers, Reader, Registry,
+    RegistryBuilder, Strategy, Subresource, Writer,
 };
 
 /// A registration, applied once the store is open.
@@ -184,6 +184,18 @@ impl Builder {
     #[must_use]
     pub fn handler<K: Resource>(self, handler: impl Handler<K>) -> Self {
         self.step(move |registry| registry.handler::<K>(handler))
+    }
+
+    /// Adds the code that reads the objects of one version of a kind without a store (`store = code`): get, list and watch.
+    #[must_use]
+    pub fn reader<K: Resource>(self, reader: impl Reader<K>) -> Self {
+        self.step(move |registry| registry.reader::<K>(reader))
+    }
+
+    /// Adds the code that writes the objects of one version of a kind without a store, which has a reader too.
+    #[must_use]
+    pub fn writer<K: Resource>(self, writer: impl Writer<K>) -> Self {
+        self.step(move |registry| registry.writer::<K>(writer))
     }
 
     /// Uses this handler for the subresources of a kind that name its type, in place of one made by [`Default`]: it has

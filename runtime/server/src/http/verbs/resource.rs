@@ -101,7 +101,7 @@ impl ResourceRoute<'_, '_> {
         if is_stream {
             return Ok(Answer::default());
         }
-        let has_tables = self.endpoint.def().has_store;
+        let has_tables = self.endpoint.resource().has_objects();
         let has_protobuf = self.output().def().protobuf.is_some();
         Answer::negotiate(
             &self.call.accepts,

@@ -15,13 +15,15 @@ use arc_swap::ArcSwap;
 
 use super::emulation::{Emulation, EmulationVersion};
 use super::groups::{ambiguous_names, complete_groups, group_label};
-use super::kinds::{Kinds, VersionHandler, VersionStrategy};
+use super::kinds::{Kinds, VersionReader, VersionStrategy, VersionWriter};
 use super::resources::Registry;
 use super::runtime_config::RuntimeConfig;
 use super::snapshot::{Catalog, Parts, Settings};
 use super::system_namespaces::{self, SystemNamespaces};
 use crate::memory;
 use crate::registry::code::handler::Handler;
+use crate::registry::code::reader::Reader;
+use crate::registry::code::writer::Writer;
 use crate::registry::endpoint::{Endpoint, EndpointContext, GivenHandlers, Subresource};
 use crate::registry::objects::kind::Kind;
 use crate::registry::objects::stored_value::StorageMediaType;
@@ -75,7 +77,8 @@ pub struct RegistryBuilder {
     /// Definitions of the other kinds.
     defs: Vec<Arc<ResourceDef>>,
     pub(super) strategies: Vec<VersionStrategy>,
-    handlers: Vec<VersionHandler>,
+    readers: Vec<VersionReader>,
+    writers: Vec<VersionWriter>,
     /// The program's handlers of subresources.
     subresources: GivenHandlers,
     admission: Vec<MakeAdmission>,
@@ -134,7 +137,8 @@ impl RegistryBuilder {
             own: Vec::new(),
             defs: Vec::new(),
             strategies: Vec::new(),
-            handlers: Vec::new(),
+            readers: Vec::new(),
+            writers: Vec::new(),
             subresources: GivenHandlers::default(),
             admission: Vec::new(),
             listers: Listers::default(),
@@ -199,7 +203,15 @@ impl RegistryBuilder {
     }
     /// Registers the handler of creates for one version of a kind without a store.
     pub fn handler<K: Resource>(&mut self, handler: impl Handler<K>) {
-        self.handlers.push(VersionHandler::new::<K>(handler));
+        self.writers.push(VersionWriter::of_handler::<K>(handler));
+    }
+    /// Registers the code that reads the objects of one version of a kind without a store.
+    pub fn reader<K: Resource>(&mut self, reader: impl Reader<K>) {
+        self.readers.push(VersionReader::new::<K>(reader));
+    }
+    /// Registers the code that writes the objects of one version of a kind without a store.
+    pub fn writer<K: Resource>(&mut self, writer: impl Writer<K>) {
+        self.writers.push(VersionWriter::new::<K>(writer));
     }
     /// Uses this handler for the subresources of a kind that name its type, in place of a default one. A handler that no
     /// subresource names is an error of [`RegistryBuilder::build`].
@@ -325,7 +337,8 @@ impl RegistryBuilder {
             groups: &groups,
             media_type: self.media_type,
             strategies: self.strategies,
-            handlers: self.handlers,
+            readers: self.readers,
+            writers: self.writers,
             readers_bytes,
             checks_lazy_types: self.checks_lazy_types,
             problems: &mut problems,

@@ -119,7 +119,7 @@ impl BuiltIn for apiloom_apis::apiextensions::v1::CustomResourceDefinition {
             registry.admission(|_| Box::new(DefinitionQuota(room)));
         }
         let strategy = Box::new(DefinitionStrategy::new());
-        registry.built_in_version::<Self>(VersionStrategy::of::<Self>(strategy));
+        registry.built_in_version::<Self>(VersionStrategy::of::<Self>("strategy", strategy));
     }
 }
 

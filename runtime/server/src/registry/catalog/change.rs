@@ -11,10 +11,12 @@ use serde_json::Value;
 
 use super::builder::refuse_own_kinds;
 use super::groups::{ambiguous_names, complete_groups};
-use super::kinds::{Kinds, VersionHandler, VersionStrategy};
+use super::kinds::{Kinds, VersionReader, VersionStrategy, VersionWriter};
 use super::resources::{Registry, fill};
 use super::snapshot::{Catalog, Parts};
 use crate::registry::code::handler::Handler;
+use crate::registry::code::reader::Reader;
+use crate::registry::code::writer::Writer;
 use crate::registry::rules::strategy::Strategy;
 
 /// Kinds and groups to add, to replace and to remove in one step; see [`Registry::change`].
@@ -23,7 +25,8 @@ pub struct CatalogChange {
     groups: Vec<GroupDef>,
     defs: Vec<Arc<ResourceDef>>,
     strategies: Vec<VersionStrategy>,
-    handlers: Vec<VersionHandler>,
+    readers: Vec<VersionReader>,
+    writers: Vec<VersionWriter>,
     removed: Vec<GroupResource>,
 }
 
@@ -93,7 +96,21 @@ impl CatalogChange {
     /// Adds the handler of creates for a version, without a store, of a kind in this change.
     #[must_use]
     pub fn handler<K: Resource>(mut self, handler: impl Handler<K>) -> Self {
-        self.handlers.push(VersionHandler::new::<K>(handler));
+        self.writers.push(VersionWriter::of_handler::<K>(handler));
+        self
+    }
+
+    /// Adds the code that reads the objects of a version, without a store, of a kind in this change.
+    #[must_use]
+    pub fn reader<K: Resource>(mut self, reader: impl Reader<K>) -> Self {
+        self.readers.push(VersionReader::new::<K>(reader));
+        self
+    }
+
+    /// Adds the code that writes the objects of a version, without a store, of a kind in this change.
+    #[must_use]
+    pub fn writer<K: Resource>(mut self, writer: impl Writer<K>) -> Self {
+        self.writers.push(VersionWriter::new::<K>(writer));
         self
     }
 
@@ -168,7 +185,8 @@ impl Registry {
             groups: &groups,
             media_type: settings.media_type,
             strategies: change.strategies,
-            handlers: change.handlers,
+            readers: change.readers,
+            writers: change.writers,
             readers_bytes: settings.readers_bytes,
             checks_lazy_types: false,
             problems: &mut problems,

@@ -13,9 +13,12 @@ use apiloom_meta::{GroupKind, GroupResource, GroupVersion, GroupVersionKind};
 use apiloom_storage::Storage;
 
 use super::groups::{Group, group_label};
-use crate::registry::code::handler::{Handler, TypedHandler};
+use crate::registry::code::handler::{CreateOnly, Handler};
+use crate::registry::code::reader::{Reader, TypedReader};
+use crate::registry::code::writer::{TypedWriter, Writer};
 use crate::registry::endpoint::body_definitions;
-use crate::registry::objects::hooks::{ErasedHandler, ErasedStrategy};
+use crate::registry::objects::code::{KindCode, Read, Write};
+use crate::registry::objects::hooks::ErasedStrategy;
 use crate::registry::objects::kind::{AsynchronousConversion, Kind, KindConversion};
 use crate::registry::objects::kind_version::{KindVersion, VersionIndex};
 use crate::registry::objects::prepared_object::PendingWrites;
@@ -26,10 +29,12 @@ use crate::registry::objects::stored_value::StorageMediaType;
 use crate::registry::problems::{kind_problem, label, two_kinds_problem, with_places};
 use crate::registry::rules::strategy::{Strategy, TypedStrategy};
 
-/// A strategy or a handler, for one version of a kind.
+/// A strategy, a reader or a writer, for one version of a kind.
 pub(super) struct VersionCode<T> {
     of: GroupResource,
     version: SmolStr,
+    /// How messages call the code.
+    what: &'static str,
     /// Source location of the kind.
     place: Option<Place>,
     code: T,
@@ -38,14 +43,18 @@ pub(super) struct VersionCode<T> {
 /// A strategy for one version of a kind.
 pub(super) type VersionStrategy = VersionCode<Box<dyn ErasedStrategy>>;
 
-/// A handler for one version of a kind.
-pub(super) type VersionHandler = VersionCode<Box<dyn ErasedHandler>>;
+/// A reader for one version of a kind.
+pub(super) type VersionReader = VersionCode<Arc<dyn Read>>;
+
+/// A writer, or a handler, for one version of a kind.
+pub(super) type VersionWriter = VersionCode<Arc<dyn Write>>;
 
 impl<T> VersionCode<T> {
-    pub(super) fn of<K: Resource>(code: T) -> Self {
+    pub(super) fn of<K: Resource>(what: &'static str, code: T) -> Self {
         Self {
             of: GroupResource::new(K::GROUP, K::PLURAL),
             version: SmolStr::new_static(K::VERSION),
+            what,
             place: K::definition().place,
             code,
         }
@@ -60,23 +69,37 @@ impl<T> VersionCode<T> {
     }
 
     /// The problem of code whose version is not registered.
-    fn unused_problem(&self, what: &str, why: &str) -> String {
+    fn unused_problem(&self, why: &str) -> String {
         let GroupResource { group, resource } = &self.of;
         let gv = GroupVersion::new(group, &*self.version);
-        let problem = format!("a {what} for {resource} of {gv}, which is not registered{why}");
+        let problem = format!(
+            "a {} for {resource} of {gv}, which is not registered{why}",
+            self.what
+        );
         with_places([self.place], problem)
     }
 }
 
 impl VersionStrategy {
     pub(super) fn new<K: Resource>(strategy: impl Strategy<K>) -> Self {
-        Self::of::<K>(Box::new(TypedStrategy::<K, _>::new(strategy)))
+        Self::of::<K>("strategy", Box::new(TypedStrategy::<K, _>::new(strategy)))
     }
 }
 
-impl VersionHandler {
-    pub(super) fn new<K: Resource>(handler: impl Handler<K>) -> Self {
-        Self::of::<K>(Box::new(TypedHandler::<K, _>::new(handler)))
+impl VersionReader {
+    pub(super) fn new<K: Resource>(reader: impl Reader<K>) -> Self {
+        Self::of::<K>("reader", Arc::new(TypedReader::<K, _>::new(reader)))
+    }
+}
+
+impl VersionWriter {
+    pub(super) fn new<K: Resource>(writer: impl Writer<K>) -> Self {
+        Self::of::<K>("writer", Arc::new(TypedWriter::<K, _>::new(writer)))
+    }
+
+    pub(super) fn of_handler<K: Resource>(handler: impl Handler<K>) -> Self {
+        let writer = TypedWriter::<K, _>::new(CreateOnly(handler));
+        Self::of::<K>("handler", Arc::new(writer))
     }
 }
 
@@ -91,7 +114,8 @@ pub(super) struct Kinds<'a> {
     /// Format of the objects that are written.
     pub(super) media_type: StorageMediaType,
     pub(super) strategies: Vec<VersionStrategy>,
-    pub(super) handlers: Vec<VersionHandler>,
+    pub(super) readers: Vec<VersionReader>,
+    pub(super) writers: Vec<VersionWriter>,
     /// Memory limit for slow readers of a kind, in bytes: as for its history.
     pub(super) readers_bytes: usize,
     /// Whether schemas that are otherwise made when first needed are checked now.
@@ -131,12 +155,12 @@ impl Kinds<'_> {
             .collect();
         self.check_store_paths(&kinds);
         let strategies = self.strategies.iter();
-        let strategies =
-            strategies.map(|one| one.unused_problem("strategy", " or has one already"));
-        let handlers = self.handlers.iter();
-        let handlers =
-            handlers.map(|one| one.unused_problem("handler", ", has a store, or has one already"));
-        self.problems.extend(strategies.chain(handlers));
+        let strategies = strategies.map(|one| one.unused_problem(" or has one already"));
+        let why = ", has a store, or has one already";
+        let readers = self.readers.iter().map(|one| one.unused_problem(why));
+        let writers = self.writers.iter().map(|one| one.unused_problem(why));
+        self.problems
+            .extend(strategies.chain(readers).chain(writers));
         (order, kinds)
     }
 
@@ -387,31 +411,26 @@ impl Kinds<'_> {
         None
     }
 
-    /// The handler of a version without a store; a missing one is a problem, and so is a verb other than create.
-    fn handler(&mut self, id: &GroupResource, def: &ResourceDef) -> Option<Box<dyn ErasedHandler>> {
+    /// The code of a version without a store; problems are where it has other verbs than the definition.
+    fn code(&mut self, id: &GroupResource, def: &ResourceDef) -> KindCode {
         if def.has_store {
-            return None;
+            return KindCode::default();
         }
-        if def.verbs != [Verb::Create] || !def.subresources.is_empty() {
-            let problem = "it has no store, so it can serve nothing but create";
-            self.problems.push(kind_problem(def, problem));
-        }
-        let handler = VersionCode::take(&mut self.handlers, id, &def.version);
-        if handler.is_none() {
-            let problem = format!(
-                "it has no store, and no handler answers creates: add `.handler::<{}>(..)` to the builder",
-                def.kind
-            );
-            self.problems.push(kind_problem(def, problem));
-        }
-        handler
+        let code = KindCode {
+            reader: VersionCode::take(&mut self.readers, id, &def.version),
+            writer: VersionCode::take(&mut self.writers, id, &def.version),
+        };
+        let problems = code_problems(def, &code).into_iter();
+        self.problems
+            .extend(problems.map(|problem| kind_problem(def, problem)));
+        code
     }
 
     fn version(&mut self, index: VersionIndex, def: Arc<ResourceDef>) -> Option<KindVersion> {
         let id = def.group_resource();
         let strategy = VersionCode::take(&mut self.strategies, &id, &def.version);
-        let handler = self.handler(&id, &def);
-        let version = KindVersion::new(index, def, strategy, handler);
+        let code = self.code(&id, &def);
+        let version = KindVersion::new(index, def, strategy, code);
         let is_checked = match version.def.schema {
             SchemaSource::LazyType(_) => self.checks_lazy_types,
             SchemaSource::Stored(_) => false,
@@ -435,7 +454,7 @@ impl Kinds<'_> {
     fn check_bodies(&mut self, def: &ResourceDef) {
         let bodies = def.subresources.iter().flat_map(body_definitions);
         for body in bodies.filter(|body| body.gvk() != def.gvk()) {
-            let version = KindVersion::new(0, Arc::new(body), None, None);
+            let version = KindVersion::new(0, Arc::new(body), None, KindCode::default());
             for problem in version.version_schema.problems() {
                 // Several subresources may have the same bodies.
                 if !self.problems.contains(problem) {
@@ -444,6 +463,72 @@ impl Kinds<'_> {
             }
         }
     }
+}
+
+/// The verbs of a reader.
+const READS: [Verb; 3] = [Verb::Get, Verb::List, Verb::Watch];
+
+/// The verbs of a writer.
+const WRITES: [Verb; 4] = [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete];
+
+/// Verbs that need another one, by which the server answers a part of their requests.
+const NEEDED: [(Verb, Verb); 6] = [
+    (Verb::Watch, Verb::List),
+    (Verb::Update, Verb::Get),
+    (Verb::Patch, Verb::Get),
+    (Verb::Delete, Verb::Get),
+    (Verb::DeleteCollection, Verb::List),
+    (Verb::DeleteCollection, Verb::Delete),
+];
+
+/// Where the code of a kind without a store does not have the verbs of its definition.
+fn code_problems(def: &ResourceDef, code: &KindCode) -> Vec<String> {
+    let mut problems = Vec::new();
+    if !def.subresources.is_empty() {
+        problems.push("it has no store, so it can have no subresources".to_owned());
+    }
+    let reader = code.reader.as_ref().map(|reader| reader.verbs());
+    let writer = code.writer.as_ref().map(|writer| writer.verbs());
+    for (what, all, of_code) in [("reader", &READS[..], reader), ("writer", &WRITES[..], writer)] {
+        let chosen = |has: &dyn Fn(Verb) -> bool| {
+            let chosen = all.iter().filter(|verb| has(**verb));
+            Vec::from_iter(chosen.map(|verb| verb.as_str())).join(", ")
+        };
+        let declared = chosen(&|verb| def.has_verb(verb));
+        let Some(of_code) = of_code else {
+            if declared == Verb::Create.as_str() {
+                problems.push(format!(
+                    "it has no store, and no handler answers creates: add `.handler::<{}>(..)` to the builder",
+                    def.kind
+                ));
+            } else if !declared.is_empty() {
+                problems.push(format!(
+                    "it has no store, and no {what} answers {declared}: add `.{what}::<{}>(..)` to the builder",
+                    def.kind
+                ));
+            }
+            continue;
+        };
+        let answered = chosen(&|verb| of_code.contains(&verb));
+        if answered != declared {
+            let none = |verbs: String| Some(verbs).filter(|verbs| !verbs.is_empty());
+            let [answered, declared] =
+                [answered, declared].map(|verbs| none(verbs).unwrap_or_else(|| "none".to_owned()));
+            problems.push(format!(
+                "its {what} answers other verbs than it declares: {answered}, and not {declared}"
+            ));
+        }
+    }
+    let needed = NEEDED.iter();
+    let needed = needed.filter(|(verb, other)| def.has_verb(*verb) && !def.has_verb(*other));
+    problems.extend(needed.map(|(verb, other)| {
+        format!(
+            "it has no store, so its verb {} needs the verb {}",
+            verb.as_str(),
+            other.as_str()
+        )
+    }));
+    problems
 }
 
 /// The first group of a kind that behaves as in an earlier release.

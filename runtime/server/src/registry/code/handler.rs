@@ -1,11 +1,10 @@
 //! Handlers: users' code for creates of kinds without a store.
 
-use std::marker::PhantomData;
-
-use apiloom_meta::{ApiError, Object, Resource};
+use apiloom_meta::kind::Verb;
+use apiloom_meta::{ApiError, Resource};
 use async_trait::async_trait;
 
-use crate::registry::objects::hooks::ErasedHandler;
+use super::writer::Writer;
 use crate::registry::options::{CreateOptions, RequestContext};
 
 /// Handler of creates for one version of a kind without a store, such as an access review.
@@ -46,36 +45,19 @@ pub trait Handler<K: Resource>: Send + Sync + 'static {
     ) -> Result<K, ApiError>;
 }
 
-/// Adapter from documents to a typed handler.
-pub(crate) struct TypedHandler<K, H> {
-    handler: H,
-    kind: PhantomData<fn() -> K>,
-}
-
-impl<K, H> TypedHandler<K, H> {
-    pub(crate) fn new(handler: H) -> Self {
-        Self {
-            handler,
-            kind: PhantomData,
-        }
-    }
-}
+/// A handler as a writer that only creates.
+pub(crate) struct CreateOnly<H>(pub(crate) H);
 
 #[async_trait]
-impl<K: Resource, H: Handler<K>> ErasedHandler for TypedHandler<K, H> {
+impl<K: Resource, H: Handler<K>> Writer<K> for CreateOnly<H> {
+    const VERBS: &'static [Verb] = &[Verb::Create];
+
     async fn create(
         &self,
         ctx: &RequestContext,
-        object: &Object,
+        object: K,
         options: &CreateOptions,
-    ) -> Result<Object, ApiError> {
-        let object = object
-            .to_typed::<K>()
-            .map_err(|error| ApiError::bad_request(error.to_string()))?;
-        let answer = self.handler.create(ctx, object, options).await?;
-        let answer = serde_json::to_value(&answer)
-            .map_err(|error| ApiError::internal_text(error.to_string()))?;
-        Object::from_value(answer)
-            .ok_or_else(|| ApiError::internal_text("the answer of a handler is not an object"))
+    ) -> Result<K, ApiError> {
+        self.0.create(ctx, object, options).await
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use apiloom_meta::ResourceDef;
 
+use super::code::KindCode;
 use super::kind::{Kind, KindConversion};
 use super::kind_version::KindVersion;
 use super::prepared_object::PendingWrites;
@@ -44,7 +45,12 @@ impl Kind {
             pending_writes: PendingWrites::default(),
             // Bodies are never listed.
             readers: Readers::new(0),
-            versions: vec![KindVersion::new(0, Arc::new(def), None, None)],
+            versions: vec![KindVersion::new(
+                0,
+                Arc::new(def),
+                None,
+                KindCode::default(),
+            )],
         }
     }
 }

@@ -1,12 +1,11 @@
-//! Traits of type-erased strategies and handlers, by which the registry calls the code of a kind.
+//! The trait of type-erased strategies, by which the registry calls the rules of a kind.
 
 use std::time::Duration;
 
 use apiloom_meta::schema::Schema;
-use apiloom_meta::{ApiError, FieldError, Object};
-use async_trait::async_trait;
+use apiloom_meta::{FieldError, Object};
 
-use crate::registry::options::{CreateOptions, RequestContext};
+use crate::registry::options::RequestContext;
 
 /// A type-erased [`Strategy`](crate::registry::Strategy). Hooks that may change an object return whether they did. They do
 /// not change a document that cannot be decoded as the type; the validation after them reports its errors.
@@ -59,16 +58,4 @@ pub(crate) trait ErasedStrategy: Send + Sync {
         object: &Object,
         requested: Option<i64>,
     ) -> Option<i64>;
-}
-
-/// A type-erased [`Handler`](crate::registry::Handler).
-#[async_trait]
-pub(crate) trait ErasedHandler: Send + Sync {
-    /// See [`Handler::create`](crate::registry::Handler::create).
-    async fn create(
-        &self,
-        ctx: &RequestContext,
-        object: &Object,
-        options: &CreateOptions,
-    ) -> Result<Object, ApiError>;
 }

@@ -8,8 +8,9 @@ use apiloom_meta::kind::{InMemoryConversion, ResourceDef};
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{GroupKind, GroupResource};
 
+use super::code::KindCode;
 use super::field_finder::FieldFinder;
-use super::hooks::{ErasedHandler, ErasedStrategy};
+use super::hooks::ErasedStrategy;
 use super::json::METADATA;
 use super::version_schema::VersionSchema;
 
@@ -33,8 +34,8 @@ pub(crate) struct KindVersion {
     pub(crate) selectable: FieldFinder,
     /// Hooks of this version.
     pub(crate) strategy: Option<Box<dyn ErasedStrategy>>,
-    /// Handler of creates, for a kind without a store.
-    pub(crate) handler: Option<Box<dyn ErasedHandler>>,
+    /// Its code, of a kind without a store.
+    pub(crate) code: KindCode,
 }
 
 impl KindVersion {
@@ -43,7 +44,7 @@ impl KindVersion {
         index: VersionIndex,
         def: Arc<ResourceDef>,
         strategy: Option<Box<dyn ErasedStrategy>>,
-        handler: Option<Box<dyn ErasedHandler>>,
+        code: KindCode,
     ) -> Self {
         let mut head = Vec::new();
         let api_version = def.api_version();
@@ -74,7 +75,7 @@ impl KindVersion {
             group_kind: def.group_kind(),
             selectable: FieldFinder::new(&def.selectable),
             strategy,
-            handler,
+            code,
             def,
         }
     }

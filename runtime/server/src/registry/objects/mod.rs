@@ -40,6 +40,8 @@
 pub(super) mod asynchronous;
 pub(super) mod body_kind;
 pub(super) mod cached_object;
+pub(super) mod code;
+mod code_object;
 pub(super) mod converted;
 mod converter_call;
 pub(super) mod document;

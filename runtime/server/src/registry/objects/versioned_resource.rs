@@ -7,7 +7,7 @@ use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, GroupKind, GroupResource, Object, ResourceDef};
 use apiloom_storage::cache::WatchCache;
 
-use super::hooks::ErasedHandler;
+use super::code::{Read, Write};
 use super::kind::Kind;
 use super::kind_version::{KindVersion, VersionIndex};
 use super::normalizer::CacheNormalizer;
@@ -43,9 +43,20 @@ impl VersionedResource {
         self.version().schema()
     }
 
-    /// Handler of creates, for a kind without a store.
-    pub(crate) fn handler(&self) -> Option<&dyn ErasedHandler> {
-        self.version().handler.as_deref()
+    /// Whether requests can name objects of it: in the store, or by code. Reviews, which are only created, and the bodies of
+    /// subresources have none.
+    pub(crate) fn has_objects(&self) -> bool {
+        self.def().has_store || self.reader().is_some()
+    }
+
+    /// The code that reads the objects of a kind without a store.
+    pub(crate) fn reader(&self) -> Option<&Arc<dyn Read>> {
+        self.version().code.reader.as_ref()
+    }
+
+    /// The code that writes the objects of a kind without a store.
+    pub(crate) fn writer(&self) -> Option<&Arc<dyn Write>> {
+        self.version().code.writer.as_ref()
     }
 
     /// NotFound for an object of this resource.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use apiloom_meta::ApiError;
-use apiloom_meta::selector::{FieldSelector, LabelQuery};
 use apiloom_storage::cache::{
     CacheProgress, Fill, INDEX_GROUP, Item, OutsideWindow, Snapshot, WatchCache,
 };
@@ -18,7 +17,6 @@ use crate::registry::objects::converted::{check_convertible, convert};
 use crate::registry::objects::document::{Document, EncodedObject};
 use crate::registry::objects::kind_cache::CATCH_UP;
 use crate::registry::objects::normalizer::CacheNormalizer;
-use crate::registry::options::{ListOptions, RequestContext};
 
 /// The state that a read requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,22 +41,6 @@ impl Freshness {
 }
 
 impl StoredReads {
-    /// Compiles the selectors of the options.
-    ///
-    /// # Errors
-    /// See [`Selection::new`].
-    pub(crate) async fn selection(
-        &self,
-        ctx: &RequestContext,
-        options: &ListOptions,
-    ) -> Result<Selection, ApiError> {
-        let (labels, fields) = (&options.label_selector, &options.field_selector);
-        let compile = || Selection::new(self.resource.version(), labels, fields);
-        self.resource
-            .read_query(ctx, text_bytes(labels, fields), compile)
-            .await
-    }
-
     /// The snapshot for a read; `None` if the store must be read instead.
     ///
     /// # Errors
@@ -338,19 +320,6 @@ impl StoredReads {
     pub(crate) fn is_stored(&self) -> bool {
         self.resource.version == self.resource.kind.storage_version
     }
-}
-
-/// Approximate length of the text of the selectors, in bytes.
-fn text_bytes(labels: &LabelQuery, fields: &FieldSelector) -> usize {
-    // Length of an operator and a comma.
-    const BETWEEN: usize = 2;
-    let labels = labels.requirements().iter().map(|requirement| {
-        let values = requirement.values().iter().map(|value| value.len() + 1);
-        requirement.key().len() + BETWEEN + values.sum::<usize>()
-    });
-    let fields = fields.requirements().iter();
-    let fields = fields.map(|term| term.field.len() + BETWEEN + term.value.len());
-    labels.chain(fields).sum()
 }
 
 /// The objects that may be selected, in ascending order of their keys, from a start key; from an index if one applies.

@@ -6,6 +6,8 @@ use base64::alphabet::URL_SAFE;
 use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
 use serde::{Deserialize, Serialize};
 
+use crate::registry::options::ListOptions;
+
 /// The version of the token format; there is only one.
 const VERSION: &str = "meta.k8s.io/v1";
 
@@ -62,11 +64,25 @@ fn token(rv: i64, start: String) -> String {
     BASE64.encode(serde_json::to_vec(&token).expect("a struct of strings and a number is JSON"))
 }
 
+/// The token of a request, beside which a resourceVersion means nothing.
+///
+/// # Errors
+/// Those of [`decode`]; BadRequest for a resourceVersion other than 0.
+pub(crate) fn of_options(options: &ListOptions, prefix: &str) -> Result<Continue, ApiError> {
+    let token = decode(&options.continue_token, prefix)?;
+    if !matches!(&*options.resource_version, "" | "0") {
+        return Err(ApiError::bad_request(
+            "specifying resource version is not allowed when using continue",
+        ));
+    }
+    Ok(token)
+}
+
 /// Decodes a token.
 ///
 /// # Errors
 /// BadRequest with the texts of kube-apiserver.
-pub(crate) fn decode(token: &str, prefix: &str) -> Result<Continue, ApiError> {
+fn decode(token: &str, prefix: &str) -> Result<Continue, ApiError> {
     decode_token(token, prefix)
         .map_err(|why| ApiError::bad_request(format!("invalid continue token: {why}")))
 }

@@ -2,10 +2,16 @@
 
 use std::sync::Arc;
 
+use apiloom_meta::Object;
 use apiloom_storage::cache::Change;
+use serde_json::{Map, Value};
 
 use crate::registry::objects::cached_object::CachedObject;
 use crate::registry::objects::document::Document;
+use crate::registry::objects::versioned_resource::VersionedResource;
+
+/// Annotation of the bookmark that ends the initial events.
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// Type of a watch event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,4 +33,42 @@ pub struct WatchEvent {
     pub object: Document,
     /// The change of the watch cache from which the event was made.
     pub(in crate::registry) change: Option<Arc<Change<CachedObject>>>,
+}
+
+/// The event for a client that was sent `old` and is now sent `new`.
+pub(super) fn transition(old: Option<Document>, new: Option<Document>) -> Option<WatchEvent> {
+    match (old, new) {
+        (None, Some(new)) => Some(event(WatchEventKind::Added, new)),
+        (Some(_), Some(new)) => Some(event(WatchEventKind::Modified, new)),
+        (Some(old), None) => Some(event(WatchEventKind::Deleted, old)),
+        (None, None) => None,
+    }
+}
+
+/// An event that is not of the watch cache.
+pub(super) fn event(kind: WatchEventKind, object: Document) -> WatchEvent {
+    WatchEvent {
+        kind,
+        object,
+        change: None,
+    }
+}
+
+/// A bookmark: clients can resume from its resourceVersion.
+pub(super) fn bookmark(
+    resource: &VersionedResource,
+    resource_version: &str,
+    ends_initial_events: bool,
+) -> WatchEvent {
+    let version = resource.version();
+    let mut object = Object::default();
+    object.set_type(&version.api_version, &version.def.kind);
+    object.set_meta_str("resourceVersion", resource_version);
+    if ends_initial_events {
+        let annotations = Map::from_iter([(INITIAL_EVENTS_END.to_owned(), Value::from("true"))]);
+        object
+            .meta_mut()
+            .insert("annotations".to_owned(), Value::Object(annotations));
+    }
+    event(WatchEventKind::Bookmark, object.into())
 }

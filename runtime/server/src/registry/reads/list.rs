@@ -56,13 +56,8 @@ struct Plan {
 impl Plan {
     /// The read that goes on where the client's continue token says.
     fn continued(self, options: &ListOptions) -> Result<Self, ApiError> {
-        let token = continue_token::decode(&options.continue_token, &self.prefix)?;
+        let token = continue_token::of_options(options, &self.prefix)?;
         let is_any = options.resource_version == "0";
-        if !options.resource_version.is_empty() && !is_any {
-            return Err(ApiError::bad_request(
-                "specifying resource version is not allowed when using continue",
-            ));
-        }
         Ok(Self {
             continued: Some(token.start.clone()),
             start: token.start,
@@ -109,7 +104,7 @@ impl StoredReads {
         namespace: Option<&str>,
         options: &ListOptions,
     ) -> Result<ListResult, ApiError> {
-        let selection = self.selection(ctx, options).await?;
+        let selection = Selection::of(&self.resource, ctx, options).await?;
         let plan = self.plan(namespace, options)?;
         // A page without selectors costs the store no more than the page itself, so the cache need not be filled.
         if options.limit == 0 || !selection.is_everything() {
@@ -584,14 +579,14 @@ fn unread(entries: &[Entry], last: &str) -> u64 {
 /// Counts processed objects, and yields to other tasks at intervals. Large objects take long before it does, so that it asks for
 /// each whether the work is still wanted.
 #[derive(Default)]
-struct Work(usize);
+pub(super) struct Work(usize);
 
 impl Work {
     /// Counts one more object; yields after every [`YIELD_EVERY`].
     ///
     /// # Errors
     /// As [`check_wanted`].
-    async fn rest(&mut self) -> Result<(), ApiError> {
+    pub(super) async fn rest(&mut self) -> Result<(), ApiError> {
         self.0 += 1;
         if self.0.is_multiple_of(YIELD_EVERY) {
             tokio::task::yield_now().await;

@@ -1,6 +1,9 @@
-//! Get, list and watch of an endpoint: [`Reads`].
+//! Get, list and watch of an endpoint: [`Reads`], over the watch cache or the store (`stored.rs` and the files of the verbs), or by
+//! code of the program (`by_code.rs`).
 
+mod by_code;
 pub(super) mod cached;
+mod code_events;
 pub(super) mod continue_token;
 pub(super) mod event;
 pub(super) mod field_values;
@@ -20,7 +23,9 @@ use std::sync::Arc;
 
 use apiloom_meta::ApiError;
 use futures_util::TryFutureExt as _;
+use futures_util::future::Either;
 
+use self::by_code::CodeReads;
 use self::list::ListResult;
 use self::stored::StoredReads;
 use self::watch_events::WatchEvents;
@@ -31,11 +36,22 @@ use crate::registry::options::{GetOptions, ListOptions, RequestContext};
 /// Get, list and watch of one resource in one version. Objects are returned in this version, with apiVersion, kind and
 /// resourceVersion.
 #[derive(Debug)]
-pub struct Reads(Arc<StoredReads>);
+pub struct Reads(ReadSource);
+
+/// Where objects are read from, decided once. The futures of the store are in no box, which most requests would pay for.
+#[derive(Debug)]
+enum ReadSource {
+    Stored(Arc<StoredReads>),
+    Code(CodeReads),
+}
 
 impl Reads {
+    /// The reads of a resource: by the code of its kind, if it has some, else from the store.
     pub(super) fn new(resource: Arc<VersionedResource>) -> Self {
-        Self(Arc::new(StoredReads::new(resource)))
+        Self(match resource.reader().cloned() {
+            Some(code) => ReadSource::Code(CodeReads::new(resource, code)),
+            None => ReadSource::Stored(Arc::new(StoredReads::new(resource))),
+        })
     }
 
     /// Reads one object.
@@ -49,7 +65,10 @@ impl Reads {
         name: &str,
         options: &GetOptions,
     ) -> impl Future<Output = Result<Document, ApiError>> + Send {
-        self.0.get(ctx, namespace, name, options)
+        match &self.0 {
+            ReadSource::Stored(reads) => Either::Left(reads.get(ctx, namespace, name, options)),
+            ReadSource::Code(reads) => Either::Right(Box::pin(reads.get(ctx, namespace, name))),
+        }
     }
 
     /// Lists the objects of a namespace, or of all namespaces (`None`).
@@ -62,7 +81,10 @@ impl Reads {
         namespace: Option<&str>,
         options: &ListOptions,
     ) -> impl Future<Output = Result<ListResult, ApiError>> + Send {
-        self.0.list(ctx, namespace, options)
+        match &self.0 {
+            ReadSource::Stored(reads) => Either::Left(reads.list(ctx, namespace, options)),
+            ReadSource::Code(reads) => Either::Right(Box::pin(reads.list(ctx, namespace, options))),
+        }
     }
 
     /// Watches the objects of a namespace, or of all namespaces. Errors before the first event are errors of the
@@ -77,12 +99,23 @@ impl Reads {
         namespace: Option<&str>,
         options: &ListOptions,
     ) -> impl Future<Output = Result<WatchEvents, ApiError>> + Send {
-        let opened = self.0.watch(ctx, namespace, options);
-        opened.map_ok(WatchEvents::from)
+        match &self.0 {
+            ReadSource::Stored(reads) => {
+                let opened = reads.watch(ctx, namespace, options);
+                Either::Left(opened.map_ok(WatchEvents::from))
+            }
+            ReadSource::Code(reads) => {
+                let opened = reads.watch(ctx, namespace, options);
+                Either::Right(Box::pin(opened.map_ok(WatchEvents::from)))
+            }
+        }
     }
 
-    /// The reads of a store; `None` for others.
+    /// The reads of a store; `None` for code.
     pub(crate) fn stored(&self) -> Option<&Arc<StoredReads>> {
-        Some(&self.0)
+        match &self.0 {
+            ReadSource::Stored(reads) => Some(reads),
+            ReadSource::Code(_) => None,
+        }
     }
 }

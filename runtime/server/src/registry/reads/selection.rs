@@ -11,6 +11,8 @@ use crate::registry::objects::cached_object::CachedObject;
 use crate::registry::objects::field_finder::printed;
 use crate::registry::objects::key::namespace_and_name;
 use crate::registry::objects::kind_version::KindVersion;
+use crate::registry::objects::versioned_resource::VersionedResource;
+use crate::registry::options::{ListOptions, RequestContext};
 
 /// Compiled selectors. The cost of matching an object depends on its labels and selectable fields, not on the number
 /// of requirements.
@@ -76,6 +78,22 @@ impl Selection {
             fields: FieldMatcher::new(fields, resolve)?,
             labels: LabelMatcher::new(labels),
         })
+    }
+
+    /// Compiles the selectors of a request.
+    ///
+    /// # Errors
+    /// See [`Selection::new`].
+    pub(crate) async fn of(
+        resource: &VersionedResource,
+        ctx: &RequestContext,
+        options: &ListOptions,
+    ) -> Result<Self, ApiError> {
+        let (labels, fields) = (&options.label_selector, &options.field_selector);
+        let compile = || Self::new(resource.version(), labels, fields);
+        resource
+            .read_query(ctx, text_bytes(labels, fields), compile)
+            .await
     }
 
     /// The selection of all objects.
@@ -157,6 +175,19 @@ impl Selection {
         let mut required = self.fields.required();
         required.find_map(|(field, value)| Some((sort(field.place)?, value)))
     }
+}
+
+/// Approximate length of the text of the selectors, in bytes.
+fn text_bytes(labels: &LabelQuery, fields: &FieldSelector) -> usize {
+    // Length of an operator and a comma.
+    const BETWEEN: usize = 2;
+    let labels = labels.requirements().iter().map(|requirement| {
+        let values = requirement.values().iter().map(|value| value.len() + 1);
+        requirement.key().len() + BETWEEN + values.sum::<usize>()
+    });
+    let fields = fields.requirements().iter();
+    let fields = fields.map(|term| term.field.len() + BETWEEN + term.value.len());
+    labels.chain(fields).sum()
 }
 
 /// The value of a field as selectors compare it.

@@ -6,7 +6,7 @@ use apiloom_meta::{ApiError, Object};
 use apiloom_storage::cache::{Change, Item};
 use apiloom_storage::{Event, EventKind, Revision};
 
-use super::event::{WatchEvent, WatchEventKind};
+use super::event::{WatchEvent, WatchEventKind, event, transition};
 use super::selection::Selection;
 use super::stored::StoredReads;
 use crate::registry::objects::cached_object::CachedObject;
@@ -111,23 +111,5 @@ impl View<'_> {
             self.reads.resource.version,
         )
         .await
-    }
-}
-
-/// The event for a client that was sent `old` and is now sent `new`.
-fn transition(old: Option<Document>, new: Option<Document>) -> Option<WatchEvent> {
-    match (old, new) {
-        (None, Some(new)) => Some(event(WatchEventKind::Added, new)),
-        (Some(_), Some(new)) => Some(event(WatchEventKind::Modified, new)),
-        (Some(old), None) => Some(event(WatchEventKind::Deleted, old)),
-        (None, None) => None,
-    }
-}
-
-pub(super) fn event(kind: WatchEventKind, object: Document) -> WatchEvent {
-    WatchEvent {
-        kind,
-        object,
-        change: None,
     }
 }

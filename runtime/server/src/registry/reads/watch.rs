@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use apiloom_meta::{ApiError, Object};
+use apiloom_meta::ApiError;
 use apiloom_storage::cache::{
     Change, Cursor, CursorEnd, Fill, Interest, Item, OutsideWindow, WatchCache,
 };
@@ -18,16 +18,15 @@ use apiloom_storage::{
     Entry, Event, ListRequest, Revision, StorageError, WatchItem, WatchStart, WatchStream,
 };
 use futures_util::StreamExt as _;
-use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::cached::{self, Freshness};
-use super::event::{WatchEvent, WatchEventKind};
+use super::event::{WatchEvent, WatchEventKind, bookmark, event};
 use super::lifetime::{Due, Lifetime};
 use super::selection::Selection;
 use super::stored::StoredReads;
 use super::unreadable::{FailedObject, UnreadableObjects};
-use super::view::{View, event};
+use super::view::View;
 use crate::registry::error;
 use crate::registry::objects::cached_object::{CachedObject, State};
 use crate::registry::objects::document::Document;
@@ -38,9 +37,6 @@ use crate::registry::options::{ListOptions, RequestContext};
 /// Maximum number of changes taken from the cache at once, which is all that a watcher that does not read keeps in
 /// memory.
 const TAKEN_AT_ONCE: usize = 32;
-
-/// Annotation of the bookmark that ends the initial events.
-const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// A watch that is to be opened.
 struct WantedWatch<'a> {
@@ -67,7 +63,7 @@ impl StoredReads {
         namespace: Option<&str>,
         options: &ListOptions,
     ) -> Result<StoredEvents, ApiError> {
-        let selection = self.selection(ctx, options).await?;
+        let selection = Selection::of(&self.resource, ctx, options).await?;
         let version = error::version_option(&options.resource_version)?;
         let prefix = match selection
             .name()
@@ -746,18 +742,8 @@ impl Watcher<'_> {
     }
 
     fn bookmark(&self, revision: Revision, ends_initial_events: bool) -> WatchEvent {
-        let version = self.reads.resource.version();
-        let mut object = Object::default();
-        object.set_type(&version.api_version, &version.def.kind);
-        object.set_meta_str("resourceVersion", &revision.to_string());
-        if ends_initial_events {
-            let annotations =
-                Map::from_iter([(INITIAL_EVENTS_END.to_owned(), Value::from("true"))]);
-            object
-                .meta_mut()
-                .insert("annotations".to_owned(), Value::Object(annotations));
-        }
-        event(WatchEventKind::Bookmark, object.into())
+        let resource = &self.reads.resource;
+        bookmark(resource, &revision.to_string(), ends_initial_events)
     }
 }
 

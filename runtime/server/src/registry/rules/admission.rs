@@ -41,7 +41,7 @@ pub struct AdmissionRequest<'a> {
     pub name: &'a str,
     /// Whether this is a dry run.
     pub dry_run: bool,
-    /// Whether objects of the resource are stored; those of reviews are not.
+    /// Whether objects of the resource stay, in the store or by code of the program; those of reviews do not.
     pub has_store: bool,
     /// The new object; `None` on delete and connect.
     pub object: Option<AdmittedObject<'a>>,

@@ -9,6 +9,7 @@
 mod apply;
 mod apply_laws;
 mod built_in;
+mod by_code;
 mod converting;
 mod counted_text;
 mod create;

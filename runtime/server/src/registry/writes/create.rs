@@ -12,7 +12,6 @@ use super::results::WrittenObject;
 use super::versions::{Draft, HubObject};
 use super::{Writes, stamp};
 use crate::registry::error;
-use crate::registry::objects::hooks::ErasedHandler;
 use crate::registry::objects::versioned_resource::VersionedResource;
 use crate::registry::options::{CreateOptions, RequestContext};
 
@@ -45,14 +44,14 @@ impl Writes {
         let name = object.name().to_owned();
         let request = WriteRequest::new(ctx, namespace, &name).with(options);
         self.rules.default_input(request, &mut object)?;
-        if self.resource.def().has_store {
+        if self.resource.has_objects() {
             self.owners.own_changes(request, &mut object, None).await;
         }
         self.rules
             .admit_mutation(request, &mut object, None)
             .await?;
-        if let Some(handler) = self.resource.handler() {
-            return self.call_handler(handler, request, object, options).await;
+        if let Some(code) = self.resource.writer() {
+            return Box::pin(self.create_by_code(code.as_ref(), request, object, options)).await;
         }
         let is_generated = object.name().is_empty() && !object.meta_str("generateName").is_empty();
         let mut attempts_left = if is_generated { NAME_ATTEMPTS } else { 1 };
@@ -85,27 +84,6 @@ impl Writes {
                 }
             }
         }
-    }
-
-    /// The create of a kind without a store: prepares and validates the object, then calls the kind's handler. The
-    /// object gets no uid and no creation time.
-    async fn call_handler(
-        &self,
-        handler: &dyn ErasedHandler,
-        request: WriteRequest<'_>,
-        mut object: Object,
-        options: &CreateOptions,
-    ) -> Result<WrittenObject, ApiError> {
-        let ctx = request.ctx;
-        ctx.pause().await?;
-        let draft = self.prepare_create(request, &mut object);
-        self.judge.validate_create(request, &object, draft)?;
-        ctx.pause().await?;
-        let rules = &self.rules;
-        rules.admit_validation(request, &mut object, None).await?;
-        let mut answer = handler.create(ctx, &object, options).await?;
-        self.resource.set_type(&mut answer);
-        Ok(answer.into())
     }
 
     /// One attempt to store a new object, after the mutating phase of admission. A dry run only checks whether the key
@@ -167,7 +145,7 @@ impl Writes {
 
     /// Prepares and validates a new object, then runs the validating phase of admission. Returns the object in the
     /// other versions.
-    async fn prepare_and_validate(
+    pub(super) async fn prepare_and_validate(
         &self,
         request: WriteRequest<'_>,
         object: &mut Object,
@@ -211,7 +189,7 @@ impl Writes {
     }
 
     /// Runs `prepare_for_create` of the strategy, in its version.
-    fn prepare_create(
+    pub(super) fn prepare_create(
         &self,
         request: WriteRequest<'_>,
         object: &mut Object,

@@ -12,6 +12,7 @@ use super::graceful::{self, Grace};
 use super::request::WriteRequest;
 use super::results::DeleteResult;
 use super::{Writes, stamp};
+use crate::registry::objects::code::Write;
 use crate::registry::objects::present_object::PresentObject;
 use crate::registry::options::{DeleteOptions, PropagationPolicy, RequestContext};
 
@@ -51,6 +52,9 @@ impl Writes {
             options,
             key: &key,
         };
+        if let Some(code) = self.resource.writer() {
+            return Box::pin(delete.by_code(code.as_ref())).await;
+        }
         let attempt = |present| delete.attempt(present);
         self.commit.retry_on_conflict(&key, "delete", attempt).await
     }
@@ -91,6 +95,23 @@ impl Delete<'_> {
             Ok(Deletion::Removed) => self.remove(old, revision).await,
             Err(error) => Ok(Attempt::Decided(Err(error))),
         }
+    }
+
+    /// Deletes an object by code, after the checks.
+    async fn by_code(self, code: &dyn Write) -> Result<DeleteResult, ApiError> {
+        let (writes, request) = (self.writes, self.request);
+        let present = writes.present_by_code(request).await?;
+        let present = present.ok_or_else(|| writes.resource.not_found(request.name))?;
+        self.check_preconditions(&present)?;
+        writes.rules.admit_deletion(request, &present).await?;
+        let left = code.delete(request.ctx, &present, self.options).await?;
+        Ok(match left {
+            Some(mut left) => {
+                writes.resource.identify(&mut left)?;
+                DeleteResult::Pending(left)
+            }
+            None => self.delete_result(present, None),
+        })
     }
 
     /// The deletion of an object that is no container; `old` is the stored object in the version of the request.

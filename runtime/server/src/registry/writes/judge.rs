@@ -36,9 +36,9 @@ impl Judge {
         if let Some(refused) = self.refused_type(object, Vec::new())? {
             return Err(refused);
         }
-        // An object that is not stored needs no name.
+        // An object that cannot be read again needs no name.
         let mut metadata = Vec::new();
-        if def.has_store {
+        if self.resource.has_objects() {
             metadata = validation::validate_create(object, def.scope, def.name_format);
             metadata.extend(self.finalizer_errors(object));
         }

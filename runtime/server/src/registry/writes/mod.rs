@@ -4,10 +4,12 @@
 //! `scale`). `write` takes it through five parts, none of which knows another: [`Versions`] has the object in the versions that the
 //! write needs, [`Owners`] records who owns its fields, [`Rules`] defaults, admits and prepares it, [`Judge`] validates it, and [`Commit`]
 //! stores it. In order: the present object, the change, defaults, owners, the mutating phase of admission, the hooks of the strategy, the
-//! other versions, validation, the validating phase of admission, the stored version, the store.
+//! other versions, validation, the validating phase of admission, the stored version, the store. The objects of a kind with code in place
+//! of a store go the same way to the code (`by_code`).
 
 pub(super) mod apply;
 pub(super) mod body;
+mod by_code;
 mod change;
 mod commit;
 mod create;

@@ -36,11 +36,37 @@ pub(crate) fn check_version(
     present: Revision,
 ) -> Result<(), ApiError> {
     let given = error::parse_version(new.resource_version()).map_err(ApiError::internal_text)?;
-    if given == present.0 || (given == 0 && resource.def().unconditional_update) {
+    if given == present.0 {
         return Ok(());
     }
-    if given != 0 {
+    refuse_version(resource, request, given != 0)
+}
+
+/// As [`check_version`], for objects of code, whose resourceVersions are any text.
+pub(crate) fn check_version_of_code(
+    resource: &VersionedResource,
+    request: WriteRequest<'_>,
+    new: &Object,
+    present: &Object,
+) -> Result<(), ApiError> {
+    let given = new.resource_version();
+    if given == present.resource_version() {
+        return Ok(());
+    }
+    refuse_version(resource, request, !matches!(given, "" | "0"))
+}
+
+/// Refuses another resourceVersion than the present one, or a missing one if the kind does not allow that.
+fn refuse_version(
+    resource: &VersionedResource,
+    request: WriteRequest<'_>,
+    is_given: bool,
+) -> Result<(), ApiError> {
+    if is_given {
         return Err(modified(resource, request.name));
+    }
+    if resource.def().unconditional_update {
+        return Ok(());
     }
     let path = FieldPath::new("metadata").child("resourceVersion");
     let error = FieldError::invalid(&path, 0, "must be specified for an update");

@@ -60,7 +60,7 @@ impl Rules {
             namespace: request.namespace.unwrap_or_default(),
             name: request.name,
             dry_run: request.dry_run,
-            has_store: resource.def().has_store,
+            has_store: resource.has_objects(),
             object: object.map(AdmittedObject::new),
             old_object,
             ctx: request.ctx,

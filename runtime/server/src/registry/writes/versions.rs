@@ -153,6 +153,24 @@ impl Versions {
         })
     }
 
+    /// The present object of code, which answers in the version of the request, in the versions that an update needs.
+    ///
+    /// # Errors
+    /// If it cannot be converted to the hub.
+    pub(crate) fn versions_of_code(&self, object: Object) -> Result<PresentVersions, ApiError> {
+        let (kind, version) = (&self.resource.kind, self.resource.version);
+        let hub = if self.is_hub() {
+            None
+        } else {
+            Some(kind.convert_with_defaults(object.clone(), version, kind.hub)?)
+        };
+        Ok(PresentVersions {
+            object,
+            hub,
+            stored: None,
+        })
+    }
+
     /// The present object with those defaults of the request's version that the new object gets too, so that they do not
     /// count as a change. `None` if no difference is needed: the object is stored in the version of the request, or the
     /// kind has no hub.

@@ -61,6 +61,9 @@ impl Writes {
             Some(of_scale) => of_scale,
             None => change,
         };
+        if let Some(code) = self.resource.writer() {
+            return Box::pin(self.write_by_code(code.as_ref(), request, change)).await;
+        }
         let key = self.resource.kind.key(request.namespace, request.name)?;
         let mut created = false;
         let attempt = |present: Option<PresentObject>| {
@@ -79,6 +82,23 @@ impl Writes {
         request: WriteRequest<'_>,
         change: &dyn Change,
     ) -> Result<Attempt<WrittenObject>, ApiError> {
+        let (object, is_unpruned) = self.absent_input(request, change).await?;
+        let created = self.create_once(request, object, is_unpruned).await?;
+        Ok(match created {
+            Creation::Created(written) => Attempt::Written(written),
+            Creation::Exists(entry) => Attempt::Conflict(Some(PresentObject::Stored(entry))),
+        })
+    }
+
+    /// The new object of a change that finds none, after the mutating phase of admission, and whether it is not pruned yet.
+    ///
+    /// # Errors
+    /// NotFound if the change creates no object, and those of the steps.
+    pub(super) async fn absent_input(
+        &self,
+        request: WriteRequest<'_>,
+        change: &dyn Change,
+    ) -> Result<(Object, bool), ApiError> {
         let input = if request.subresource.is_empty() {
             change.on_absent(self, request).await?
         } else {
@@ -87,7 +107,6 @@ impl Writes {
         let Some(input) = input else {
             return Err(self.resource.not_found(request.name));
         };
-        let is_unpruned = input.is_unpruned;
         let mut object = input.object;
         stamp::wipe_for_create(&mut object);
         object.set_meta_str("resourceVersion", "");
@@ -98,11 +117,7 @@ impl Writes {
         self.rules
             .admit_mutation(request, &mut object, None)
             .await?;
-        let created = self.create_once(request, object, is_unpruned).await?;
-        Ok(match created {
-            Creation::Created(written) => Attempt::Written(written),
-            Creation::Exists(entry) => Attempt::Conflict(Some(PresentObject::Stored(entry))),
-        })
+        Ok((object, input.is_unpruned))
     }
 
     async fn attempt(
@@ -180,30 +195,8 @@ impl Writes {
     ) -> Result<StoreAction, ApiError> {
         let before = self.versions.present_versions(present).await?;
         let old = &before.object;
-        let mut input = change.on_present(self, request, old).await?;
-        let sent = before.is_merged().then(|| input.object.clone());
-        request.ctx.pause().await?;
-        let (is_unpruned, shown) = (input.is_unpruned, input.shown.take());
-        let mut new = self.passed_input(request, input, old).await?;
-        request.ctx.pause().await?;
-        check_version(&self.resource, request, &new, present.revision())?;
-        let update = Update {
-            request,
-            change,
-            before: &before,
-            sent,
-        };
-        let draft = self.before_update(&update, &mut new);
-        new.set_meta_str("resourceVersion", old.resource_version());
-        request.ctx.pause().await?;
-        let draft = self.judge.validate_update(request, &new, old, draft)?;
-        request.ctx.pause().await?;
-        let shown = shown.as_ref().unwrap_or(old);
-        change.admit(self, request, &mut new, shown).await?;
-        if is_unpruned {
-            new = self.decoder.decoded_again(new)?;
-        }
-        managed::keep_times(&mut new, old);
+        let check = |new: &Object| check_version(&self.resource, request, new, present.revision());
+        let (new, draft) = self.judged(request, change, &before, &check).await?;
         if is_deletion_complete(self.resource.def(), &new, old) {
             return Ok(if request.dry_run {
                 StoreAction::Nothing(new)
@@ -235,6 +228,46 @@ impl Writes {
             object: new,
             stored,
         })
+    }
+
+    /// The object that a change makes of the present one: prepared, validated and admitted. `check` compares its
+    /// resourceVersion with that of the present one.
+    ///
+    /// # Errors
+    /// Those of the change and of the steps.
+    pub(super) async fn judged<'a>(
+        &'a self,
+        request: WriteRequest<'a>,
+        change: &'a dyn Change,
+        before: &'a PresentVersions,
+        check: &(dyn Fn(&Object) -> Result<(), ApiError> + Send + Sync),
+    ) -> Result<(Object, Draft<'a>), ApiError> {
+        let old = &before.object;
+        let mut input = change.on_present(self, request, old).await?;
+        let sent = before.is_merged().then(|| input.object.clone());
+        request.ctx.pause().await?;
+        let (is_unpruned, shown) = (input.is_unpruned, input.shown.take());
+        let mut new = self.passed_input(request, input, old).await?;
+        request.ctx.pause().await?;
+        check(&new)?;
+        let update = Update {
+            request,
+            change,
+            before,
+            sent,
+        };
+        let draft = self.before_update(&update, &mut new);
+        new.set_meta_str("resourceVersion", old.resource_version());
+        request.ctx.pause().await?;
+        let draft = self.judge.validate_update(request, &new, old, draft)?;
+        request.ctx.pause().await?;
+        let shown = shown.as_ref().unwrap_or(old);
+        change.admit(self, request, &mut new, shown).await?;
+        if is_unpruned {
+            new = self.decoder.decoded_again(new)?;
+        }
+        managed::keep_times(&mut new, old);
+        Ok((new, draft))
     }
 
     /// The object of an input after the steps that it has not passed yet: defaults, owners, the mutating phase of admission.

@@ -100,14 +100,15 @@ impl RequestError {
 }
 
 /// Whether the garbage collector follows the objects of a kind, as that of Kubernetes does: those that can be listed,
-/// watched and deleted, but no Events, whose deletion has no rules for dependents.
+/// watched and deleted, but no Events, whose deletion has no rules for dependents, and none by code of the program, whose
+/// changes have no revision of the store.
 pub(super) fn is_followed(def: &ResourceDef) -> bool {
     let can = |verb: Verb| def.verbs.contains(&verb);
     let has_no_dependents = matches!(
         &def.deletion,
         DeletionRule::Object(rule) if rule.dependents == Dependents::Unsupported
     );
-    can(Verb::List) && can(Verb::Watch) && can(Verb::Delete) && !has_no_dependents
+    def.has_store && can(Verb::List) && can(Verb::Watch) && can(Verb::Delete) && !has_no_dependents
 }
 
 /// How a kind is served.
