@@ -136,7 +136,14 @@ fn resolve(raw: Vec<RawArg>, target: Target, d: &mut Diagnostics) -> Args {
 /// Reports pairs of keys that cannot both hold.
 fn check_contradictions(target: Target, args: &Args, d: &mut Diagnostics) {
     for (first, second) in keys::contradictions(target) {
-        if let (Some(a), Some(b)) = (args.find(first), args.find(second)) {
+        let (key, word) = match first.split_once(" = ") {
+            Some((key, word)) => (key, Some(word)),
+            None => (first, None),
+        };
+        let a = args
+            .find(key)
+            .filter(|arg| word.is_none_or(|word| arg.is_word(word)));
+        if let (Some(a), Some(b)) = (a, args.find(second)) {
             d.error(
                 Id::Contradiction,
                 b.span(),
@@ -391,6 +398,14 @@ fn chain_of(expr: &Expr) -> Option<Vec<Name>> {
 impl Arg {
     pub(crate) fn span(&self) -> SourceSpan {
         self.written.span.into()
+    }
+
+    /// Whether the value is this word.
+    fn is_word(&self, word: &str) -> bool {
+        match &self.value {
+            Value::One(expr) => word_of(expr).is_some_and(|written| written.value == word),
+            Value::Flag | Value::List(_) => false,
+        }
     }
 
     fn value_span(&self) -> SourceSpan {

@@ -319,7 +319,7 @@ const KEYS: &[Key] = &[
     later("schema_doc", &[Struct, Enum, Field]),
 ];
 
-/// Keys that cannot be given together.
+/// Keys that cannot be given together. The first one may have the value with which it cannot.
 const CONTRADICTIONS: &[(&[Target], &str, &str)] = &[
     (&[Resource], "namespaced", "cluster"),
     // A simple kind is the body of subresources, and has no path of its own.
@@ -368,24 +368,25 @@ const CONTRADICTIONS: &[(&[Target], &str, &str)] = &[
     (&[Resource], "stored_as", "store"),
     (&[Resource], "stored_as", "store_path"),
     (&[Resource], "readonly", "verbs"),
-    // A kind without a store only creates.
-    (&[Resource], "store", "verbs"),
-    (&[Resource], "store", "readonly"),
+    // A review is only created.
+    (&[Resource], "store = none", "verbs"),
+    (&[Resource], "store = none", "readonly"),
+    (&[Resource], "store = none", "index"),
+    (&[Resource], "store = none", "selectable"),
+    (&[Resource], "store = none", "printcolumn"),
+    (&[Resource], "store = none", "generation"),
+    (&[Resource], "store = none", "unconditional_update"),
+    (&[Resource], "store = none", "create_on_update"),
+    (&[Resource], "store = none", "strategic_merge_patch"),
+    // Code has the objects of a kind without a store, and what else is of them.
     (&[Resource], "store", "status"),
     (&[Resource], "store", "scale"),
     (&[Resource], "store", "subresource"),
     (&[Resource], "store", "connect"),
     (&[Resource], "store", "deletion"),
     (&[Resource], "store", "graceful_delete"),
-    (&[Resource], "store", "index"),
-    (&[Resource], "store", "selectable"),
-    (&[Resource], "store", "printcolumn"),
     (&[Resource], "store", "store_path"),
     (&[Resource], "store", "storage"),
-    (&[Resource], "store", "generation"),
-    (&[Resource], "store", "unconditional_update"),
-    (&[Resource], "store", "create_on_update"),
-    (&[Resource], "store", "strategic_merge_patch"),
     (&[Column], "path", "with"),
     (&[Column], "path", "json_path"),
     (&[Column], "with", "json_path"),

@@ -63,7 +63,7 @@ pub struct Kind {
     pub spoke_of: Option<Code>,
     /// The kind of another group whose objects these are, as written: `crate::core::v1::Event`.
     pub stored_as: Option<Code>,
-    /// Whether objects are kept in a store; without one the kind serves `create` alone.
+    /// Whether objects are kept in a store; without one, code of the program answers its verbs.
     pub has_store: bool,
     /// The path of the objects' keys in the store, if it is not `GROUP/PLURAL`.
     pub store_path: Option<SpannedValue<String>>,

@@ -8,6 +8,7 @@
 )]
 
 mod built_in;
+mod by_code;
 mod changes;
 mod client_certificates;
 mod conversions;

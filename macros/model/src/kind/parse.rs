@@ -110,6 +110,15 @@ fn check_root(root: &ApiStruct, d: &mut Diagnostics) {
     }
 }
 
+/// What answers the requests for a kind without a store.
+#[derive(Clone, Copy)]
+enum WithoutStore {
+    /// A handler of creates.
+    Review,
+    /// A reader, and a writer if the kind has their verbs.
+    Code,
+}
+
 /// The arguments, before defaults that need the struct.
 #[derive(Default)]
 struct Keys {
@@ -126,8 +135,8 @@ struct Keys {
     subresources: Vec<SubresourceDeclaration>,
     deletion: Option<Deletion>,
     grace_seconds: Option<SpannedValue<u32>>,
-    /// False for `store = none`.
-    has_store: Option<bool>,
+    /// What answers in place of a store.
+    without_store: Option<WithoutStore>,
     store_path: Option<SpannedValue<String>>,
     verbs: Option<Vec<Verb>>,
     columns: Vec<Column>,
@@ -205,7 +214,10 @@ impl Keys {
             "status" | "scale" | "subresource" | "connect" => {
                 subresource::add(&mut self.subresources, arg, d);
             }
-            "store" => self.has_store = one_of(arg, "store", &[("none", false)], d),
+            "store" => {
+                let known = [("none", WithoutStore::Review), ("code", WithoutStore::Code)];
+                self.without_store = one_of(arg, "store", &known, d);
+            }
             "store_path" => {
                 self.store_path = arg.string(d).inspect(|path| check_store_path(path, d));
             }
@@ -296,11 +308,12 @@ impl Keys {
             return None;
         }
         let derived = |name: String| SpannedValue::new(name, kind.span);
-        let has_store = self.has_store.unwrap_or(!self.is_simple);
-        let all_verbs: &[Verb] = match (has_store, self.is_simple) {
-            (true, _) => &Verb::ALL,
-            (false, false) => &[Verb::Create],
-            (false, true) => &[],
+        let has_store = self.without_store.is_none() && !self.is_simple;
+        let all_verbs: &[Verb] = match self.without_store {
+            _ if self.is_simple => &[],
+            None => &Verb::ALL,
+            Some(WithoutStore::Review) => &[Verb::Create],
+            Some(WithoutStore::Code) => &[Verb::Get, Verb::List, Verb::Watch],
         };
         let verbs = self.verbs.unwrap_or_else(|| all_verbs.to_vec());
         client::check_methods(&self.methods, &subresources, &verbs, d);

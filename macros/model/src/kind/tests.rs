@@ -413,3 +413,23 @@ fn a_kind_without_a_store_only_creates() {
     assert_eq!(review.verbs, [Verb::Create]);
     assert!(kind("cluster").has_store);
 }
+
+#[test]
+fn a_kind_of_code_is_read_unless_it_says_more() {
+    let quote = kind("namespaced, store = code");
+    assert!(!quote.has_store);
+    assert_eq!(quote.verbs, [Verb::Get, Verb::List, Verb::Watch]);
+    let listed = kind("namespaced, store = code, verbs(only = [list]), generation = none");
+    assert_eq!(listed.verbs, [Verb::List]);
+    let errors = |keys: &str| {
+        let attribute = format!("#[resource(group = \"x\", version = \"v1\", cluster, {keys})]");
+        read(&format!("{attribute} struct A {{ metadata: M }}")).1
+    };
+    for store in ["none", "code"] {
+        let keys = format!("store = {store}, graceful_delete = 30");
+        let expected = ["`graceful_delete` contradicts `store` [E011]"];
+        assert_eq!(errors(&keys), expected, "{store}");
+    }
+    let expected = ["`readonly` contradicts `store` [E011]"];
+    assert_eq!(errors("store = none, readonly"), expected);
+}
