@@ -9,9 +9,10 @@
 //! 5. [`testing`]: their tests
 //!
 //! The pages 2 to 5 are in the documentation with the features `client`, `server` and `testing`. What one writes beside the types of a server:
-//! [`conversion`] between versions, and with the feature `server` rules of a kind (`strategy`), `admission`, users and
-//! permissions (`auth`), Kubernetes' own kinds (`built_in`), and extensions of a server with filters, paths, controllers and flags
-//! (`parts`). And around it: the package of a server ([`packages`]) and a server in use ([`operation`]).
+//! [`conversion`] between versions, and with the feature `server` rules of a kind (`strategy`), kinds without a store
+//! (`code`), `admission`, users and permissions (`auth`), Kubernetes' own kinds (`built_in`), and extensions of a server with
+//! filters, paths, controllers and flags (`parts`). And around it: the package of a server ([`packages`]) and a server in use
+//! ([`operation`]).
 
 #[doc = include_str!("docs/kinds.md")]
 pub mod kinds {}
@@ -55,6 +56,10 @@ pub mod conversion {}
 #[cfg(feature = "server")]
 #[doc = include_str!("docs/strategy.md")]
 pub mod strategy {}
+
+#[cfg(feature = "server")]
+#[doc = include_str!("docs/code.md")]
+pub mod code {}
 
 #[cfg(feature = "server")]
 #[doc = include_str!("docs/admission.md")]

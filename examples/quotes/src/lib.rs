@@ -1,0 +1,48 @@
+//! A kind whose objects are in no store: quotes of a market, which is a table in memory. Its get, list and watch are code, in
+//! `market.rs`; everything else is the server's.
+
+#[rustfmt::skip]
+pub mod generated;
+pub mod market;
+
+use std::time::Duration;
+
+use apiloom::prelude::*;
+
+use crate::market::Market;
+
+apiloom::group! { name = "quotes.example.com", versions = [v1], release = "1.0" }
+
+/// How often somebody trades.
+const TRADE_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Quote is the last price of a share.
+//
+// `store = code` says that a `Reader` answers get, list and watch, which are its verbs. Columns, selectable fields, names and so
+// on are those of any kind.
+#[apiloom::resource(group = "quotes.example.com", version = "v1", namespaced, store = code, shortname = "qt",
+    selectable(currency), printcolumn(name = "Price", path = price), printcolumn(name = "Currency", path = currency))]
+pub struct Quote {
+    pub metadata: ObjectMeta,
+    /// Currency of the price, such as EUR.
+    pub currency: String,
+    /// Price of one share, in hundredths of the currency.
+    pub price: i64,
+}
+
+/// What the server has besides its kind: the market, and somebody who trades there.
+pub fn configure(builder: Builder) -> Builder {
+    let market = Market::open();
+    let traded = market.clone();
+    let trade = async move {
+        loop {
+            tokio::time::sleep(TRADE_INTERVAL).await;
+            traded.trade();
+        }
+    };
+    let builder = builder.reader::<Quote>(market);
+    builder.post_start_hook("quotes-trade", move |_| async move {
+        tokio::spawn(trade);
+        Ok(())
+    })
+}
