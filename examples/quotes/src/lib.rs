@@ -13,7 +13,7 @@ use crate::market::Market;
 
 apiloom::group! { name = "quotes.example.com", versions = [v1], release = "1.0" }
 
-/// How often somebody trades.
+/// How often a share is traded.
 const TRADE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Quote is the last price of a share.
@@ -30,7 +30,7 @@ pub struct Quote {
     pub price: i64,
 }
 
-/// What the server has besides its kind: the market, and somebody who trades there.
+/// What the server has besides its kind: the market, and its trades.
 pub fn configure(builder: Builder) -> Builder {
     let market = Market::open();
     let traded = market.clone();

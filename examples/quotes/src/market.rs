@@ -42,7 +42,7 @@ struct Table {
 }
 
 impl Market {
-    /// A market where nobody has traded.
+    /// A market without trades.
     pub fn open() -> Self {
         let quotes = SHARES.map(|(namespace, name, sector, currency, price)| Quote {
             metadata: ObjectMeta {

@@ -27,7 +27,7 @@ fn watch(market: &Market, version: &str) -> ObjectEvents<Quote> {
 fn changes_follow_the_version_before_them() {
     let market = Market::open();
     let mut events = watch(&market, "1");
-    assert!(events.next().now_or_never().is_none(), "nobody has traded");
+    assert!(events.next().now_or_never().is_none(), "no trade yet");
     market.trade();
     market.trade();
     for (version, name) in [("2", "globex"), ("3", "initech")] {

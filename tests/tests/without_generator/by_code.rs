@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::with_server_of;
 
-/// Smell is what comes out of the kitchen. Nobody stores it.
+/// Smell is what comes out of the kitchen. It is not stored.
 #[apiloom::resource(group = "kitchen.example.com", version = "v1", namespaced, store = code, shortname = "sm",
     selectable(strength), printcolumn(name = "Strength", path = strength))]
 pub struct Smell {

@@ -1,5 +1,6 @@
 //! Objects that code answers: their type, and whether they are what was asked for.
 
+use apiloom_meta::codec::pack_managed_fields;
 use apiloom_meta::kind::Scope;
 use apiloom_meta::{ApiError, Object};
 
@@ -23,6 +24,8 @@ impl VersionedResource {
         let mut object = code.get(ctx, namespace, name).await?;
         self.identify(&mut object)?;
         self.check_place(&object, namespace, name)?;
+        // As every decoded object has them: a write that changes nothing is known by that.
+        pack_managed_fields(&mut object, self.schema());
         Ok(object)
     }
 

@@ -549,9 +549,14 @@ async fn an_apply_creates_and_deletes_have_preconditions() {
         json!({"apiVersion": "test.example.com/v1", "kind": "Sample",
         "metadata": {"name": "a"}, "color": "red"}),
     );
-    let applied = samples.writes().apply(request, &document.into()).await;
+    let document = AppliedDocument::from(document);
+    let applied = samples.writes().apply(request, &document).await;
     let (applied, is_created) = applied.unwrap();
     assert!(is_created);
+    let again = samples.writes().apply(request, &document).await;
+    assert!(!again.unwrap().1);
+    let updates = code.0.updates.load(Ordering::Relaxed);
+    assert_eq!(updates, 0, "nothing has changed");
     assert_eq!(at(&applied, "/metadata/managedFields/0/manager"), "tester");
     let delete = async |uid: &str| {
         let options = DeleteOptions {
@@ -583,7 +588,7 @@ async fn an_apply_creates_and_deletes_have_preconditions() {
     assert_eq!(*code.0.rows.lock().unwrap(), [sample("x/a", "red", "1")]);
 }
 
-/// Code that has the verb get alone, whatever it is asked.
+/// Code that has the verb get alone.
 struct OnlyGet;
 
 impl Reader<Sample> for OnlyGet {
