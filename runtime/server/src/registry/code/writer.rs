@@ -11,7 +11,7 @@ use crate::registry::objects::code::{Write, decoded, encoded};
 use crate::registry::options::{CreateOptions, DeleteOptions, RequestContext, UpdateOptions};
 
 /// Create, update, patch and delete of one version of a kind without a store (`store = code`), beside a
-/// [`Reader`](super::Reader).
+/// [`Reader`](crate::registry::Reader).
 ///
 /// The server does what comes before, as for stored kinds: it decodes, defaults and validates the object, runs admission and
 /// the strategy, makes the change of a patch or an apply on the present object, which it reads with the reader, and checks

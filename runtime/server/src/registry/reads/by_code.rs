@@ -4,10 +4,12 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use apiloom_meta::ApiError;
+use futures_util::StreamExt as _;
 
 use super::code_events::{CodeEvents, OpenWatch};
 use super::continue_token;
@@ -213,10 +215,15 @@ impl CodeReads {
             asked.version_match = None;
         }
         let changes = self.code.watch(ctx, namespace, &asked).await?;
+        // A panic would end all requests of the connection, which polls the stream.
+        let changes = AssertUnwindSafe(changes).catch_unwind();
+        let changes = changes.map(|change| {
+            change.unwrap_or_else(|_| Err(ApiError::internal("the code of the watch panicked")))
+        });
         Ok(OpenWatch {
             initial,
             delivered: asked.resource_version,
-            changes,
+            changes: changes.boxed(),
         })
     }
 }
