@@ -50,15 +50,10 @@ pub use apiloom_meta::Time;
 pub mod codec {
     pub use apiloom_meta::codec::DecodeError;
     pub use apiloom_meta::codec::DecodedDocument;
+    pub use apiloom_meta::codec::Decoder;
+    pub use apiloom_meta::codec::Encoder;
     pub use apiloom_meta::codec::Format;
-    pub use apiloom_meta::codec::append_json;
-    pub use apiloom_meta::codec::append_typed;
-    pub use apiloom_meta::codec::decode;
-    pub use apiloom_meta::codec::decode_value;
-    pub use apiloom_meta::codec::encode_json;
-    pub use apiloom_meta::codec::encode_object;
-    pub use apiloom_meta::codec::encode_yaml;
-    pub use apiloom_meta::codec::indent_json;
+    pub use apiloom_meta::codec::Indenter;
 }
 
 /// The definition of a kind: what the macros make, and what code makes for a kind of run time.

@@ -298,10 +298,10 @@ fn has_content(part: &str) -> bool {
 /// Decodes a document as a server decodes the body of a request; also returns the fields that it has twice.
 fn decode(document: &str, is_json: bool) -> Result<(Value, Vec<String>), String> {
     let format = if is_json { Format::Json } else { Format::Yaml };
-    let decoded = codec::decode_freely(document.as_bytes(), format);
+    let decoded = codec::Decoder::new(format).decode(document.as_bytes());
     // What begins like JSON may be YAML in its flow style.
     let decoded = if is_json && decoded.is_err() {
-        codec::decode_freely(document.as_bytes(), Format::Yaml)
+        codec::Decoder::new(Format::Yaml).decode(document.as_bytes())
     } else {
         decoded
     };

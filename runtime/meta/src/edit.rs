@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Error, Value};
 
-use crate::codec::{append_value_bytes, decode_typed};
+use crate::codec::{Decoder, append_value_bytes};
 use crate::kind::Resource;
 use crate::object::Object;
 use crate::schema::{Schema, merge_difference};
@@ -57,7 +57,7 @@ pub fn leaves_unchanged<K: Resource>(
     schema: &Schema,
     change: impl FnOnce(&mut K),
 ) -> bool {
-    let typed = decode_typed::<K>(stored, schema);
+    let typed = Decoder::typed::<K>(stored, schema);
     typed.is_some_and(|mut typed| matches!(changes(&mut typed, change), Ok(false)))
 }
 

@@ -76,8 +76,9 @@ impl Patch {
     /// # Errors
     /// [`PatchError::Malformed`]; [`PatchError::BadFormat`] for null.
     pub fn parse_merge(body: &[u8]) -> Result<Self, PatchError> {
-        let DecodedDocument { value, strict } =
-            codec::decode_patch(body, None).map_err(malformed)?;
+        let DecodedDocument { value, strict } = codec::Decoder::patch(None)
+            .decode(body)
+            .map_err(malformed)?;
         match value {
             Value::Object(_) => Ok(Self {
                 change: Change::Merge(value),
@@ -97,7 +98,9 @@ impl Patch {
     /// # Errors
     /// [`PatchError::BadFormat`].
     pub fn parse_merge_freely(body: &[u8]) -> Result<Self, PatchError> {
-        let decoded = codec::decode_patch(body, None).map_err(|_| no_merge_patch())?;
+        let decoded = codec::Decoder::patch(None)
+            .decode(body)
+            .map_err(|_| no_merge_patch())?;
         if !decoded.value.is_object() && !decoded.value.is_array() {
             return Err(no_merge_patch());
         }
@@ -121,10 +124,10 @@ impl Patch {
                 PatchError::BadFormat(why)
             }
         };
-        let decoded = codec::decode_patch(body, Some(&OPERATIONS));
+        let decoded = codec::Decoder::patch(Some(&OPERATIONS)).decode(body);
         let DecodedDocument { value, mut strict } = match decoded {
             // Values of the wrong type are reported below.
-            Err(DecodeError::Type(_)) => codec::decode_patch(body, None),
+            Err(DecodeError::Type(_)) => codec::Decoder::patch(None).decode(body),
             decoded => decoded,
         }
         .map_err(|error| refuse(error.to_string()))?;
@@ -276,7 +279,9 @@ static OPERATIONS: LazyLock<Node> = LazyLock::new(|| {
 });
 
 fn parse(body: &[u8]) -> Result<DecodedDocument, PatchError> {
-    codec::decode_freely(body, Format::Json).map_err(malformed)
+    codec::Decoder::new(Format::Json)
+        .decode(body)
+        .map_err(malformed)
 }
 
 fn malformed(error: DecodeError) -> PatchError {

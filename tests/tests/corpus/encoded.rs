@@ -6,7 +6,7 @@ use std::fs;
 
 use apiloom::apis::apiextensions::v1::CustomResourceDefinition;
 use apiloom_meta::codec::{
-    InvalidText, PROTOBUF_PREFIX, ProtobufBody, append_protobuf_body, encode_json,
+    Encoder, InvalidText, PROTOBUF_PREFIX, ProtobufBody, append_protobuf_body,
 };
 use apiloom_meta::kind::{
     ProtobufField, ProtobufMessage, ProtobufPresence, ProtobufType, Resource,
@@ -33,7 +33,7 @@ fn read(body: &[u8]) -> Value {
 
 fn written(document: &Value) -> Vec<u8> {
     let mut body = Vec::new();
-    append_protobuf_body(&encode_json(document), message(), &mut body).unwrap();
+    append_protobuf_body(&Encoder::json(document), message(), &mut body).unwrap();
     body
 }
 
@@ -213,8 +213,8 @@ fn kept(message: &'static ProtobufMessage, document: &Value, back: &Value, file:
             }
             _ if is_empty(value) => assert!(is_empty(found), "{file}: {} {found}", field.name),
             _ => assert_eq!(
-                encode_json(value),
-                encode_json(found),
+                Encoder::json(value),
+                Encoder::json(found),
                 "{file}: {}",
                 field.name
             ),
@@ -303,7 +303,7 @@ fn value_as_go(number: u32, of: ProtobufType, value: &Value, out: &mut Vec<u8>) 
         ProtobufType::Text => inner.extend_from_slice(value.as_str().unwrap_or("").as_bytes()),
         ProtobufType::Bytes => inner = STANDARD.decode(value.as_str().unwrap()).unwrap(),
         ProtobufType::Json if value.is_null() => {}
-        ProtobufType::Json => self::field(1, &encode_json(value), &mut inner),
+        ProtobufType::Json => self::field(1, &Encoder::json(value), &mut inner),
         ProtobufType::Message(message) => as_go(message(), value, &mut inner),
         ProtobufType::ByShape(message) => {
             let field = shaped(message(), value);

@@ -73,7 +73,8 @@ fn read_definitions(root: &Path) -> Vec<Definition> {
     let read = |path: &Path| {
         let bytes = fs::read(path).unwrap();
         // One has a key twice. The last one counts, as it does for kubectl.
-        let document = codec::decode_value(&bytes, Format::Yaml)
+        let document = codec::Decoder::new(Format::Yaml)
+            .value(&bytes)
             .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let file = path.strip_prefix(root).unwrap().with_extension("");
         Definition {

@@ -1,6 +1,6 @@
 //! Conversion between versions: automatic and declared, in both directions.
 
-use apiloom::meta::codec::encode_object;
+use apiloom::meta::codec::Encoder;
 use apiloom::meta::kind::{Conversion, ConvertJson, InMemoryConversion};
 use apiloom::meta::schema::Schema;
 use apiloom::meta::{Object, ResourceDef};
@@ -307,7 +307,7 @@ fn check_both_ways<K: Resource, H: Resource>(spoke: &Value) {
     let encoded = |document: Result<Value, String>, schema: &Schema| {
         let mut object = Object::from_value(document?).expect("an object");
         object.fields_mut().remove("metadata");
-        Ok::<_, String>(encode_object(&object, schema).to_vec())
+        Ok::<_, String>(Encoder::of(schema).object(&object).to_vec())
     };
     let at_once = |convert: ConvertJson, document: &Value, schema: &Schema| {
         let mut out = Vec::new();

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use apiloom::meta::codec::encode_object;
+use apiloom::meta::codec::Encoder;
 use apiloom::meta::schema::Schema;
 use apiloom::meta::{GroupDef, Object, Resource};
 
@@ -223,9 +223,8 @@ async fn ill_typed_members_read_alike_with_and_without_the_cache() {
                 document["metadata"]["name"] = json!(name);
                 let key = format!("/registry/{}/{}/default/{name}", kind.group, kind.plural);
                 let bytes = match spelling {
-                    "own" => {
-                        encode_object(&Object::from_value(document.clone()).unwrap(), &kind.schema)
-                    }
+                    "own" => Encoder::of(&kind.schema)
+                        .object(&Object::from_value(document.clone()).unwrap()),
                     _ => document.to_string().into(),
                 };
                 let revision = store.create(&key, bytes, None).await.unwrap();

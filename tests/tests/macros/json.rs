@@ -145,18 +145,22 @@ pub struct Open {
 
 #[test]
 fn flattened_maps_take_the_fields_that_no_other_has() {
-    use apiloom::meta::codec::{Format, decode};
+    use apiloom::meta::codec::Decoder;
     use apiloom::meta::schema::Schema;
 
     let schema = Schema::for_type::<Open>().unwrap_or_else(|errors| panic!("{errors}"));
     let body = json!({"name": "x", "a": 1, "b": 2});
-    let decoded = decode(body.to_string().as_bytes(), Format::Json, &schema).unwrap();
+    let decoded = Decoder::of(&schema)
+        .decode(body.to_string().as_bytes())
+        .unwrap();
     assert_eq!((&decoded.value, decoded.strict), (&body, vec![]));
     assert_eq!(schema.validate(&body), []);
     let rest = BTreeMap::from([("a".to_owned(), 1), ("b".to_owned(), 2)]);
     let name = "x".to_owned();
     check(&Open { name, rest }, &body);
-    let error = decode(br#"{"name": "x", "a": "1"}"#, Format::Json, &schema).unwrap_err();
+    let error = Decoder::of(&schema)
+        .decode(br#"{"name": "x", "a": "1"}"#)
+        .unwrap_err();
     assert!(
         error.to_string().contains("cannot unmarshal string"),
         "{error}"

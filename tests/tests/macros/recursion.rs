@@ -1,6 +1,6 @@
 //! Types that contain themselves, through lists, maps, boxes and each other.
 
-use apiloom::meta::codec::{DecodeError, Format, decode};
+use apiloom::meta::codec::{DecodeError, Decoder};
 use apiloom::meta::schema::{Metadata, Schema, structural};
 use apiloom::prelude::*;
 use serde_json::{Value, json};
@@ -141,7 +141,7 @@ fn deep() -> Value {
 fn what_lies_below_is_kept_and_reads_into_the_type() {
     let schema = Schema::for_type::<Node>().unwrap_or_else(|errors| panic!("{errors}"));
     let body = deep().to_string();
-    let decoded = decode(body.as_bytes(), Format::Json, &schema).unwrap();
+    let decoded = Decoder::of(&schema).decode(body.as_bytes()).unwrap();
     assert_eq!((decoded.value.clone(), decoded.strict), (deep(), vec![]));
     let mut pruned = deep();
     schema.prune(&mut pruned);
@@ -151,7 +151,9 @@ fn what_lies_below_is_kept_and_reads_into_the_type() {
     let typed: Node = serde_json::from_value(deep()).unwrap();
     assert_eq!(typed.list[1].next.as_ref().unwrap().name, "leaf");
     assert_eq!(typed.by_name["k"].name, "leaf");
-    let error = decode(br#"{"name": "x", "list": [5]}"#, Format::Json, &schema).unwrap_err();
+    let error = Decoder::of(&schema)
+        .decode(br#"{"name": "x", "list": [5]}"#)
+        .unwrap_err();
     assert!(matches!(error, DecodeError::Type(_)), "{error}");
 }
 

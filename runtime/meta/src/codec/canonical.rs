@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::encode::{append, plain_len};
+use super::encode::{Encoder, plain_len};
 
 /// Maximum nesting: below the decoder's limit, above that of usual documents.
 pub(super) const MAX_DEPTH: usize = 64;
@@ -89,7 +89,7 @@ impl Canonical<'_> {
             return None;
         }
         let mut written = Vec::new();
-        append(&value, &mut written);
+        Encoder::append_json(&value, &mut written);
         (written == number).then_some(at + len)
     }
 

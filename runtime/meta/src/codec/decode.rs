@@ -13,26 +13,28 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 use serde::de::{
-    Deserialize as _, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess,
-    Visitor,
+    Deserialize as _, DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IgnoredAny,
+    MapAccess, SeqAccess, Visitor,
 };
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
 use super::canonical::is_text;
 use super::decoded::{DecodeError, DecodedDocument, Format, MAX_EXPANDED_BYTES};
+use super::encode::Encoder;
 use super::json_text::JsonText;
 use super::keys::{Key, KeyText};
 use super::limits::{MAX_DEPTH, TOO_DEEP};
 use super::peek::value_end;
 #[cfg(feature = "yaml")]
 use super::yaml_parser;
-use super::{encoding, syntax};
+use super::{compact, encoding, syntax};
 use crate::field::{FieldError, MAX_PATH_BYTES, go_quote, shortened};
 #[cfg(feature = "yaml")]
 use crate::interrupt;
 use crate::interrupt::is_interrupted;
 use crate::number::{self, shortest};
+use crate::schema::Schema;
 use crate::schema::document_dialect::DocumentDialect;
 use crate::schema::format;
 use crate::schema::node::{Child, Node, QUANTITY, Types};
@@ -54,7 +56,7 @@ const YAML_STACK_BYTES: usize = 8 << 20;
 const WRAPPED: &str = "$serde_json::private::RawValue";
 
 /// Whether JSON may have an object that begins with that key.
-pub(super) fn has_wrapped(json: &[u8]) -> bool {
+fn has_wrapped(json: &[u8]) -> bool {
     static FINDER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(WRAPPED));
     FINDER.find(json).is_some()
 }
@@ -65,77 +67,187 @@ const MAX_STRICT: usize = 100;
 /// Maximum number of repeated strict errors; after it no more are collected, since each takes a comparison of texts.
 const MAX_REPEATED: usize = 10_000;
 
-/// The largest size of the document that a body may be decoded to; see [`super::expanded_bytes`].
-pub(super) fn expanded_bytes(body: &[u8], format: Format) -> usize {
-    let has_aliases =
-        || memchr::memchr(b'&', body).is_some() && memchr::memchr(b'*', body).is_some();
-    if format != Format::Json && has_aliases() {
-        body.len().max(MAX_EXPANDED_BYTES)
-    } else {
-        body.len()
-    }
+/// Decodes bodies and documents in one walk, by the schema of a kind or without one. Of several YAML documents only the first
+/// is decoded.
+///
+/// YAML has the syntax of Kubernetes' parser (YAML 1.1 with parts of 1.2: `yes` is true, `014` is 12, `12:30` is a
+/// string), with these differences: words are recognized in any case (`yEs`), underscores are allowed only between
+/// digits, an explicit field takes precedence over a merged one wherever `<<` is, integers of 64 bits keep all digits,
+/// and directives and escaped surrogates are accepted. The maximum nesting is 127 levels.
+///
+/// ```
+/// use apiloom_meta::{codec::Decoder, kind::Hooks, schema::Schema};
+/// let schema = serde_json::json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+/// let schema = Schema::from_json(&schema, &Hooks::default())?;
+/// let decoded = Decoder::of(&schema).decode(b"{\"n\":1,\"n\":2,\"m\":3}")?;
+/// assert_eq!(decoded.value, serde_json::json!({"n": 2}));
+/// assert_eq!(decoded.strict, ["duplicate field \"n\"", "unknown field \"m\""]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Decoder<'a> {
+    format: Format,
+    node: Option<&'a Node>,
+    /// The version of the kind, whose name Go's package of its types has; empty if it is not known.
+    version: &'a str,
+    /// Whether the node is the schema of a kind, whose types a document must have.
+    has_schema: bool,
+    /// Whether floats without fraction stay floats.
+    keeps_floats: bool,
 }
 
-/// Decodes bytes, against a node if there is one. `version` is that of its kind.
-pub(super) fn decode(
-    body: &[u8],
-    format: Format,
-    node: Option<&Node>,
-    version: &str,
-) -> Result<DecodedDocument, DecodeError> {
-    let walk = Walk {
-        version,
-        ..Walk::new(node, format, node.is_some())
-    };
-    decode_by(body, format, node, walk)
-}
-
-fn decode_by<'k>(
-    body: &[u8],
-    format: Format,
-    node: Option<&'k Node>,
-    mut walk: Walk<'k>,
-) -> Result<DecodedDocument, DecodeError> {
-    let text = match (std::str::from_utf8(body), format) {
-        (Ok(text), _) => Cow::Borrowed(text),
-        (Err(_), Format::Json) => Cow::Owned(encoding::replace_invalid(body)),
-        #[cfg(feature = "yaml")]
-        (Err(error), Format::Yaml) => {
-            let text = encoding::yaml_problem(body, &error);
-            return Err(DecodeError::Syntax(text));
+impl<'a> Decoder<'a> {
+    /// Decodes without a schema, for instance to read apiVersion and kind. The last of duplicate keys is used. In contrast
+    /// to serde_json's [`Value`], no key has a special meaning.
+    pub fn new(format: Format) -> Self {
+        Self {
+            format,
+            node: None,
+            version: "",
+            has_schema: false,
+            keeps_floats: false,
         }
-    };
-    let value = match format {
-        Format::Json => json(&text, node, &mut walk),
-        #[cfg(feature = "yaml")]
-        Format::Yaml => yaml(&text, node, &mut walk),
-    };
-    match value {
-        Ok(value) => walk.finish(value),
-        Err(_) if walk.expanded > MAX_EXPANDED_BYTES => Err(DecodeError::TooLarge),
-        Err(text) => Err(failure(text)),
     }
-}
 
-/// Decodes the JSON of an object without its schema: only `fieldsV1` is not free.
-pub(super) fn stored(body: &[u8]) -> Result<DecodedDocument, DecodeError> {
-    let node = Some(&*STORED);
-    let walk = Walk::new(node, Format::Json, false);
-    decode_by(body, Format::Json, node, walk)
-}
-
-/// Decodes the JSON of an object as the encoder wrote it, without its schema: managedFields stay text. The metadata has this
-/// start and end.
-pub(super) fn encoded(json: &[u8], metadata: (usize, usize)) -> Result<Value, DecodeError> {
-    let Some((member, entries)) = managed_fields(json, metadata) else {
-        return Ok(stored(json)?.value);
-    };
-    let rest = [&json[..member.start], &json[member.end..]].concat();
-    let mut document = stored(&rest)?.value;
-    if let Some(Value::Object(metadata)) = document.get_mut("metadata") {
-        metadata.insert("managedFields".to_owned(), entries.into());
+    /// Decodes JSON by this schema.
+    pub fn of(schema: &'a Schema) -> Self {
+        Self::new(Format::Json).schema(schema)
     }
-    Ok(document)
+
+    /// Decodes the JSON of a stored object of any kind: without a schema, but as in all documents of objects the values of
+    /// `fieldsV1` are strings with their JSON; one that is no object becomes null.
+    pub fn stored() -> Self {
+        /// An object of any kind.
+        static STORED: LazyLock<Node> = LazyLock::new(Node::of_any_object);
+        Self {
+            node: Some(&STORED),
+            ..Self::new(Format::Json)
+        }
+    }
+
+    /// Decodes the document of a patch, by a node if it has one; floats stay as they are written: 1.0 is not 1.
+    #[cfg(feature = "patch")]
+    pub(crate) fn patch(node: Option<&'a Node>) -> Self {
+        Self {
+            node,
+            has_schema: node.is_some(),
+            keeps_floats: true,
+            ..Self::new(Format::Json)
+        }
+    }
+
+    /// Decodes by this schema.
+    #[must_use]
+    pub fn schema(self, schema: &'a Schema) -> Self {
+        Self {
+            node: Some(schema.root()),
+            has_schema: true,
+            ..self
+        }
+    }
+
+    /// The version of the kind: errors name it as the package of its types, as Go does.
+    #[must_use]
+    pub fn version(self, version: &'a str) -> Self {
+        Self { version, ..self }
+    }
+
+    /// Decodes a body.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for a malformed body, or a value of the wrong type.
+    pub fn decode(self, body: &[u8]) -> Result<DecodedDocument, DecodeError> {
+        let text = match (std::str::from_utf8(body), self.format) {
+            (Ok(text), _) => Cow::Borrowed(text),
+            (Err(_), Format::Json) => Cow::Owned(encoding::replace_invalid(body)),
+            #[cfg(feature = "yaml")]
+            (Err(error), Format::Yaml) => {
+                let text = encoding::yaml_problem(body, &error);
+                return Err(DecodeError::Syntax(text));
+            }
+        };
+        let mut walk = Walk::new(self);
+        let value = match self.format {
+            Format::Json => json(&text, &mut walk),
+            #[cfg(feature = "yaml")]
+            Format::Yaml => yaml(&text, &mut walk),
+        };
+        match value {
+            Ok(value) => walk.finish(value),
+            Err(_) if walk.expanded > MAX_EXPANDED_BYTES => Err(DecodeError::TooLarge),
+            // A number that no type can hold.
+            Err(text) if text.starts_with(syntax::MISTYPED) => Err(DecodeError::Type(text)),
+            Err(text) => Err(DecodeError::Syntax(text)),
+        }
+    }
+
+    /// As [`Decoder::decode`], without the strict errors.
+    ///
+    /// # Errors
+    /// As [`Decoder::decode`].
+    pub fn value(self, body: &[u8]) -> Result<Value, DecodeError> {
+        self.decode(body).map(|decoded| decoded.value)
+    }
+
+    /// Decodes a document in memory, such as a patched one.
+    ///
+    /// # Errors
+    /// [`DecodeError::Type`].
+    pub fn document(self, document: Value) -> Result<DecodedDocument, DecodeError> {
+        let mut walk = Walk::new(self);
+        let value = Seed::root(&mut walk)
+            .deserialize(document)
+            .map_err(|error| DecodeError::Syntax(error.to_string()))?;
+        walk.finish(value)
+    }
+
+    /// The size up to which a body may grow when it is decoded, for estimates of the work before it is done: a few hundred
+    /// bytes of YAML with anchors and aliases may be a document of [`MAX_EXPANDED_BYTES`]. Any other body is its own size.
+    ///
+    /// ```
+    /// use apiloom_meta::codec::{Decoder, Format, MAX_EXPANDED_BYTES};
+    ///
+    /// let yaml = Decoder::new(Format::Yaml);
+    /// assert_eq!(yaml.expanded_bytes(b"a: &a [x, x]\nb: [*a, *a]"), MAX_EXPANDED_BYTES);
+    /// assert_eq!(yaml.expanded_bytes(b"a: [x, x]"), 9);
+    /// assert_eq!(Decoder::new(Format::Json).expanded_bytes(br#"{"a": "&a *a"}"#), 14);
+    /// ```
+    pub fn expanded_bytes(self, body: &[u8]) -> usize {
+        let has_aliases =
+            || memchr::memchr(b'&', body).is_some() && memchr::memchr(b'*', body).is_some();
+        if self.format != Format::Json && has_aliases() {
+            body.len().max(MAX_EXPANDED_BYTES)
+        } else {
+            body.len()
+        }
+    }
+
+    /// Decodes the result of [`Encoder::object`](super::Encoder::object), whose metadata has this start and end, without a
+    /// schema. In contrast to [`Decoder::stored`], `metadata.managedFields` is a string with its JSON.
+    ///
+    /// # Errors
+    /// As [`Decoder::decode`].
+    pub fn encoded(json: &[u8], metadata: (usize, usize)) -> Result<Value, DecodeError> {
+        let Some((member, entries)) = managed_fields(json, metadata) else {
+            return Decoder::stored().value(json);
+        };
+        let rest = [&json[..member.start], &json[member.end..]].concat();
+        let mut document = Decoder::stored().value(&rest)?;
+        if let Some(Value::Object(metadata)) = document.get_mut("metadata") {
+            metadata.insert("managedFields".to_owned(), entries.into());
+        }
+        Ok(document)
+    }
+
+    /// Decodes the JSON of a stored object as a type, without a document in between, which costs a third. `None` when that
+    /// could give another value than by way of a document, or the JSON does not have the type's shape.
+    pub(crate) fn typed<T: DeserializeOwned>(json: &[u8], schema: &Schema) -> Option<T> {
+        if schema.has_singles() || has_wrapped(json) {
+            return None;
+        }
+        let json = std::str::from_utf8(json).ok()?;
+        compact::decode(json).or_else(|| serde_json::from_str(json).ok())
+    }
 }
 
 /// The place of managedFields in encoded JSON, with the comma before it, and their text. They are the last member of the
@@ -156,73 +268,23 @@ fn managed_fields(json: &[u8], (start, end): (usize, usize)) -> Option<(Range<us
     Some((member, std::str::from_utf8(text).ok()?))
 }
 
-/// An object of any kind.
-static STORED: LazyLock<Node> = LazyLock::new(Node::of_any_object);
-
-/// Decodes the document of a patch, in which floats stay as they are written: 1.0 is not 1.
-#[cfg(feature = "patch")]
-pub(super) fn patch(body: &[u8], node: Option<&Node>) -> Result<DecodedDocument, DecodeError> {
-    let text = std::str::from_utf8(body).map_or_else(
-        |_| Cow::Owned(encoding::replace_invalid(body)),
-        Cow::Borrowed,
-    );
-    let mut walk = Walk {
-        keeps_floats: true,
-        ..Walk::new(node, Format::Json, node.is_some())
-    };
-    match json(&text, node, &mut walk) {
-        Ok(value) => walk.finish(value),
-        Err(text) => Err(failure(text)),
-    }
-}
-
-/// Why a document cannot be parsed.
-fn failure(text: String) -> DecodeError {
-    // A number that no type can hold.
-    if text.starts_with(syntax::MISTYPED) {
-        DecodeError::Type(text)
-    } else {
-        DecodeError::Syntax(text)
-    }
-}
-
-/// Decodes a document in memory against a node; `version` is that of its kind.
-pub(super) fn document(
-    document: Value,
-    node: &Node,
-    version: &str,
-) -> Result<DecodedDocument, DecodeError> {
-    let mut walk = Walk {
-        version,
-        ..Walk::new(Some(node), Format::Json, true)
-    };
-    let value = Seed::root(Some(node), &mut walk)
-        .deserialize(document)
-        .map_err(|error| DecodeError::Syntax(error.to_string()))?;
-    walk.finish(value)
-}
-
 /// Parses JSON. If it has escaped surrogates without their pair, it is parsed again with Go's replacement for them.
-fn json<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<Value, String> {
-    let failed = match json_here(text, node, walk) {
+fn json(text: &str, walk: &mut Walk<'_>) -> Result<Value, String> {
+    let failed = match json_here(text, walk) {
         Err(error) if !error.is_eof() => error,
         decoded => return decoded.map_err(|error| syntax::json(&error, text.as_bytes())),
     };
     let Some(text) = encoding::replace_lone_surrogates(text) else {
         return Err(syntax::json(&failed, text.as_bytes()));
     };
-    *walk = walk.anew(node, Format::Json);
-    json_here(&text, node, walk).map_err(|error| syntax::json(&error, text.as_bytes()))
+    *walk = Walk::new(walk.decoder);
+    json_here(&text, walk).map_err(|error| syntax::json(&error, text.as_bytes()))
 }
 
-fn json_here<'k>(
-    text: &str,
-    node: Option<&'k Node>,
-    walk: &mut Walk<'k>,
-) -> Result<Value, serde_json::Error> {
+fn json_here(text: &str, walk: &mut Walk<'_>) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     walk.is_parsed_json = true;
-    let value = Seed::root(node, walk).deserialize(&mut deserializer);
+    let value = Seed::root(walk).deserialize(&mut deserializer);
     value.and_then(|value| deserializer.end().map(|()| value))
 }
 
@@ -232,30 +294,33 @@ fn json_here<'k>(
 /// Most clients send JSON as YAML, for which the parser of JSON needs a tenth of the time. Errors have the texts of YAML,
 /// so a document with any is parsed again.
 #[cfg(feature = "yaml")]
-fn yaml<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<Value, String> {
+fn yaml(text: &str, walk: &mut Walk<'_>) -> Result<Value, String> {
     let text = super::yaml::first_document(text);
     if text.starts_with('{') {
         let mut walk = Walk {
             keeps_floats: false,
             skips_opaque: false,
-            ..walk.anew(node, Format::Json)
+            ..Walk::new(Decoder {
+                format: Format::Json,
+                ..walk.decoder
+            })
         };
-        if let Ok(value) = json_here(text, node, &mut walk)
+        if let Ok(value) = json_here(text, &mut walk)
             && walk.strict.is_empty()
             && walk.type_error.is_none()
         {
             return Ok(value);
         }
     }
-    match yaml_parser::parse(text, SHALLOW_DEPTH, Seed::root(node, walk)) {
+    match yaml_parser::parse(text, SHALLOW_DEPTH, Seed::root(walk)) {
         Err(error) if yaml_parser::is_over_depth(&error) => {}
         decoded => return decoded.map_err(|error| yaml_parser::syntax(&error)),
     }
-    *walk = walk.anew(node, Format::Yaml);
+    *walk = Walk::new(walk.decoder);
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(YAML_STACK_BYTES);
         let decode = || {
-            let decoded = yaml_parser::parse(text, MAX_DEPTH + 1, Seed::root(node, walk));
+            let decoded = yaml_parser::parse(text, MAX_DEPTH + 1, Seed::root(walk));
             decoded.map_err(|error| yaml_parser::syntax(&error))
         };
         let interrupt = interrupt::current();
@@ -293,6 +358,7 @@ fn in_order_of_keys(text: &str) -> String {
 
 /// State of a walk, and its results besides the document.
 struct Walk<'a> {
+    decoder: Decoder<'a>,
     strict: Vec<(Found, String)>,
     /// How the document is read: that of its root, also for the metadata of an object in it.
     dialect: DocumentDialect,
@@ -304,12 +370,9 @@ struct Walk<'a> {
     type_error: Option<String>,
     /// The type of the innermost struct, for the texts of type errors.
     owner: &'a str,
-    /// The version of the kind, whose name Go's package of its types has; empty if it is not known.
-    version: &'a str,
     is_yaml: bool,
     /// Whether duplicates in values of any type of a compiled kind are not told.
     skips_opaque: bool,
-    has_schema: bool,
     /// Whether JSON is parsed, so that a part of it can be taken as it is.
     is_parsed_json: bool,
     /// For YAML, the approximate size of the document as JSON so far, in bytes, never more than the real size.
@@ -322,31 +385,24 @@ fn go_name(node: &Node) -> Option<&str> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(node: Option<&'a Node>, format: Format, has_schema: bool) -> Self {
-        let owner = node.and_then(go_name);
-        let dialect = node.map_or_else(DocumentDialect::default, |node| node.dialect);
+    fn new(decoder: Decoder<'a>) -> Self {
+        let owner = decoder.node.and_then(go_name);
+        let dialect = decoder
+            .node
+            .map_or_else(DocumentDialect::default, |node| node.dialect);
+        let is_json = decoder.format == Format::Json;
         Self {
+            decoder,
             strict: Vec::new(),
             dialect,
-            keeps_floats: dialect.has_go_numbers && format == Format::Json,
+            keeps_floats: decoder.keeps_floats || dialect.has_go_numbers && is_json,
             repeated: 0,
             type_error: None,
             owner: owner.unwrap_or_default(),
-            version: "",
-            is_yaml: format != Format::Json,
-            skips_opaque: format == Format::Json,
-            has_schema,
+            is_yaml: !is_json,
+            skips_opaque: is_json,
             is_parsed_json: false,
             expanded: 0,
-        }
-    }
-
-    /// A walk that decodes the same from its beginning.
-    fn anew(&self, node: Option<&'a Node>, format: Format) -> Self {
-        Self {
-            version: self.version,
-            keeps_floats: self.keeps_floats,
-            ..Self::new(node, format, self.has_schema)
         }
     }
 
@@ -443,7 +499,7 @@ impl<'a> Walk<'a> {
     fn known_keywords(&mut self, node: &Node, mut value: Value, path: &Path<'_>) -> Value {
         if node.is_json_schema {
             if self.type_error.is_none() {
-                self.type_error = structural::type_error(&value, path, self.version);
+                self.type_error = structural::type_error(&value, path, self.decoder.version);
             }
             structural::drop_unknown(&mut value);
         }
@@ -455,7 +511,7 @@ impl<'a> Walk<'a> {
     }
 
     fn wrong_type(&mut self, node: &Node, found: &str, path: &Path<'_>) {
-        if self.type_error.is_none() && self.has_schema {
+        if self.type_error.is_none() && self.decoder.has_schema {
             let fields = path.fields_only();
             // kube-apiserver decodes the metadata of a custom resource by itself.
             let fields = match fields.strip_prefix("metadata") {
@@ -468,11 +524,11 @@ impl<'a> Walk<'a> {
                 (fields, owner)
                     if fields.is_empty() && (self.dialect.is_read_as_tree || owner.is_empty()) =>
                 {
-                    format!("Go value of type {}", go_type(node, self.version))
+                    format!("Go value of type {}", go_type(node, self.decoder.version))
                 }
                 (fields, owner) if fields.is_empty() => format!("Go value of type {owner}"),
                 (fields, owner) => {
-                    let wanted = go_type(node, self.version);
+                    let wanted = go_type(node, self.decoder.version);
                     format!("Go struct field {owner}.{fields} of type {wanted}")
                 }
             };
@@ -535,9 +591,9 @@ struct Seed<'a, 'w, 'k> {
 }
 
 impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
-    fn root(node: Option<&'k Node>, walk: &'w mut Walk<'k>) -> Self {
+    fn root(walk: &'w mut Walk<'k>) -> Self {
         Self {
-            node,
+            node: walk.decoder.node,
             path: &Path::Root,
             depth: 0,
             walk,
@@ -645,9 +701,13 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
         }
         let mut walk = Walk {
             dialect: self.walk.dialect,
-            ..Walk::new(Some(node), Format::Json, true)
+            ..Walk::new(Decoder {
+                node: Some(node),
+                has_schema: true,
+                ..Decoder::new(Format::Json)
+            })
         };
-        let decoded = Seed::root(Some(node), &mut walk).deserialize(&value);
+        let decoded = Seed::root(&mut walk).deserialize(&value);
         match (decoded, walk.type_error) {
             (Ok(_), Some(why)) => refuse(&value, &why),
             (Ok(mut decoded), None) => {
@@ -940,7 +1000,7 @@ impl<'k> Seed<'_, '_, 'k> {
         let name = &key.name;
         let node = self.node.map(node_of_fields);
         let child = node.map_or(Child::Free, |node| node.child(name));
-        if self.walk.has_schema && matches!(child, Child::Free) && name == WRAPPED {
+        if self.walk.decoder.has_schema && matches!(child, Child::Free) && name == WRAPPED {
             let problem = || format!("json: a field cannot have the name {}", go_quote(name));
             self.walk.type_error.get_or_insert_with(problem);
         }
@@ -1030,7 +1090,7 @@ fn go_number(value: f64) -> String {
     if (1e-6..1e16).contains(&value.abs()) || value == 0.0 {
         return format!("{value:?}");
     }
-    String::from_utf8_lossy(&super::encode::json(&value)).into_owned()
+    String::from_utf8_lossy(&Encoder::json(&value)).into_owned()
 }
 
 /// Skips a value, with the same limit for its nesting.

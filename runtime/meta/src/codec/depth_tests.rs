@@ -2,10 +2,11 @@
 //!
 //! A stack overflow ends the process, so it is an abort of these tests, not a failed assertion.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::kind::Hooks;
+use crate::schema::Schema;
 
 /// Half of the stack of a tokio thread: the handler of a request has used some of it.
 const STACK_BYTES: usize = 1 << 20;
@@ -39,20 +40,24 @@ fn open_schema() -> Schema {
 fn decode_and_walk(text: &str, format: Format) -> Result<Value, DecodeError> {
     let schema = open_schema();
     let closed = Schema::from_json(&json!({"type": "object"}), &Hooks::default());
-    let closed = decode(text.as_bytes(), format, &closed.expect("structural"));
-    let open = decode(text.as_bytes(), format, &schema);
-    let free = decode_value(text.as_bytes(), format)?;
+    let closed = Decoder::new(format)
+        .schema(&closed.expect("structural"))
+        .decode(text.as_bytes());
+    let open = Decoder::new(format).schema(&schema).decode(text.as_bytes());
+    let free = Decoder::new(format).value(text.as_bytes())?;
     if free.is_object() {
         assert_eq!(open?.value, free);
         closed?;
     }
-    let mut walked = decode_document(json!({"x": free}), &schema).map_or(Value::Null, |d| d.value);
+    let mut walked = Decoder::of(&schema)
+        .document(json!({"x": free}))
+        .map_or(Value::Null, |d| d.value);
     schema.prune(&mut walked);
     schema.default(&mut walked);
     schema.validate(&walked);
     schema.validate_update(&walked, &walked.clone());
-    encode_yaml(&free);
-    indent_json(&encode_json(&free));
+    Encoder::yaml(&free);
+    Indenter::indent(&Encoder::json(&free));
     Ok(free)
 }
 
@@ -241,8 +246,8 @@ fn random_tokens_fit_onto_the_stack() {
                 .map(|_| tokens[random(tokens.len())])
                 .collect();
             let text: String = (0..random(600)).map(|_| few[random(few.len())]).collect();
-            let _ = decode_value(text.as_bytes(), Format::Yaml);
-            let _ = decode_value(text.as_bytes(), Format::Json);
+            let _ = Decoder::new(Format::Yaml).value(text.as_bytes());
+            let _ = Decoder::new(Format::Json).value(text.as_bytes());
         }
     });
 }

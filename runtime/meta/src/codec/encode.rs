@@ -8,47 +8,71 @@ use serde_json::ser::{CharEscape, Formatter};
 use serde_json::{Map, Value};
 
 use crate::object::Object;
+use crate::schema::Schema;
 use crate::schema::node::{Child, Node};
 
-/// Encodes an object, with fields in the order of its schema.
-pub(super) fn object(object: &Object, node: &Node) -> Bytes {
-    let mut out = Vec::with_capacity(2048);
-    fields(object.fields(), Some(node), &mut out);
-    // Without spare capacity, since stores and histories keep it and count its size.
-    out.into_boxed_slice().into()
-}
+/// Encodes objects as compact JSON with the fields in the order of a schema, and values without one. `<`, `>`, `&`, U+2028 and
+/// U+2029 are escaped in all JSON.
+#[derive(Clone, Copy, Debug)]
+pub struct Encoder<'a>(pub(super) &'a Node);
 
-/// Replaces the managedFields of an object by a string with their JSON.
-pub(super) fn managed_fields(object: &mut Object, node: &Node) {
-    let entries = object.meta().and_then(|meta| meta.get("managedFields"));
-    if !matches!(entries, Some(Value::Array(entries)) if !entries.is_empty()) {
-        return;
+impl<'a> Encoder<'a> {
+    /// Encodes objects in the order of this schema.
+    pub fn of(schema: &'a Schema) -> Self {
+        Self(schema.root())
     }
-    let metadata = node.property("metadata");
-    let node = metadata.and_then(|metadata| metadata.node.property("managedFields"));
-    if let Some(entries) = object.meta_mut().get_mut("managedFields") {
-        let mut out = Vec::with_capacity(1024);
-        value(entries, node.map(|property| &*property.node), &mut out);
-        *entries = String::from_utf8(out).unwrap_or_default().into();
+
+    /// Encodes an object: first `kind`, `apiVersion` and `metadata` (metadata in the order of ObjectMeta), then the other
+    /// fields in the schema's order. Without trailing newline.
+    pub fn object(self, object: &Object) -> Bytes {
+        let mut out = Vec::with_capacity(2048);
+        fields(object.fields(), Some(self.0), &mut out);
+        // Without spare capacity, since stores and histories keep it and count its size.
+        out.into_boxed_slice().into()
     }
-}
 
-/// Encodes any value as compact JSON.
-pub(super) fn json(value: &impl Serialize) -> Bytes {
-    let mut out = Vec::with_capacity(512);
-    append(value, &mut out);
-    out.into()
-}
+    /// Replaces `metadata.managedFields` of an object by a string with their JSON, as
+    /// [`Decoder::encoded`](super::Decoder::encoded) reads them.
+    pub fn pack_managed_fields(self, object: &mut Object) {
+        let entries = object.meta().and_then(|meta| meta.get("managedFields"));
+        if !matches!(entries, Some(Value::Array(entries)) if !entries.is_empty()) {
+            return;
+        }
+        let metadata = self.0.property("metadata");
+        let node = metadata.and_then(|metadata| metadata.node.property("managedFields"));
+        if let Some(entries) = object.meta_mut().get_mut("managedFields") {
+            let mut out = Vec::with_capacity(1024);
+            value(entries, node.map(|property| &*property.node), &mut out);
+            *entries = String::from_utf8(out).unwrap_or_default().into();
+        }
+    }
 
-/// Appends any value as compact JSON.
-pub(super) fn append(value: &impl Serialize, out: &mut Vec<u8>) {
-    let start = out.len();
-    let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Go);
-    // Writing to memory cannot fail; a value that has no JSON form (a map with keys that are not strings) becomes
-    // null.
-    if value.serialize(&mut serializer).is_err() {
-        out.truncate(start);
-        out.extend_from_slice(b"null");
+    /// Encodes any value as compact JSON, with keys in the value's own order.
+    pub fn json(value: &impl Serialize) -> Bytes {
+        let mut out = Vec::with_capacity(512);
+        Encoder::append_json(value, &mut out);
+        out.into()
+    }
+
+    /// As [`Encoder::json`], appended to a buffer.
+    pub fn append_json(value: &impl Serialize, out: &mut Vec<u8>) {
+        let start = out.len();
+        let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Go);
+        // Writing to memory cannot fail; a value that has no JSON form (a map with keys that are not strings) becomes
+        // null.
+        if value.serialize(&mut serializer).is_err() {
+            out.truncate(start);
+            out.extend_from_slice(b"null");
+        }
+    }
+
+    /// As [`Encoder::append_json`], for a text: without a serializer.
+    pub fn append_text(text: &str, out: &mut Vec<u8>) {
+        out.reserve(text.len() + 2);
+        out.push(b'"');
+        // Writing to memory cannot fail.
+        let _ = escaped(text.as_bytes(), out);
+        out.push(b'"');
     }
 }
 
@@ -66,26 +90,17 @@ pub(super) fn append_key(
     Ok(())
 }
 
-/// Appends a string with its quotes.
-pub(super) fn append_string(text: &str, out: &mut Vec<u8>) {
-    out.reserve(text.len() + 2);
-    out.push(b'"');
-    // Writing to memory cannot fail.
-    let _ = escaped(text.as_bytes(), out);
-    out.push(b'"');
-}
-
 /// Appends a value; the node has the order of its fields.
 fn value(value: &Value, node: Option<&Node>, out: &mut Vec<u8>) {
     match value {
         Value::Null => out.extend_from_slice(b"null"),
         Value::Bool(true) => out.extend_from_slice(b"true"),
         Value::Bool(false) => out.extend_from_slice(b"false"),
-        Value::Number(number) => append(number, out),
+        Value::Number(number) => Encoder::append_json(number, out),
         Value::String(text) if node.is_some_and(Node::may_be_text) => {
             out.extend_from_slice(text.as_bytes());
         }
-        Value::String(text) => append_string(text, out),
+        Value::String(text) => Encoder::append_text(text, out),
         Value::Array(elements) => {
             let node = node.and_then(|node| node.items.as_deref());
             out.push(b'[');
@@ -108,7 +123,7 @@ fn fields(members: &Map<String, Value>, node: Option<&Node>, out: &mut Vec<u8>) 
     let mut separator: &[u8] = b"";
     let mut member = |name: &str, value: &Value, node: Option<&Node>| {
         out.extend_from_slice(std::mem::replace(&mut separator, b","));
-        append_string(name, out);
+        Encoder::append_text(name, out);
         out.push(b':');
         self::value(value, node, out);
     };
@@ -277,6 +292,13 @@ pub struct Indenter {
 }
 
 impl Indenter {
+    /// Indents a whole document. Malformed JSON gives some output with all its bytes.
+    pub fn indent(json: &[u8]) -> Bytes {
+        let mut out = Vec::with_capacity(json.len() * 2);
+        Self::default().append(json, &mut out);
+        out.into()
+    }
+
     /// Indents and appends the next piece.
     pub fn append(&mut self, json: &[u8], out: &mut Vec<u8>) {
         for &byte in json {
@@ -320,12 +342,6 @@ impl Indenter {
         }
         self.opened = matches!(byte, b'{' | b'[');
     }
-}
-
-pub(super) fn indent(json: &[u8]) -> Bytes {
-    let mut out = Vec::with_capacity(json.len() * 2);
-    Indenter::default().append(json, &mut out);
-    out.into()
 }
 
 fn line(out: &mut Vec<u8>, depth: usize) {

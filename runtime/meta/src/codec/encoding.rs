@@ -81,10 +81,12 @@ fn code_unit(json: &str, at: usize) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
-    use crate::codec::{Format, decode_value};
+    use crate::codec::{Decoder, Format};
 
     fn check(json: &[u8], expected: &str) {
-        let value = decode_value(json, Format::Json).unwrap_or_else(|error| panic!("{error}"));
+        let value = Decoder::new(Format::Json)
+            .value(json)
+            .unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(value, serde_json::Value::String(expected.to_owned()));
     }
 
@@ -94,7 +96,9 @@ mod tests {
         check(b"\"\xe2\x82\"", "\u{fffd}\u{fffd}");
         check(b"\"\xed\xa0\x80\"", "\u{fffd}\u{fffd}\u{fffd}");
         check(b"\"\xc3\xa4\xc3\"", "\u{e4}\u{fffd}");
-        decode_value(b"{\xff}", Format::Json).expect_err("outside of strings");
+        Decoder::new(Format::Json)
+            .value(b"{\xff}")
+            .expect_err("outside of strings");
     }
 
     #[test]
@@ -113,7 +117,9 @@ mod tests {
             r#"\ud800"#,
             "\"\\\u{e4}\\ud800\"",
         ] {
-            decode_value(bad.as_bytes(), Format::Json).expect_err(bad);
+            Decoder::new(Format::Json)
+                .value(bad.as_bytes())
+                .expect_err(bad);
         }
     }
 
@@ -127,7 +133,7 @@ mod tests {
             (b"a: \xed\xa0\x80", "invalid Unicode character"),
             (b"a: \xc0\x80", "invalid length of a UTF-8 sequence"),
         ] {
-            let error = decode_value(yaml, Format::Yaml).expect_err(problem);
+            let error = Decoder::new(Format::Yaml).value(yaml).expect_err(problem);
             let expected = format!("error converting YAML to JSON: yaml: {problem}");
             assert_eq!(error.to_string(), expected);
         }

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
 use super::decoded::MAX_EXPANDED_BYTES;
-use super::encode::{append, append_string};
+use super::encode::Encoder;
 use super::keys::Key;
 use super::limits::{MAX_DEPTH, TOO_DEEP};
 use crate::number::shortest;
@@ -48,7 +48,7 @@ impl<'a> JsonText<'a> {
             if !std::mem::take(&mut is_first) {
                 out.push(b',');
             }
-            append_string(&key.name, out);
+            Encoder::append_text(&key.name, out);
             out.push(b':');
             access.next_value_seed(JsonText::new(out, is_yaml, depth))?;
             if is_yaml && out.len() > MAX_EXPANDED_BYTES {
@@ -98,19 +98,19 @@ impl<'de> Visitor<'de> for JsonText<'_> {
         self.push(if value { "true" } else { "false" })
     }
     fn visit_i64<E>(self, value: i64) -> Result<(), E> {
-        append(&value, self.out);
+        Encoder::append_json(&value, self.out);
         Ok(())
     }
     fn visit_u64<E>(self, value: u64) -> Result<(), E> {
-        append(&value, self.out);
+        Encoder::append_json(&value, self.out);
         Ok(())
     }
     fn visit_f64<E>(self, value: f64) -> Result<(), E> {
-        append(&shortest(value), self.out);
+        Encoder::append_json(&shortest(value), self.out);
         Ok(())
     }
     fn visit_str<E>(self, value: &str) -> Result<(), E> {
-        append_string(value, self.out);
+        Encoder::append_text(value, self.out);
         Ok(())
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<(), A::Error> {

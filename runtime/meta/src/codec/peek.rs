@@ -256,14 +256,14 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::codec::encode_json;
+    use crate::codec::Encoder;
 
     fn check(document: &Value, paths: &[&str]) {
         let paths: Vec<JsonPath> = paths
             .iter()
             .map(|path| JsonPath::parse(path).unwrap())
             .collect();
-        let json = encode_json(document);
+        let json = Encoder::json(document);
         let found: Vec<Option<Value>> = Finder::new(paths.clone())
             .find(&json)
             .into_iter()
@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn what_is_no_json_is_no_panic() {
-        let whole = encode_json(&json!({"a": {"b": "c\\\"", "d": [1, {}]}, "e": 1}));
+        let whole = Encoder::json(&json!({"a": {"b": "c\\\"", "d": [1, {}]}, "e": 1}));
         let finder = Finder::new(["a.b", "a.d.x", "e"].map(|path| JsonPath::parse(path).unwrap()));
         for end in 0..whole.len() {
             finder.find(&whole[..end]);

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use schemars::JsonSchema;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::kind::ApiType;
+use crate::object::Object;
+use crate::schema::Schema;
 use crate::types::{IntOrString, MicroTime, ObjectMeta, Time};
 
 #[derive(JsonSchema)]
@@ -55,11 +58,14 @@ fn schema() -> Schema {
 }
 
 fn decoded(body: &str) -> DecodedDocument {
-    decode(body.as_bytes(), Format::Json, &schema()).expect("decodes")
+    Decoder::of(&schema())
+        .decode(body.as_bytes())
+        .expect("decodes")
 }
 
 fn refused(body: &str) -> String {
-    decode(body.as_bytes(), Format::Json, &schema())
+    Decoder::of(&schema())
+        .decode(body.as_bytes())
         .expect_err("does not decode")
         .to_string()
 }
@@ -86,7 +92,10 @@ fn unknown_and_duplicate_fields_are_told_in_document_order() {
 #[test]
 fn duplicates_in_values_of_any_type_are_told_for_yaml_alone() {
     let body = r#"{"spec": {"free": {"x": {"y": 1, "y": [{"z": 1, "z": 2}]}, "x": 1}}}"#;
-    let yaml = decode(body.as_bytes(), Format::Yaml, &schema()).expect("decodes");
+    let yaml = Decoder::new(Format::Yaml)
+        .schema(&schema())
+        .decode(body.as_bytes())
+        .expect("decodes");
     assert_eq!(decoded(body).strict, [r#"duplicate field "spec.free.x""#]);
     assert_eq!(
         yaml.strict,
@@ -232,7 +241,7 @@ fn objects_come_out_in_declared_order_with_the_escapes_of_go() {
     let value = json!({"spec":{"ratio":1e21,"replicas":1},"data":{"b":"<&>\u{2028}\n\u{1}\u{7f}","a":""},"kind":"ConfigMap","apiVersion":"v1",
         "metadata":{"uid":"u","labels":{},"name":"n","creationTimestamp":"2026-11-21T09:28:46Z"}});
     let object = Object::from_value(value).expect("an object");
-    let text = String::from_utf8(encode_object(&object, &schema()).to_vec()).expect("UTF-8");
+    let text = String::from_utf8(Encoder::of(&schema()).object(&object).to_vec()).expect("UTF-8");
     assert_eq!(
         text,
         concat!(
@@ -244,7 +253,9 @@ fn objects_come_out_in_declared_order_with_the_escapes_of_go() {
 }
 
 fn yaml(text: &str) -> Value {
-    decode_value(text.as_bytes(), Format::Yaml).unwrap_or_else(|error| panic!("{text:?}: {error}"))
+    Decoder::new(Format::Yaml)
+        .value(text.as_bytes())
+        .unwrap_or_else(|error| panic!("{text:?}: {error}"))
 }
 
 #[test]
@@ -306,8 +317,10 @@ fn json_that_is_sent_as_yaml_is_read_as_yaml() {
         let yaml = format!(" {text}");
         let shown = |body: &str, schema: Option<&Schema>| {
             let decoded = match schema {
-                Some(schema) => decode(body.as_bytes(), Format::Yaml, schema),
-                None => decode_freely(body.as_bytes(), Format::Yaml),
+                Some(schema) => Decoder::new(Format::Yaml)
+                    .schema(schema)
+                    .decode(body.as_bytes()),
+                None => Decoder::new(Format::Yaml).decode(body.as_bytes()),
             };
             match decoded {
                 Ok(decoded) => format!("{} {:?}", decoded.value, decoded.strict),
@@ -323,8 +336,10 @@ fn json_that_is_sent_as_yaml_is_read_as_yaml() {
 #[test]
 fn yaml_tells_duplicates_by_line_and_then_unknown_fields_by_path() {
     let text = "spec:\n  replicas: 1\n  bogus: 2\n  replicas: 3\n  bogus: {x: 1, x: 2}\ndata:\n  k: a\n  k: b\nbogus: 1\n";
-    let DecodedDocument { value, strict } =
-        decode(text.as_bytes(), Format::Yaml, &schema()).expect("decodes");
+    let DecodedDocument { value, strict } = Decoder::new(Format::Yaml)
+        .schema(&schema())
+        .decode(text.as_bytes())
+        .expect("decodes");
     assert_eq!(value, json!({"spec":{"replicas":3},"data":{"k":"b"}}));
     assert_eq!(
         strict,
@@ -342,7 +357,10 @@ fn yaml_tells_duplicates_by_line_and_then_unknown_fields_by_path() {
 #[test]
 fn yaml_tells_no_unknown_fields_of_what_a_duplicate_replaces() {
     let text = "spec:\n  bogus: 1\n  ports: [{bogus: 1}]\nspec:\n  odd: 1\n";
-    let decoded = decode(text.as_bytes(), Format::Yaml, &schema()).expect("decodes");
+    let decoded = Decoder::new(Format::Yaml)
+        .schema(&schema())
+        .decode(text.as_bytes())
+        .expect("decodes");
     assert_eq!(
         decoded.strict,
         [
@@ -365,7 +383,10 @@ fn yaml_tells_keys_that_are_no_strings_without_quotes() {
     ] {
         let (first, second) = keys.split_once(", ").expect("two keys");
         let text = format!("data:\n  {first}: a\n  {second}: b\n");
-        let decoded = decode(text.as_bytes(), Format::Yaml, &schema()).expect("decodes");
+        let decoded = Decoder::new(Format::Yaml)
+            .schema(&schema())
+            .decode(text.as_bytes())
+            .expect("decodes");
         let expected = format!("line 3: key {told} already set in map");
         assert_eq!(decoded.strict, [expected], "{text}");
     }
@@ -374,7 +395,8 @@ fn yaml_tells_keys_that_are_no_strings_without_quotes() {
 #[test]
 fn broken_yaml_names_the_line() {
     for text in ["a: [1", "a: b: c", "a:\n\t- b", "a: 'x", "a: *nowhere"] {
-        let error = decode_value(text.as_bytes(), Format::Yaml)
+        let error = Decoder::new(Format::Yaml)
+            .value(text.as_bytes())
             .expect_err(text)
             .to_string();
         let line = if text.contains('\t') { 2 } else { 1 };
@@ -389,7 +411,10 @@ fn broken_yaml_names_the_line() {
 
 #[test]
 fn types_are_checked_in_yaml_too() {
-    let error = decode(b"data:\n  k: 1\n", Format::Yaml, &schema()).expect_err("a number");
+    let error = Decoder::new(Format::Yaml)
+        .schema(&schema())
+        .decode(b"data:\n  k: 1\n")
+        .expect_err("a number");
     assert_eq!(
         error.to_string(),
         "json: cannot unmarshal number into Go struct field ConfigMap.data of type string"
@@ -436,20 +461,32 @@ fn bombs() {
         ),
         ("- ".repeat(100_000), Format::Yaml),
     ] {
-        let error = decode(text.as_bytes(), format, &schema)
+        let error = Decoder::new(format)
+            .schema(&schema)
+            .decode(text.as_bytes())
             .expect_err("too deep")
             .to_string();
         assert_eq!(error, "exceeded max depth", "{}", &text[..8]);
-        assert!(decode_value(text.as_bytes(), format).is_err());
+        assert!(Decoder::new(format).value(text.as_bytes()).is_err());
     }
     let mut laughs = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n".to_owned();
     for i in 1..12 {
         let refs = vec![format!("*a{}", i - 1); 9].join(",");
         laughs.push_str(&format!("a{i}: &a{i} [{refs}]\n"));
     }
-    decode_value(laughs.as_bytes(), Format::Yaml).expect_err("an alias bomb");
-    assert!(decode_value(nest("[", "]", 127).as_bytes(), Format::Json).is_ok());
-    assert!(decode_value(nest("[", "]", 127).as_bytes(), Format::Yaml).is_ok());
+    Decoder::new(Format::Yaml)
+        .value(laughs.as_bytes())
+        .expect_err("an alias bomb");
+    assert!(
+        Decoder::new(Format::Json)
+            .value(nest("[", "]", 127).as_bytes())
+            .is_ok()
+    );
+    assert!(
+        Decoder::new(Format::Yaml)
+            .value(nest("[", "]", 127).as_bytes())
+            .is_ok()
+    );
 }
 
 #[test]
@@ -469,7 +506,9 @@ fn problems_below_a_long_key_are_told_in_few_bytes() {
     let twice = (0..200).map(|i| format!("\"d{i}\":1,\"d{i}\":1"));
     let twice = twice.collect::<Vec<_>>().join(",");
     let free = format!("{{\"spec\":{{\"free\":{{\"{key}\":{{{twice}}}}}}}}}");
-    let freely = decode_freely(free.as_bytes(), Format::Json).expect("decodes");
+    let freely = Decoder::new(Format::Json)
+        .decode(free.as_bytes())
+        .expect("decodes");
     let strict = freely.strict;
     // Texts truncated at the same position are equal.
     assert_eq!(strict.len(), 1);
@@ -485,7 +524,10 @@ fn problems_below_a_long_key_are_told_in_few_bytes() {
     let problem = refused(&free);
     assert!(problem.len() < 1200, "{problem}");
     let yaml = format!("data:\n  {key}: a\n  {key}: b\n").replace(&key, "k");
-    let line = decode(yaml.as_bytes(), Format::Yaml, &schema()).expect("decodes");
+    let line = Decoder::new(Format::Yaml)
+        .schema(&schema())
+        .decode(yaml.as_bytes())
+        .expect("decodes");
     assert_eq!(line.strict, ["line 3: key \"k\" already set in map"]);
 }
 
@@ -497,10 +539,14 @@ fn aliases_are_bounded_while_they_are_expanded() {
         let lines: String = (0..count).map(|i| format!("  k{i}: *long\n")).collect();
         format!("data:\n  long: &long {long}\n{lines}")
     };
-    let decode = |yaml: &str| decode(yaml.as_bytes(), Format::Yaml, &schema());
+    let decode = |yaml: &str| {
+        Decoder::new(Format::Yaml)
+            .schema(&schema())
+            .decode(yaml.as_bytes())
+    };
     assert!(decode(&aliases(2)).is_ok());
     assert_eq!(decode(&aliases(60)), Err(DecodeError::TooLarge));
-    let free = decode_value(aliases(60).as_bytes(), Format::Yaml);
+    let free = Decoder::new(Format::Yaml).value(aliases(60).as_bytes());
     assert_eq!(free, Err(DecodeError::TooLarge));
     // Merged fields count too.
     let many = |of: &str| vec![of; 60].join(", ");
@@ -538,7 +584,7 @@ fn merge_keys_are_bounded_with_those_that_aliases_repeat() {
         (flat(100), true),
         (flat(101), false),
     ] {
-        let decoded = decode_value(yaml.as_bytes(), Format::Yaml);
+        let decoded = Decoder::new(Format::Yaml).value(yaml.as_bytes());
         let refused = DecodeError::Syntax(
             "error converting YAML to JSON: yaml: more than 100 merge keys (<<)".to_owned(),
         );
@@ -551,7 +597,7 @@ fn merge_keys_are_bounded_with_those_that_aliases_repeat() {
 fn aliases_are_not_counted_by_themselves() {
     let users: String = (0..2_000).map(|at| format!("m{at}: *x\n")).collect();
     let yaml = format!("x: &x {{a: 1}}\n{users}");
-    assert!(decode_value(yaml.as_bytes(), Format::Yaml).is_ok());
+    assert!(Decoder::new(Format::Yaml).value(yaml.as_bytes()).is_ok());
 }
 
 // Manifests may begin with many lines of comments; more than 32 were refused.
@@ -559,14 +605,17 @@ fn aliases_are_not_counted_by_themselves() {
 fn yaml_may_have_many_comments_in_a_row() {
     let comments = "  # a comment\n".repeat(1_000);
     let yaml = format!("data:\n{comments}  k: v\n");
-    let decoded = decode(yaml.as_bytes(), Format::Yaml, &schema()).expect("decodes");
+    let decoded = Decoder::new(Format::Yaml)
+        .schema(&schema())
+        .decode(yaml.as_bytes())
+        .expect("decodes");
     assert_eq!(decoded.value, json!({"data": {"k": "v"}}));
 }
 
 #[test]
 fn a_document_in_memory_is_decoded_like_bytes() {
     let document = json!({"data":{"k":null},"bogus":1,"spec":{"ratio":2.0}});
-    let decoded = decode_document(document, &schema()).expect("decodes");
+    let decoded = Decoder::of(&schema()).document(document).expect("decodes");
     assert_eq!(decoded.value, json!({"data":{"k":""},"spec":{"ratio":2}}));
     assert_eq!(decoded.strict, [r#"unknown field "bogus""#]);
 }
@@ -584,8 +633,10 @@ fn free_json_cannot_pass_for_wrapped_json() {
         decoded(&data).value["data"]["$serde_json::private::RawValue"],
         "[1]"
     );
-    let value = decode_value(wrapped.as_bytes(), Format::Json).expect("decodes");
-    assert_eq!(encode_json(&value), wrapped.as_bytes());
+    let value = Decoder::new(Format::Json)
+        .value(wrapped.as_bytes())
+        .expect("decodes");
+    assert_eq!(Encoder::json(&value), wrapped.as_bytes());
 }
 
 #[test]
@@ -608,9 +659,9 @@ fn escapes_are_found_wherever_they_stand() {
                 let (before, behind) = ("é".repeat(before), "z".repeat(behind));
                 let text = format!("x{before}{code}{code}{behind}");
                 let expected = format!("\"x{before}{escaped}{escaped}{behind}\"");
-                assert_eq!(encode_json(&text), expected.as_bytes());
+                assert_eq!(Encoder::json(&text), expected.as_bytes());
                 assert_eq!(
-                    encode_json(&json!({ &text: &text })),
+                    Encoder::json(&json!({ &text: &text })),
                     format!("{{{expected}:{expected}}}").as_bytes()
                 );
             }
@@ -630,14 +681,14 @@ fn numbers_are_printed_as_go_prints_them() {
         (json!(-0.1), "-0.1"),
         (json!(u64::MAX), "18446744073709551615"),
     ] {
-        assert_eq!(encode_json(&value), expected, "{value}");
+        assert_eq!(Encoder::json(&value), expected, "{value}");
     }
 }
 
 #[test]
 fn indentation_does_not_depend_on_where_pieces_end() {
     let json = br#"{"a":[],"b":[{},{"c":"}\\\"{,:"}],"d":{"e":{}},"f":[1,[2]]}"#;
-    let whole = indent_json(json);
+    let whole = Indenter::indent(json);
     for end in 0..=json.len() {
         let mut indenter = Indenter::default();
         let mut out = Vec::new();
@@ -649,7 +700,7 @@ fn indentation_does_not_depend_on_where_pieces_end() {
 
 #[test]
 fn indentation_is_that_of_go() {
-    let indented = indent_json(br#"{"a":{},"b":[],"c":[1,{"d":"{\"x\":[,]}"}],"e":"\\"}"#);
+    let indented = Indenter::indent(br#"{"a":{},"b":[],"c":[1,{"d":"{\"x\":[,]}"}],"e":"\\"}"#);
     let expected = "{\n  \"a\": {},\n  \"b\": [],\n  \"c\": [\n    1,\n    {\n      \"d\": \"{\\\"x\\\":[,]}\"\n    }\n  ],\n  \"e\": \"\\\\\"\n}";
     assert_eq!(indented, expected);
 }
@@ -671,7 +722,9 @@ fn times_are_kept_in_utc_with_the_precision_of_their_type() {
 fn minus_zero_is_a_good_integer() {
     // serde_json decodes `-0` as a float, since its integers have no negative zero.
     for format in [Format::Json, Format::Yaml] {
-        let decoded = decode(b"{\"spec\": {\"replicas\": -0}}", format, &schema());
+        let decoded = Decoder::new(format)
+            .schema(&schema())
+            .decode(b"{\"spec\": {\"replicas\": -0}}");
         assert_eq!(
             decoded.expect("decodes").value,
             json!({"spec":{"replicas":0}})
@@ -683,14 +736,20 @@ fn minus_zero_is_a_good_integer() {
 fn a_whole_number_of_yaml_may_be_written_as_a_fraction() {
     // Kubernetes converts YAML to JSON first, where 1.0 and 1e3 become 1 and 1000.
     let text = "spec:\n  replicas: 1e3\n  ports:\n  - {name: a, port: 80.0}\n";
-    let decoded = decode(text.as_bytes(), Format::Yaml, &schema()).expect("decodes");
+    let decoded = Decoder::new(Format::Yaml)
+        .schema(&schema())
+        .decode(text.as_bytes())
+        .expect("decodes");
     assert_eq!(
         decoded.value,
         json!({"spec":{"replicas":1000,"ports":[{"name":"a","port":80}]}})
     );
     for (number, format) in [("1.5", Format::Yaml), ("1.0", Format::Json)] {
         let body = format!("{{\"spec\":{{\"replicas\":{number}}}}}");
-        let error = decode(body.as_bytes(), format, &schema()).expect_err("no integer");
+        let error = Decoder::new(format)
+            .schema(&schema())
+            .decode(body.as_bytes())
+            .expect_err("no integer");
         assert_eq!(
             error.to_string(),
             format!(
@@ -717,6 +776,8 @@ fn keys_and_words_of_yaml_are_read_as_go_reads_them() {
     ] {
         assert_eq!(yaml(text), expected, "{text}");
     }
-    let error = decode_value(b"{~: a}", Format::Yaml).expect_err("no key");
+    let error = Decoder::new(Format::Yaml)
+        .value(b"{~: a}")
+        .expect_err("no key");
     assert!(error.to_string().contains("a key that is"), "{error}");
 }

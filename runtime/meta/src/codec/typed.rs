@@ -1,4 +1,4 @@
-//! Encodes typed values as `encode_object` encodes the same document: Go's escapes and numbers, fields in the order of
+//! Encodes typed values as `Encoder::object` encodes the same document: Go's escapes and numbers, fields in the order of
 //! the schema, maps sorted by key. A value that cannot be encoded so is an error.
 
 use std::borrow::Cow;
@@ -6,22 +6,29 @@ use std::borrow::Cow;
 use serde::ser::{self, Error as _, Serialize};
 use serde_json::Error;
 
-use super::encode::{append, append_key, append_string, child};
+use super::encode::{Encoder, append_key, child};
 use super::peek::member_name;
 use crate::schema::node::Node;
 
-/// Appends an object with all fields of a document except for some of the outermost.
-pub(super) fn append_without(
-    value: &impl Serialize,
-    node: &Node,
-    without: &[&str],
-    out: &mut Vec<u8>,
-) -> Result<(), Error> {
-    value.serialize(Writer {
-        out,
-        node: Some(node),
-        without,
-    })
+impl Encoder<'_> {
+    /// Appends a typed value as [`Encoder::object`] would encode it, without some of its outermost fields; much faster than
+    /// with an [`Object`](crate::object::Object) in between.
+    ///
+    /// # Errors
+    /// For a value that cannot be encoded, such as numbers of 128 bits and raw JSON, which only a decoded document
+    /// supports. Part of the output may have been appended.
+    pub fn append_typed(
+        self,
+        value: &impl Serialize,
+        without: &[&str],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        value.serialize(Writer {
+            out,
+            node: Some(self.0),
+            without,
+        })
+    }
 }
 
 /// Serializer for one value.
@@ -34,7 +41,7 @@ struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     fn plain(self, value: impl Serialize) -> Result<(), Error> {
-        append(&value, self.out);
+        Encoder::append_json(&value, self.out);
         Ok(())
     }
 
@@ -67,7 +74,7 @@ impl<'a> Writer<'a> {
     /// Begins an object with one member, up to its value.
     fn variant(self, name: &'static str) -> Self {
         self.out.push(b'{');
-        append_string(name, self.out);
+        Encoder::append_text(name, self.out);
         self.out.push(b':');
         Writer {
             node: self.node.and_then(|node| child(node, name)),
@@ -104,7 +111,7 @@ impl<'a> ser::Serializer for Writer<'a> {
     );
 
     fn serialize_str(self, value: &str) -> Result<(), Error> {
-        append_string(value, self.out);
+        Encoder::append_text(value, self.out);
         Ok(())
     }
     fn serialize_i128(self, _: i128) -> Result<(), Error> {
@@ -398,7 +405,7 @@ macro_rules! fields {
                     return Ok(());
                 }
                 self.begin();
-                append_string(name, self.out);
+                Encoder::append_text(name, self.out);
                 self.value(value)
             }
             fn end(self) -> Result<(), Error> {

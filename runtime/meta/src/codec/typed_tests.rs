@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::kind::{ApiType, Hooks};
+use crate::object::Object;
+use crate::schema::Schema;
 
 /// The expected encoding of a value: that of its document.
 fn encoded(value: &impl Serialize, schema: &Schema, without: &[&str]) -> String {
@@ -16,12 +18,14 @@ fn encoded(value: &impl Serialize, schema: &Schema, without: &[&str]) -> String 
     };
     fields.retain(|name, _| !without.contains(&name.as_str()));
     let object = Object::from_value(Value::Object(fields)).unwrap();
-    String::from_utf8(encode_object(&object, schema).to_vec()).unwrap()
+    String::from_utf8(Encoder::of(schema).object(&object).to_vec()).unwrap()
 }
 
 fn typed(value: &impl Serialize, schema: &Schema, without: &[&str]) -> String {
     let mut out = b"before".to_vec();
-    append_typed(value, schema, without, &mut out).unwrap();
+    Encoder::of(schema)
+        .append_typed(value, without, &mut out)
+        .unwrap();
     let text = String::from_utf8(out).unwrap();
     text.strip_prefix("before").unwrap().to_owned()
 }
@@ -253,9 +257,11 @@ fn what_has_no_form_is_refused() {
         value(&mut Vec::new()).unwrap_err();
     };
     let schema = reordered();
-    refused(&|out| append_typed(&Big { big: 1 }, &schema, &[], out));
-    refused(&|out| append_typed(&BTreeMap::from([("a", Fails)]), &schema, &[], out));
-    refused(&|out| append_typed(&BTreeMap::from([([1], 1)]), &schema, &[], out));
+    refused(&|out| Encoder::of(&schema).append_typed(&Big { big: 1 }, &[], out));
+    refused(&|out| Encoder::of(&schema).append_typed(&BTreeMap::from([("a", Fails)]), &[], out));
+    refused(&|out| Encoder::of(&schema).append_typed(&BTreeMap::from([([1], 1)]), &[], out));
     let raw = serde_json::value::RawValue::from_string("1".to_owned()).unwrap();
-    refused(&|out| append_typed(&BTreeMap::from([("a", raw.clone())]), &schema, &[], out));
+    refused(&|out| {
+        Encoder::of(&schema).append_typed(&BTreeMap::from([("a", raw.clone())]), &[], out)
+    });
 }

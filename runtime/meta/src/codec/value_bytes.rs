@@ -14,7 +14,7 @@ use serde_json::Error;
 ///
 /// # Errors
 /// Those of its serialization.
-pub(super) fn append<T: ?Sized + Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), Error> {
+pub(crate) fn append<T: ?Sized + Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), Error> {
     value.serialize(Writer { out })
 }
 

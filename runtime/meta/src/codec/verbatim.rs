@@ -6,9 +6,9 @@
 use std::cmp::Ordering;
 
 use super::canonical::{Canonical, MAX_DEPTH};
-use super::decode::decode;
+use super::decode::Decoder;
 use super::decoded::Format;
-use super::encode::plain_len;
+use super::encode::{Encoder, plain_len};
 use super::peek::{member, members, value_end};
 use crate::schema::drops_null;
 use crate::schema::node::{Child, Node};
@@ -26,55 +26,66 @@ pub struct VersionPlace {
     pub metadata: (usize, usize),
 }
 
-/// See [`super::verbatim`].
-pub(super) fn verbatim(json: &[u8], root: &Node) -> Option<VersionPlace> {
-    is_verbatim(json, root).then(|| version_place(json, root, ""))?
-}
-
-/// See [`super::is_verbatim`].
-pub(super) fn is_verbatim(json: &[u8], root: &Node) -> bool {
-    std::str::from_utf8(json).is_ok()
-        && Canonical { json }.object(0, Some(root), 0) == Some(json.len())
-}
-
-/// See [`super::version_place`].
-pub(super) fn version_place(json: &[u8], root: &Node, entries: &str) -> Option<VersionPlace> {
-    let metadata = members(json, 0).find(|member| member.name == "metadata")?;
-    let start = metadata.value;
-    let properties = &root.property("metadata")?.node.properties;
-    let order = |name: &str| properties.iter().position(|p| p.name == name);
-    let own = order("resourceVersion")?;
-    let mut behind = None;
-    let mut at = (json.get(start) == Some(&b'{')).then_some(start + 1)?;
-    while let Some(member) = member(json, at) {
-        if behind.is_none() && order(&member.name).is_none_or(|order| order >= own) {
-            if member.name == "resourceVersion" {
-                return None;
-            }
-            behind = Some(member.start);
-        }
-        let rest = json.get(member.value..)?;
-        let is_known = !entries.is_empty() && rest.starts_with(entries.as_bytes());
-        let end = if is_known {
-            member.value + entries.len()
-        } else {
-            value_end(json, member.value)?
-        };
-        at = end + 1;
-        if json.get(end) != Some(&b',') {
-            break;
-        }
+impl Encoder<'_> {
+    /// Checks whether a stored document without resourceVersion would not change if it were decoded, pruned, defaulted and
+    /// encoded again; returns the place of the resourceVersion in it.
+    ///
+    /// `None` if it would change, or if that cannot be decided without decoding. Values are not validated: stored objects
+    /// are served even if the schema would refuse them today.
+    pub fn verbatim(self, json: &[u8]) -> Option<VersionPlace> {
+        self.is_verbatim(json)
+            .then(|| self.version_place(json, ""))?
     }
-    // After a member `at` is behind its brace; that of an object without members is here.
-    let brace = if at == start + 1 { at } else { at - 1 };
-    let end = (json.get(brace) == Some(&b'}')).then_some(brace + 1)?;
-    let at = behind.unwrap_or(brace);
-    Some(VersionPlace {
-        at,
-        follows: behind.is_none() && at > start + 1,
-        precedes: behind.is_some(),
-        metadata: (start, end),
-    })
+
+    /// As [`Encoder::verbatim`], for a document that may have a resourceVersion; false if it would change, or if that
+    /// cannot be decided without decoding.
+    pub fn is_verbatim(self, json: &[u8]) -> bool {
+        std::str::from_utf8(json).is_ok()
+            && Canonical { json }.object(0, Some(self.0), 0) == Some(json.len())
+    }
+
+    /// The place of the resourceVersion in the result of [`Encoder::object`] for an object without one; `None` if it has
+    /// one, or no metadata.
+    ///
+    /// `entries` is the text of managedFields that the object has, whose end is not searched then; it may be empty.
+    pub fn version_place(self, json: &[u8], entries: &str) -> Option<VersionPlace> {
+        let metadata = members(json, 0).find(|member| member.name == "metadata")?;
+        let start = metadata.value;
+        let properties = &self.0.property("metadata")?.node.properties;
+        let order = |name: &str| properties.iter().position(|p| p.name == name);
+        let own = order("resourceVersion")?;
+        let mut behind = None;
+        let mut at = (json.get(start) == Some(&b'{')).then_some(start + 1)?;
+        while let Some(member) = member(json, at) {
+            if behind.is_none() && order(&member.name).is_none_or(|order| order >= own) {
+                if member.name == "resourceVersion" {
+                    return None;
+                }
+                behind = Some(member.start);
+            }
+            let rest = json.get(member.value..)?;
+            let is_known = !entries.is_empty() && rest.starts_with(entries.as_bytes());
+            let end = if is_known {
+                member.value + entries.len()
+            } else {
+                value_end(json, member.value)?
+            };
+            at = end + 1;
+            if json.get(end) != Some(&b',') {
+                break;
+            }
+        }
+        // After a member `at` is behind its brace; that of an object without members is here.
+        let brace = if at == start + 1 { at } else { at - 1 };
+        let end = (json.get(brace) == Some(&b'}')).then_some(brace + 1)?;
+        let at = behind.unwrap_or(brace);
+        Some(VersionPlace {
+            at,
+            follows: behind.is_none() && at > start + 1,
+            precedes: behind.is_some(),
+            metadata: (start, end),
+        })
+    }
 }
 
 impl<'a> Canonical<'a> {
@@ -247,7 +258,7 @@ impl<'n, 'a> Order<'n, 'a> {
             return None;
         }
         if self.computed < node.computed.len() {
-            let value = decode(json, Format::Json, None, "").ok()?.value;
+            let value = Decoder::new(Format::Json).value(json).ok()?;
             let mut defaulted = value.clone();
             crate::schema::default_value(node, &mut defaulted);
             if value != defaulted {

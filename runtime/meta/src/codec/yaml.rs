@@ -6,21 +6,25 @@ mod writer;
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::encode::Encoder;
+
 pub use writer::{YamlError, YamlWriter};
 
-/// Encodes a value as a YAML document.
-pub(super) fn encode(value: &Value) -> Bytes {
-    let mut out = Vec::new();
-    let mut writer = YamlWriter::document(&mut out);
-    writer.value(value);
-    match writer.finish() {
-        Ok(_) => out.into(),
-        // JSON is valid YAML.
-        Err(YamlError) => {
-            let mut json = Vec::new();
-            super::encode::append(value, &mut json);
-            json.push(b'\n');
-            json.into()
+impl Encoder<'_> {
+    /// Encodes a value as YAML, with sorted keys and a trailing newline. Strings that a parser of YAML 1.1 or 1.2 would
+    /// read as another type are quoted. A value that exceeds the maximum nesting is encoded as JSON, which is valid YAML.
+    pub fn yaml(value: &Value) -> Bytes {
+        let mut out = Vec::new();
+        let mut writer = YamlWriter::document(&mut out);
+        writer.value(value);
+        match writer.finish() {
+            Ok(_) => out.into(),
+            Err(YamlError) => {
+                let mut json = Vec::new();
+                Encoder::append_json(value, &mut json);
+                json.push(b'\n');
+                json.into()
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::marker::PhantomData;
 
-use crate::codec::append_typed;
+use crate::codec::Encoder;
 use crate::convert::{ConvertError, ConvertFrom};
 use crate::fields::HasFields;
 use crate::gvk::GroupResource;
@@ -265,7 +265,9 @@ pub fn convert_json<A: DeserializeOwned, B: ConvertFrom<A> + Serialize>(
 ) -> Result<(), String> {
     let typed: A = serde_json::from_slice(document).map_err(|error| error.to_string())?;
     let converted = B::convert_from(typed).map_err(|error| error.to_string())?;
-    append_typed(&converted, schema, &ENVELOPE, out).map_err(|error| error.to_string())
+    Encoder::of(schema)
+        .append_typed(&converted, &ENVELOPE, out)
+        .map_err(|error| error.to_string())
 }
 
 /// Whether the other type is the same kind, with the same plural, of another group.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::codec::{Format, decode};
+use crate::codec::{Decoder, Format};
 use crate::patch::Patch;
 use crate::processor_time;
 use crate::query::JsonQuery;
@@ -58,7 +58,7 @@ fn works() -> Vec<(&'static str, Work)> {
     let decoding = |body: String, format| {
         let schema = schema();
         Box::new(move |copy| {
-            drop(decode(body.as_bytes(), format, &schema));
+            drop(Decoder::new(format).schema(&schema).decode(body.as_bytes()));
             copy
         }) as Work
     };

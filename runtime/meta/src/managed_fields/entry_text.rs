@@ -169,7 +169,7 @@ fn append(entry: &EntryText<'_>, order: MemberOrder, out: &mut Vec<u8>) {
         if name == FIELDS {
             out.extend_from_slice(text.as_bytes());
         } else {
-            codec::append_text(text, out);
+            codec::Encoder::append_text(text, out);
         }
     }
     out.push(b'}');

@@ -63,10 +63,10 @@ impl FieldSet {
                 // The most frequent one, without a text in between.
                 PathElement::Field(name) => {
                     let start = out.len();
-                    codec::append_text(name, out);
+                    codec::Encoder::append_text(name, out);
                     out.splice(start..=start, *b"\"f:");
                 }
-                element => codec::append_text(&element.to_key(), out),
+                element => codec::Encoder::append_text(&element.to_key(), out),
             }
             out.push(b':');
             node.below

@@ -9,9 +9,9 @@
 //!
 //! In a document in memory `metadata.managedFields` is a string with its JSON, as the encoder writes it
 //! (`meta/managed_fields/entry_text.rs`): a tree of maps, one for each field, needs far more memory, and time for each copy. The
-//! decoder makes these strings of the server's own JSON (`codec::decode_encoded`, `codec::pack_managed_fields`) and refuses those of clients; of a body only each `fieldsV1` becomes a
+//! decoder makes these strings of the server's own JSON (`Decoder::encoded`, `Encoder::pack_managed_fields`) and refuses those of clients; of a body only each `fieldsV1` becomes a
 //! string (`meta/codec/json_text.rs`) until the write has recorded its owners. The encoder copies both; the places are marked in
-//! the schema of ObjectMeta, and known without it (`codec::decode_stored`, `Object::into_tree`). A patch works on a tree if it
+//! the schema of ObjectMeta, and known without it (`Decoder::stored`, `Object::into_tree`). A patch works on a tree if it
 //! may touch managedFields, else on a document without them. An entry becomes a set only if a pass over its JSON
 //! (`meta/managed_fields/scan.rs`) cannot tell that a write leaves it as it is, and text again if it lost or won fields.
 

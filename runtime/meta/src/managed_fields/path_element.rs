@@ -118,7 +118,7 @@ impl PathElement {
 
 /// Compact JSON, with Go's escapes.
 fn json(value: &(impl serde::Serialize + ?Sized)) -> String {
-    String::from_utf8_lossy(&codec::encode_json(&value)).into_owned()
+    String::from_utf8_lossy(&codec::Encoder::json(&value)).into_owned()
 }
 
 /// Compact JSON of a value in a key of `fieldsV1`: the exponent of a float has two digits at least, as the library has it that writes them

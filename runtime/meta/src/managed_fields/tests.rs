@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{
     FieldSet, MAX_UPDATE_ENTRIES, ManagedEntry, ManagedFields, Manager, Operation, PathElement,
 };
-use crate::codec::decode_stored;
+use crate::codec::Decoder;
 use crate::codec::limits::MAX_DEPTH;
 use crate::hooks::Hooks;
 use crate::object::Object;
@@ -647,8 +647,9 @@ fn managed_fields_are_no_deeper_than_documents_may_be() {
         let mut object = Object::from_value(object).unwrap();
         managed.write(&mut object);
         let stored = object.into_tree().to_string();
-        let read =
-            decode_stored(stored.as_bytes()).unwrap_or_else(|error| panic!("{depth}: {error}"));
+        let read = Decoder::stored()
+            .value(stored.as_bytes())
+            .unwrap_or_else(|error| panic!("{depth}: {error}"));
         let has_entries = read["metadata"]["managedFields"].is_array();
         assert_eq!(has_entries, depth < MAX_DEPTH - 5, "{depth}");
     }

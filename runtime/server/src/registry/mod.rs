@@ -41,7 +41,7 @@
 //!   converted to Protobuf. An object is stored as Protobuf only if a read gives the same JSON back, else as JSON: what is read
 //!   does not depend on `--storage-media-type`. The cache
 //!   reuses the bytes that its own server wrote. Of other bytes it decodes only those that are not already canonical for
-//!   the current schema, that is, equal to the result of decoding, pruning, defaulting and encoding (`codec::verbatim`
+//!   the current schema, that is, equal to the result of decoding, pruning, defaulting and encoding (`Encoder::verbatim`
 //!   checks this in one pass; it may miss canonical bytes but never accepts others). Of a kind whose strategy has defaults,
 //!   which are code, the bytes must also be such that those change nothing; if they are of another version than the stored one,
 //!   all objects are decoded.

@@ -107,7 +107,9 @@ fn is_own(text: &str, name: &str) -> bool {
     if text.trim().is_empty() {
         return true;
     }
-    let document = codec::decode_value(text.as_bytes(), Format::Yaml).unwrap_or_default();
+    let document = codec::Decoder::new(Format::Yaml)
+        .value(text.as_bytes())
+        .unwrap_or_default();
     let has_one = |list: &str, name: &str| {
         let entries = document[list].as_array();
         entries.is_some_and(|entries| entries.len() == 1 && entries[0]["name"] == name)
@@ -145,7 +147,7 @@ pub(super) fn write(
         "contexts": [{ "name": name, "context": { "cluster": name, "user": user } }],
         "current-context": name,
     });
-    let yaml = codec::encode_yaml(&document);
+    let yaml = codec::Encoder::yaml(&document);
     let content = String::from_utf8_lossy(&yaml);
     // It contains the token, so a file that others can read is replaced, too.
     if !private_file::is_private(&path) || private_file::read(&path)?.as_deref() != Some(&*content)
@@ -175,7 +177,9 @@ mod tests {
         let config = Config::new("a: \"b\" #c", dir.path());
         let path = write(&config, "https://[::1]:1", "PEM", "t0ken").unwrap();
         let text = std::fs::read(path).unwrap();
-        let value = codec::decode_value(&text, codec::Format::Yaml).unwrap();
+        let value = codec::Decoder::new(codec::Format::Yaml)
+            .value(&text)
+            .unwrap();
         assert_eq!(value["current-context"], "a: \"b\" #c");
         assert_eq!(value["clusters"][0]["cluster"]["server"], "https://[::1]:1");
         assert_eq!(value["users"][0]["user"]["token"], "t0ken");

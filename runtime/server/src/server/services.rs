@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use apiloom_client::config::read_file;
-use apiloom_meta::codec::{Format, decode_value};
+use apiloom_meta::codec::{Decoder, Format};
 use async_trait::async_trait;
 
 use super::ServerError;
@@ -174,7 +174,7 @@ impl ServiceMap {
     /// # Errors
     /// One line for each entry that cannot be used.
     pub fn parse(text: &str) -> Result<Self, Vec<String>> {
-        let document = decode_value(text.as_bytes(), Format::Yaml);
+        let document = Decoder::new(Format::Yaml).value(text.as_bytes());
         let document = document.map_err(|error| vec![error.to_string()])?;
         let Some(entries) = document.as_object() else {
             let problem = "it must be a map of NAMESPACE/NAME:PORT to https://HOST:PORT";

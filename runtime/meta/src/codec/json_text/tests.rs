@@ -2,10 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::codec::{
-    DecodeError, Format, decode, decode_document, decode_stored, encode_json, encode_object,
-    is_verbatim, verbatim,
-};
+use crate::codec::{DecodeError, Decoder, Encoder, Format};
 use crate::managed_fields::{FieldSet, ManagedFields};
 use crate::object::Object;
 use crate::schema::Schema;
@@ -34,20 +31,23 @@ fn fields(document: &Value) -> &Value {
 fn check(sent: &str, kept: &str) {
     let schema = schema();
     for format in [Format::Json, Format::Yaml] {
-        let decoded = decode(object(sent).as_bytes(), format, &schema).unwrap();
+        let decoded = Decoder::new(format)
+            .schema(&schema)
+            .decode(object(sent).as_bytes())
+            .unwrap();
         assert_eq!(fields(&decoded.value), kept, "{format:?}");
     }
-    let stored = decode_stored(object(sent).as_bytes()).unwrap();
+    let stored = Decoder::stored().value(object(sent).as_bytes()).unwrap();
     assert_eq!(fields(&stored), kept);
     assert!(schema.validate(&stored).is_empty());
     let object_of = || Object::from_value(stored.clone()).unwrap();
-    let encoded = encode_object(&object_of(), &schema);
+    let encoded = Encoder::of(&schema).object(&object_of());
     assert_eq!(String::from_utf8_lossy(&encoded), object(kept));
-    assert!(verbatim(&encoded, &schema).is_some(), "{kept}");
+    assert!(Encoder::of(&schema).verbatim(&encoded).is_some(), "{kept}");
     // Through a tree, with sorted keys, and back.
     let tree = object_of().into_tree();
     assert_eq!(*fields(&tree), serde_json::from_str::<Value>(kept).unwrap());
-    let back = decode_document(tree, &schema).unwrap().value;
+    let back = Decoder::of(&schema).document(tree).unwrap().value;
     assert_eq!(
         serde_json::from_str::<Value>(fields(&back).as_str().unwrap()).unwrap(),
         serde_json::from_str::<Value>(kept).unwrap()
@@ -56,7 +56,7 @@ fn check(sent: &str, kept: &str) {
     let metadata = object_of().metadata().unwrap();
     let typed: Option<&FieldsV1> = metadata.managed_fields[0].fields_v1.as_ref();
     assert_eq!(typed.map(FieldsV1::as_json), Some(kept));
-    let json = String::from_utf8_lossy(&encode_json(&object_of())).into_owned();
+    let json = String::from_utf8_lossy(&Encoder::json(&object_of())).into_owned();
     assert!(json.contains(&format!("\"fieldsV1\":{kept}")), "{json}");
 }
 
@@ -82,17 +82,22 @@ fn fields_are_kept_as_compact_text_in_their_order() {
 fn what_is_no_object_is_refused_or_dropped() {
     let schema = schema();
     for sent in [r#""{\"f:a\":{}}""#, "1", "[]", "true"] {
-        let refused = decode(object(sent).as_bytes(), Format::Json, &schema);
+        let refused = Decoder::of(&schema).decode(object(sent).as_bytes());
         assert!(matches!(refused, Err(DecodeError::Type(_))), "{sent}");
         let tree: Value = serde_json::from_str(&object(sent)).unwrap();
-        let refused = decode_document(tree, &schema);
+        let refused = Decoder::of(&schema).document(tree);
         assert!(matches!(refused, Err(DecodeError::Type(_))), "{sent}");
         // Another program may have stored it; a string of it does not become the text of fields.
-        let stored = decode_stored(object(sent).as_bytes()).unwrap();
+        let stored = Decoder::stored().value(object(sent).as_bytes()).unwrap();
         assert_eq!(*fields(&stored), Value::Null, "{sent}");
-        assert!(!is_verbatim(object(sent).as_bytes(), &schema), "{sent}");
+        assert!(
+            !Encoder::of(&schema).is_verbatim(object(sent).as_bytes()),
+            "{sent}"
+        );
     }
-    let nothing = decode(object("null").as_bytes(), Format::Json, &schema).unwrap();
+    let nothing = Decoder::of(&schema)
+        .decode(object("null").as_bytes())
+        .unwrap();
     assert_eq!(*fields(&nothing.value), Value::Null);
 }
 
@@ -100,13 +105,13 @@ fn what_is_no_object_is_refused_or_dropped() {
 fn other_fields_of_that_name_are_values_like_any() {
     let json = r#"{"kind":"A","apiVersion":"a/v1","metadata":{"name":"a","annotations":{"fieldsV1":"{}"}},"spec":{"managedFields":[{"fieldsV1":{"f:a":{}}}],"metadata":{"fieldsV1":"x"}}}"#;
     let schema = schema();
-    let decoded = decode(json.as_bytes(), Format::Json, &schema).unwrap();
+    let decoded = Decoder::of(&schema).decode(json.as_bytes()).unwrap();
     let tree: Value = serde_json::from_str(json).unwrap();
     assert_eq!(decoded.value, tree);
-    assert_eq!(decode_stored(json.as_bytes()).unwrap(), tree);
+    assert_eq!(Decoder::stored().value(json.as_bytes()).unwrap(), tree);
     let object = Object::from_value(tree.clone()).unwrap();
     assert_eq!(
-        String::from_utf8_lossy(&encode_object(&object, &schema)),
+        String::from_utf8_lossy(&Encoder::of(&schema).object(&object)),
         json
     );
     assert_eq!(object.into_tree(), tree);
@@ -117,7 +122,11 @@ fn deep_and_large_fields_have_the_limits_of_documents() {
     let schema = schema();
     let deep =
         |levels: usize| format!("{}{}", r#"{"f:a":"#.repeat(levels), "{}") + &"}".repeat(levels);
-    let decode = |fields: &str, format| decode(object(fields).as_bytes(), format, &schema);
+    let decode = |fields: &str, format| {
+        Decoder::new(format)
+            .schema(&schema)
+            .decode(object(fields).as_bytes())
+    };
     assert!(decode(&deep(100), Format::Json).is_ok());
     for format in [Format::Json, Format::Yaml] {
         let error = decode(&deep(200), format).unwrap_err();
@@ -127,7 +136,9 @@ fn deep_and_large_fields_have_the_limits_of_documents() {
     let mut yaml = format!("a: &a {}\n", "x".repeat(100_000));
     yaml.push_str("metadata:\n  managedFields:\n  - fieldsV1:\n");
     (0..100).for_each(|at| yaml.push_str(&format!("      f:{at}: *a\n")));
-    let bomb = super::super::decode(yaml.as_bytes(), Format::Yaml, &schema);
+    let bomb = super::super::Decoder::new(Format::Yaml)
+        .schema(&schema)
+        .decode(yaml.as_bytes());
     assert_eq!(bomb.unwrap_err(), DecodeError::TooLarge);
 }
 
@@ -159,7 +170,7 @@ fn typed_fields_are_read_from_objects_and_from_the_text_of_documents() {
 fn entries_that_are_only_read_and_written_keep_their_text() {
     // Not as a set would be written.
     let odd = r#"{"v:2":{},"v:1":{},"x:other":{}}"#;
-    let stored = decode_stored(object(odd).as_bytes()).unwrap();
+    let stored = Decoder::stored().value(object(odd).as_bytes()).unwrap();
     let mut kept = Object::from_value(stored).unwrap();
     ManagedFields::read(&kept).unwrap().write(&mut kept);
     let text_of = |object: &Object| {

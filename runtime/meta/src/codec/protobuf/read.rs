@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 
 use super::body::{InvalidText, ProtobufBody, ProtobufError};
 use super::wire::{Wire, WireValue};
-use crate::codec::encode::{append, append_string};
+use crate::codec::encode::Encoder;
 use crate::codec::limits::MAX_DEPTH;
 use crate::kind::{ProtobufField, ProtobufMessage, ProtobufPresence, ProtobufType};
 use crate::protobuf::Shape;
@@ -25,9 +25,9 @@ pub(super) fn json(
 ) -> Result<Read, ProtobufError> {
     let mut out = Vec::with_capacity(body.message.len().saturating_mul(2).min(max_bytes) + 64);
     out.extend_from_slice(b"{\"kind\":");
-    append_string(&body.kind, &mut out);
+    Encoder::append_text(&body.kind, &mut out);
     out.extend_from_slice(b",\"apiVersion\":");
-    append_string(&body.api_version, &mut out);
+    Encoder::append_text(&body.api_version, &mut out);
     let mut reader = Reader {
         out,
         invalid_text,
@@ -322,7 +322,7 @@ impl Reader {
 
     fn name(&mut self, name: &str) -> Result<(), Fault> {
         self.separate();
-        append_string(name, &mut self.out);
+        Encoder::append_text(name, &mut self.out);
         self.out.push(b':');
         self.check_len()
     }
@@ -536,12 +536,12 @@ impl Reader {
             ProtobufType::Uint64 => return Ok(self.number(value.varint()?)),
             ProtobufType::Float => {
                 let value = f32::from_le_bytes(value.fixed32()?);
-                append(&value, &mut self.out);
+                Encoder::append_json(&value, &mut self.out);
                 return Ok(value == 0.0);
             }
             ProtobufType::Double => {
                 let value = f64::from_le_bytes(value.fixed64()?);
-                append(&value, &mut self.out);
+                Encoder::append_json(&value, &mut self.out);
                 return Ok(value == 0.0);
             }
             ProtobufType::Time | ProtobufType::MicroTime => {
@@ -550,7 +550,7 @@ impl Reader {
             ProtobufType::Duration => {
                 let [nanos] = varints(value.bytes()?, [1])?;
                 let nanos = nanos.unwrap_or(0) as i64;
-                append(&Duration::from_nanos(nanos), &mut self.out);
+                Encoder::append_json(&Duration::from_nanos(nanos), &mut self.out);
                 return Ok(nanos == 0);
             }
             ProtobufType::Quantity => {
@@ -640,9 +640,9 @@ impl Reader {
 
     fn text(&mut self, text: &[u8]) -> Result<(), Fault> {
         match (std::str::from_utf8(text), self.invalid_text) {
-            (Ok(text), _) => append_string(text, &mut self.out),
+            (Ok(text), _) => Encoder::append_text(text, &mut self.out),
             (Err(_), InvalidText::Replace) => {
-                append_string(&String::from_utf8_lossy(text), &mut self.out);
+                Encoder::append_text(&String::from_utf8_lossy(text), &mut self.out);
             }
             (Err(_), InvalidText::Refuse) => {
                 return Err(Fault::Malformed("the text is not UTF-8".to_owned()));
@@ -654,7 +654,7 @@ impl Reader {
     /// Writes a number; returns whether it is zero.
     fn number(&mut self, value: impl Serialize) -> bool {
         let start = self.out.len();
-        append(&value, &mut self.out);
+        Encoder::append_json(&value, &mut self.out);
         self.out[start..] == *b"0"
     }
 
@@ -678,9 +678,9 @@ impl Reader {
             ProtobufType::MicroTime => {
                 let micros = seconds.saturating_mul(1_000_000);
                 let micros = micros.saturating_add(nanos / 1_000);
-                append(&MicroTime::from_unix_micros(micros), &mut self.out);
+                Encoder::append_json(&MicroTime::from_unix_micros(micros), &mut self.out);
             }
-            _ => append(&Time::from_unix_seconds(seconds), &mut self.out),
+            _ => Encoder::append_json(&Time::from_unix_seconds(seconds), &mut self.out),
         }
         Ok(false)
     }

@@ -15,7 +15,7 @@ use super::wire::{
     self, BYTES, FIXED32, FIXED64, LengthPlace, VARINT, Wire, WireValue, append_key, append_varint,
 };
 use crate::bytes;
-use crate::codec::encode::append as append_number;
+use crate::codec::encode::Encoder;
 use crate::codec::limits::MAX_DEPTH;
 use crate::codec::peek::{members, value_end};
 use crate::kind::{ProtobufField, ProtobufMessage, ProtobufPresence, ProtobufType};
@@ -540,13 +540,13 @@ impl<'j> Writer<'j, '_> {
         let mut back = Vec::new();
         let is_zero = if let ProtobufType::Float = of {
             let value: f32 = text.parse().ok()?;
-            append_number(&value, &mut back);
+            Encoder::append_json(&value, &mut back);
             append_key(number, FIXED32, self.out);
             self.out.extend_from_slice(&value.to_le_bytes());
             value == 0.0
         } else {
             let value: f64 = text.parse().ok()?;
-            append_number(&value, &mut back);
+            Encoder::append_json(&value, &mut back);
             append_key(number, FIXED64, self.out);
             self.out.extend_from_slice(&value.to_le_bytes());
             value == 0.0

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::codec::{Format, decode_value, encode_object, verbatim};
+use crate::codec::{Decoder, Encoder, Format};
 use crate::kind::{ApiType, Hooks};
 use crate::object::Object;
 use crate::schema::Schema;
@@ -94,12 +94,12 @@ fn schema() -> Schema {
 /// The result of decoding and encoding a stored document.
 fn read(json: &[u8], revision: &str) -> Option<Vec<u8>> {
     let schema = schema();
-    let mut value = decode_value(json, Format::Json).ok()?;
+    let mut value = Decoder::new(Format::Json).value(json).ok()?;
     schema.prune(&mut value);
     schema.default(&mut value);
     let mut object = Object::from_value(value)?;
     object.set_meta_str("resourceVersion", revision);
-    Some(encode_object(&object, &schema).to_vec())
+    Some(Encoder::of(&schema).object(&object).to_vec())
 }
 
 /// A document with its resourceVersion inserted.
@@ -116,7 +116,7 @@ fn put_in(json: &[u8], place: &VersionPlace, revision: &str) -> Vec<u8> {
 
 /// Whether a document is recognized; checks that a recognized document is not changed by decoding and encoding.
 fn is_recognized(json: &[u8]) -> bool {
-    let Some(found) = verbatim(json, &schema()) else {
+    let Some(found) = Encoder::of(&schema()).verbatim(json) else {
         return false;
     };
     let text = String::from_utf8_lossy(json);
@@ -126,7 +126,7 @@ fn is_recognized(json: &[u8]) -> bool {
         Some(String::from_utf8_lossy(&whole).into_owned()),
         "of {text}"
     );
-    let value = |json: &[u8]| decode_value(json, Format::Json).expect("JSON");
+    let value = |json: &[u8]| Decoder::new(Format::Json).value(json).expect("JSON");
     let metadata = value(&json[found.metadata.0..found.metadata.1]);
     let document = value(json);
     assert_eq!(metadata, document["metadata"], "of {text}");
@@ -324,7 +324,7 @@ proptest! {
         schema.default(&mut value);
         let mut object = Object::from_value(value).expect("an object");
         object.set_meta_str("resourceVersion", "");
-        let stored = encode_object(&object, &schema);
+        let stored = Encoder::of(&schema).object(&object);
         // A custom resource would have it without its sign.
         prop_assume!(!String::from_utf8_lossy(&stored).contains("-0"));
         prop_assert!(
@@ -342,7 +342,7 @@ proptest! {
             schema.default(&mut value);
         }
         let object = Object::from_value(value).expect("an object");
-        let mut json = encode_object(&object, &schema).to_vec();
+        let mut json = Encoder::of(&schema).object(&object).to_vec();
         // Bytes with a meaning at their position.
         let bytes = b"{}[],:\"\\ueb0123456789.-+ <tfnabz";
         for (at, byte, edit) in edits {

@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Format, decode_value, encode_json, encode_yaml};
+use super::super::{Decoder, Encoder, Format};
 use super::*;
 
 fn yaml(text: &str) -> Value {
-    decode_value(text.as_bytes(), Format::Yaml).unwrap_or_else(|error| panic!("{text:?}: {error}"))
+    Decoder::new(Format::Yaml)
+        .value(text.as_bytes())
+        .unwrap_or_else(|error| panic!("{text:?}: {error}"))
 }
 
 #[test]
@@ -42,14 +44,14 @@ fn yaml_is_printed_with_quotes_where_a_reader_would_stumble() {
         ("a\nb\n", "|\n    a\n    b"),
     ] {
         let document = json!({"a":{"b":text}});
-        let encoded = encode_yaml(&document);
+        let encoded = Encoder::yaml(&document);
         assert_eq!(
             String::from_utf8_lossy(&encoded),
             format!("a:\n  b: {expected}\n"),
             "{text:?}"
         );
         assert_eq!(
-            decode_value(&encoded, Format::Yaml).expect("YAML"),
+            Decoder::new(Format::Yaml).value(&encoded).expect("YAML"),
             document
         );
     }
@@ -59,9 +61,9 @@ fn yaml_is_printed_with_quotes_where_a_reader_would_stumble() {
 fn yaml_has_its_keys_sorted_and_lists_at_their_key() {
     let document = json!({"b":[1,{"z":{},"x":[]},[2,[3]]],"a":{"c":true,"d":1.5}});
     let expected = "a:\n  c: true\n  d: 1.5\nb:\n- 1\n- x: []\n  z: {}\n- - 2\n  - - 3\n";
-    assert_eq!(encode_yaml(&document), expected);
+    assert_eq!(Encoder::yaml(&document), expected);
     assert_eq!(yaml(expected), document);
-    assert_eq!(encode_yaml(&json!({})), "{}\n");
+    assert_eq!(Encoder::yaml(&json!({})), "{}\n");
 }
 
 /// JSON converted to the YAML of responses.
@@ -112,7 +114,7 @@ fn every_value_has_its_yaml() {
     ] {
         assert_eq!(as_yaml(json), expected, "{json}");
         let value: Value = serde_json::from_str(json).expect("JSON");
-        assert_eq!(encode_yaml(&value), expected, "{json}");
+        assert_eq!(Encoder::yaml(&value), expected, "{json}");
     }
 }
 
@@ -168,8 +170,8 @@ fn what_is_too_deep_or_no_json_is_not_written_as_yaml() {
     }
     let deep = (0..200).fold(json!(1), |value, _| json!([value]));
     assert_eq!(
-        encode_yaml(&deep),
-        [&encode_json(&deep)[..], b"\n"].concat()
+        Encoder::yaml(&deep),
+        [&Encoder::json(&deep)[..], b"\n"].concat()
     );
 }
 
@@ -229,7 +231,7 @@ fn yaml_of_any_json_is_read_back_as_it_was() {
         let text = as_yaml(&json);
         assert_eq!(
             text,
-            String::from_utf8_lossy(&encode_yaml(&value)),
+            String::from_utf8_lossy(&Encoder::yaml(&value)),
             "{json}"
         );
         assert_eq!(yaml(&text), value, "{json}\n{text}");

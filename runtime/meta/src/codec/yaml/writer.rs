@@ -11,7 +11,7 @@ use serde::de::{
 };
 use serde_json::{Number, Value};
 
-use super::super::encode::append;
+use super::super::encode::Encoder;
 use super::super::limits::MAX_DEPTH;
 use super::text::{is_block, pad, write_block, write_text};
 
@@ -191,11 +191,11 @@ impl<'o> YamlWriter<'o> {
 
     /// Writes an integer.
     pub fn integer(&mut self, value: i64) {
-        self.scalar(|out, _| append(&value, out));
+        self.scalar(|out, _| Encoder::append_json(&value, out));
     }
 
     fn unsigned(&mut self, value: u64) {
-        self.scalar(|out, _| append(&value, out));
+        self.scalar(|out, _| Encoder::append_json(&value, out));
     }
 
     fn float(&mut self, value: f64) {
@@ -515,6 +515,6 @@ fn write_float(out: &mut Vec<u8>, value: f64) {
     if value == 0.0 && value.is_sign_negative() {
         out.extend_from_slice(b"-0.0");
     } else {
-        append(&value, out);
+        Encoder::append_json(&value, out);
     }
 }

@@ -3,9 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::codec::{
-    decode_document, decode_encoded, decode_stored, encode_object, pack_managed_fields, value_end,
-};
+use crate::codec::{Decoder, Encoder, value_end};
 use crate::managed_fields::ManagedFields;
 use crate::object::Object;
 use crate::schema::Schema;
@@ -17,7 +15,7 @@ fn schema() -> Schema {
 /// An object as a client sends it, decoded.
 fn object(entries: Vec<Value>) -> Object {
     let document = json!({"kind": "A", "apiVersion": "a/v1", "metadata": {"name": "a", "managedFields": entries}});
-    Object::from_value(decode_document(document, &schema()).unwrap().value).unwrap()
+    Object::from_value(Decoder::of(&schema()).document(document).unwrap().value).unwrap()
 }
 
 fn entry() -> impl Strategy<Value = Value> {
@@ -49,14 +47,14 @@ fn entry() -> impl Strategy<Value = Value> {
 }
 
 fn shown(object: &Object) -> String {
-    String::from_utf8_lossy(&encode_object(object, &schema())).into_owned()
+    String::from_utf8_lossy(&Encoder::of(&schema()).object(object)).into_owned()
 }
 
 /// The document of encoded JSON.
 fn decoded(json: &str) -> Object {
     let start = json.find("\"metadata\":").unwrap() + "\"metadata\":".len();
     let end = value_end(json.as_bytes(), start).unwrap();
-    Object::from_value(decode_encoded(json.as_bytes(), (start, end)).unwrap()).unwrap()
+    Object::from_value(Decoder::encoded(json.as_bytes(), (start, end)).unwrap()).unwrap()
 }
 
 proptest! {
@@ -64,7 +62,7 @@ proptest! {
     fn a_text_is_the_tree_in_another_form(entries in prop::collection::vec(entry(), 1..4)) {
         let tree = object(entries);
         let mut packed = tree.clone();
-        pack_managed_fields(&mut packed, &schema());
+        Encoder::of(&schema()).pack_managed_fields(&mut packed);
         prop_assert!(ManagedFields::value(&packed).unwrap().is_string());
         prop_assert_eq!(shown(&packed), shown(&tree));
         prop_assert_eq!(packed.clone().into_tree(), tree.clone().into_tree());
@@ -90,7 +88,7 @@ fn malformed_texts_are_errors() {
         json!({"manager": "a\"", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:a": {}}}),
         json!({"manager": "b", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:b": {}}}),
     ]);
-    pack_managed_fields(&mut packed, &schema());
+    Encoder::of(&schema()).pack_managed_fields(&mut packed);
     let whole = ManagedFields::value(&packed)
         .unwrap()
         .as_str()
@@ -123,9 +121,10 @@ fn only_managed_fields_of_the_metadata_are_taken_out() {
         "annotations": {"managedFields": "x", "note": ",\"managedFields\":[{"},
         "managedFields": [{"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
             "fieldsV1": {"x:other": {"a": 1, "managedFields": [{"b": 2}]}}}]}});
-    let tree = Object::from_value(decode_document(document, &schema()).unwrap().value).unwrap();
+    let tree =
+        Object::from_value(Decoder::of(&schema()).document(document).unwrap().value).unwrap();
     let mut packed = tree.clone();
-    pack_managed_fields(&mut packed, &schema());
+    Encoder::of(&schema()).pack_managed_fields(&mut packed);
     assert!(ManagedFields::value(&packed).unwrap().is_string());
     assert_eq!(decoded(&shown(&tree)), packed);
     let mut without = tree;
@@ -142,7 +141,7 @@ fn what_is_no_list_of_entries_is_no_text() {
         ("\"x\"", Value::Null),
     ] {
         let document = format!("{{\"metadata\":{{\"name\":\"a\",\"managedFields\":{json}}}}}");
-        let stored = decode_stored(document.as_bytes()).unwrap();
+        let stored = Decoder::stored().value(document.as_bytes()).unwrap();
         assert_eq!(stored["metadata"]["managedFields"], kept);
         assert_eq!(decoded(&document).into_value(), stored);
     }

@@ -40,7 +40,7 @@ impl LiteralValue {
             (_, Value::Object(_) | Value::Array(_)) | (Self::Fields(_) | Self::Items(_), _) => {
                 false
             }
-            (Self::Scalar(text), scalar) => codec::encode_json(scalar) == text.as_bytes(),
+            (Self::Scalar(text), scalar) => codec::Encoder::json(scalar) == text.as_bytes(),
         }
     }
 }

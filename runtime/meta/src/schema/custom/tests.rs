@@ -10,7 +10,7 @@ mod validation;
 use serde_json::{Value, json};
 
 use super::super::Schema;
-use crate::codec::{Format, decode};
+use crate::codec::Decoder;
 
 /// The schema of a custom resource with these fields besides those of every object.
 fn schema(properties: &Value) -> Schema {
@@ -26,7 +26,9 @@ fn of(document: &Value) -> Schema {
 
 /// The document as a request stores it, and the strict errors of decoding it.
 fn stored(schema: &Schema, document: &Value) -> (Value, Vec<String>) {
-    let decoded = decode(document.to_string().as_bytes(), Format::Json, schema).unwrap();
+    let decoded = Decoder::of(schema)
+        .decode(document.to_string().as_bytes())
+        .unwrap();
     let mut value = decoded.value;
     schema.default(&mut value);
     (value, decoded.strict)

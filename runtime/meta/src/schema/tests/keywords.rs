@@ -786,7 +786,9 @@ fn empty_lists_and_maps_that_are_left_out_are_absent() {
     assert_eq!(found.value, json!({"kept":[]}));
     assert!(found.strict.is_empty());
     let twice = br#"{"list":["a"],"list":[]}"#;
-    let found = crate::codec::decode(twice, crate::codec::Format::Json, &schema).expect("decodes");
+    let found = crate::codec::Decoder::of(&schema)
+        .decode(twice)
+        .expect("decodes");
     assert_eq!(found.value, json!({}));
     assert_eq!(found.strict, ["duplicate field \"list\""]);
 }

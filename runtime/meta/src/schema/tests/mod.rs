@@ -10,7 +10,7 @@ mod update;
 use serde_json::Value;
 
 use super::{Metadata, Schema};
-use crate::codec::{DecodeError, DecodedDocument, Format, decode};
+use crate::codec::{DecodeError, DecodedDocument, Decoder, Format};
 use crate::kind::Hooks;
 
 /// The schema of a type without hooks.
@@ -39,7 +39,7 @@ pub(super) fn schema(json: &Value) -> Schema {
 }
 
 pub(super) fn decoded(schema: &Schema, document: &Value) -> Result<DecodedDocument, DecodeError> {
-    decode(document.to_string().as_bytes(), Format::Json, schema)
+    Decoder::of(schema).decode(document.to_string().as_bytes())
 }
 
 /// The errors of a document, one line each.

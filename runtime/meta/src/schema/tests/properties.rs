@@ -235,8 +235,8 @@ proptest! {
     fn decoding_arbitrary_bytes_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let schema = sample();
         for format in [Format::Json, Format::Yaml] {
-            let _ = decode(&bytes, format, &schema);
-            let _ = codec::decode_value(&bytes, format);
+            let _ = Decoder::new(format).schema(&schema).decode(&bytes);
+            let _ = codec::Decoder::new(format).value(&bytes);
         }
     }
 
@@ -244,9 +244,9 @@ proptest! {
     fn decoding_arbitrary_text_never_panics(text in "[\\[\\]{}:,\"'a-c0-9 \n\t\\\\&*!|>%@#?.<~-]{0,80}") {
         let schema = sample();
         for format in [Format::Json, Format::Yaml] {
-            let _ = decode(text.as_bytes(), format, &schema);
+            let _ = Decoder::new(format).schema(&schema).decode(text.as_bytes());
         }
-        let _ = codec::indent_json(text.as_bytes());
+        let _ = codec::Indenter::indent(text.as_bytes());
     }
 
     #[test]
@@ -278,20 +278,20 @@ proptest! {
     #[test]
     fn what_is_encoded_decodes_to_itself(document in any_json()) {
         // Floats without fraction become integers when decoded, since they are printed so.
-        let document = codec::decode_value(document.to_string().as_bytes(), Format::Json).expect("JSON");
-        let json = codec::encode_json(&document);
-        prop_assert_eq!(&codec::decode_value(&json, Format::Json).expect("JSON"), &document);
-        let indented = codec::indent_json(&json);
-        prop_assert_eq!(&codec::decode_value(&indented, Format::Json).expect("JSON"), &document);
-        let yaml = codec::encode_yaml(&document);
+        let document = codec::Decoder::new(Format::Json).value(document.to_string().as_bytes()).expect("JSON");
+        let json = codec::Encoder::json(&document);
+        prop_assert_eq!(&codec::Decoder::new(Format::Json).value(&json).expect("JSON"), &document);
+        let indented = codec::Indenter::indent(&json);
+        prop_assert_eq!(&codec::Decoder::new(Format::Json).value(&indented).expect("JSON"), &document);
+        let yaml = codec::Encoder::yaml(&document);
         let text = String::from_utf8_lossy(&yaml).into_owned();
-        match codec::decode_value(&yaml, Format::Yaml) {
+        match codec::Decoder::new(Format::Yaml).value(&yaml) {
             Ok(read) => prop_assert_eq!(&read, &document, "{}", text),
             Err(error) => prop_assert!(false, "{}: {}", error, text),
         }
         if let Some(object) = Object::from_value(document.clone()) {
-            let bytes = codec::encode_object(&object, &sample());
-            prop_assert_eq!(&codec::decode_value(&bytes, Format::Json).expect("JSON"), &document);
+            let bytes = codec::Encoder::of(&sample()).object(&object);
+            prop_assert_eq!(&codec::Decoder::new(Format::Json).value(&bytes).expect("JSON"), &document);
         }
     }
 }

@@ -149,7 +149,7 @@ impl Discovery {
             .collect();
         paths.sort_unstable();
         paths.dedup();
-        codec::indent_json(serde_json::json!({ "paths": paths }).to_string().as_bytes())
+        codec::Indenter::indent(serde_json::json!({ "paths": paths }).to_string().as_bytes())
     }
 }
 

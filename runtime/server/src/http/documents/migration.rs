@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use apiloom_meta::codec::encode_json;
+use apiloom_meta::codec::Encoder;
 use apiloom_meta::field::{echoed, go_quote};
 use apiloom_meta::{ApiError, GroupResource, ListMeta, Status, StatusReason};
 use bytes::Bytes;
@@ -110,8 +110,8 @@ fn lines(
         };
         let (line, goes_on) = match next {
             Some(Ok(report)) => (running.report(report), true),
-            Some(Err(error)) => (encode_json(&status(&error)), false),
-            None => (encode_json(&running.end()), false),
+            Some(Err(error)) => (Encoder::json(&status(&error)), false),
+            None => (Encoder::json(&running.end()), false),
         };
         let line = [&line, &b"\n"[..]].concat();
         Some((Ok(Frame::data(line.into())), goes_on.then_some(state)))
@@ -126,7 +126,7 @@ impl Running {
         if self.first_error.is_none() {
             self.first_error = report.errors.first().cloned();
         }
-        encode_json(&ReportLine {
+        Encoder::json(&ReportLine {
             resource: report.resource.to_string(),
             storage_version: report.storage_version,
             objects: report.objects,

@@ -45,11 +45,11 @@ fn without_room() -> ApiError {
     })
 }
 
-/// The size up to which a body may grow when it is decoded; see [`codec::expanded_bytes`].
+/// The size up to which a body may grow when it is decoded; see [`codec::Decoder::expanded_bytes`].
 pub(in crate::http) fn expanded_bytes(headers: &HeaderMap, body: &[u8]) -> usize {
     // Objects and apply patches.
     if media_type(headers).ends_with("yaml") {
-        codec::expanded_bytes(body, codec::Format::Yaml)
+        codec::Decoder::new(codec::Format::Yaml).expanded_bytes(body)
     } else {
         body.len()
     }

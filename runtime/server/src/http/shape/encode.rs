@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use apiloom_meta::codec::encode_json;
+use apiloom_meta::codec::Encoder;
 use apiloom_meta::interrupt::is_interrupted;
 use apiloom_meta::kind::ProtobufMessage;
 use apiloom_meta::kind::protobuf::STATUS;
@@ -158,7 +158,7 @@ impl Reply {
     }
 
     fn status_document(&self, code: StatusCode, status: &Status) -> Response<Body> {
-        let json = encode_json(status);
+        let json = Encoder::json(status);
         self.whole(code, json.len(), &|out| {
             out.describe(&STATUS);
             out.json(&json);

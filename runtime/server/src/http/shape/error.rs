@@ -1,6 +1,6 @@
 //! Errors on the wire: the table from reasons to HTTP status codes, and `Status` responses.
 
-use apiloom_meta::codec::encode_json;
+use apiloom_meta::codec::Encoder;
 use apiloom_meta::kind::protobuf::STATUS;
 use apiloom_meta::{ApiError, ListMeta, Status, StatusDetails, StatusReason};
 use http::header::{CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
@@ -79,7 +79,7 @@ pub fn status(error: &ApiError) -> Status {
 
 /// The response to a failed request, with the error's code, in the format that [`negotiate_error`] chose.
 pub(in crate::http) fn respond_as(error: &ApiError, format: &dyn Writer) -> Response<Body> {
-    let json = encode_json(&status(error));
+    let json = Encoder::json(&status(error));
     let show = |out: &mut dyn Sink| {
         out.describe(&STATUS);
         out.json(&json);

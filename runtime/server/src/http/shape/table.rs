@@ -5,7 +5,7 @@ mod duration;
 use std::cell::LazyCell;
 use std::sync::{Arc, LazyLock};
 
-use apiloom_meta::codec::{Finder, encode_json};
+use apiloom_meta::codec::{Encoder, Finder};
 use apiloom_meta::go_value::go_text;
 use apiloom_meta::interrupt::is_interrupted;
 use apiloom_meta::kind::{Cell, CellSource, Column, ColumnType};
@@ -362,7 +362,7 @@ fn printed(value: QueryValue<'_>) -> String {
         QueryValue::Byte(byte) => byte.to_string(),
         QueryValue::Value(Value::Null) => "<no value>".to_owned(),
         QueryValue::Value(json @ (Value::Array(_) | Value::Object(_))) => {
-            String::from_utf8_lossy(&encode_json(json)).into_owned()
+            String::from_utf8_lossy(&Encoder::json(json)).into_owned()
         }
         QueryValue::Value(plain) => go_text(plain),
     }

@@ -33,5 +33,7 @@ pub(crate) fn text(value: &Value) -> Box<RawValue> {
 /// The value of a text.
 pub(crate) fn value(text: &RawValue) -> Value {
     // It is the text of a value.
-    codec::decode_value(text.get().as_bytes(), Format::Json).unwrap_or_default()
+    codec::Decoder::new(Format::Json)
+        .value(text.get().as_bytes())
+        .unwrap_or_default()
 }

@@ -58,7 +58,7 @@ fn list() -> Option<Response<Body>> {
         "items": [],
     });
     let list = Object::from_value(list)?;
-    let json = apiloom_meta::codec::encode_json(&list);
+    let json = apiloom_meta::codec::Encoder::json(&list);
     Some(ok(
         "application/json",
         Bytes::from([json.as_ref(), b"\n"].concat()),

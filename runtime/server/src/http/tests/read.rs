@@ -1,6 +1,6 @@
 //! GET of items and collections, in every representation.
 
-use apiloom_meta::codec::{Format, decode_value, encode_yaml, indent_json};
+use apiloom_meta::codec::{Decoder, Encoder, Format, Indenter};
 use http_body::Body as _;
 use serde_json::json;
 
@@ -127,7 +127,7 @@ async fn a_long_list_is_the_same_in_pieces() {
     assert_eq!(unpacked, plain.body);
     let pretty = get(&api, &format!("{FLUNDERS}?pretty=1")).await.expect(200);
     assert!(pretty.body.starts_with("{\n  \"kind\""), "{}", pretty.body);
-    assert!(pretty.body.as_bytes() == indent_json(plain.body.as_bytes()));
+    assert!(pretty.body.as_bytes() == Indenter::indent(plain.body.as_bytes()));
 }
 
 #[tokio::test]
@@ -173,11 +173,11 @@ async fn yaml_lists_are_made_while_they_are_read_and_say_what_json_says() {
                 whole.extend_from_slice(&data);
             }
             let json = json.expect(200).json();
-            let expected = encode_yaml(&json);
+            let expected = Encoder::yaml(&json);
             if !is_table {
                 assert!(whole == expected, "{target} {objects}");
             }
-            let value: Value = decode_value(&whole, Format::Yaml).unwrap();
+            let value: Value = Decoder::new(Format::Yaml).value(&whole).unwrap();
             let items = if is_table { "rows" } else { "items" };
             let count = value[items].as_array().map(Vec::len);
             assert_eq!(count, Some(objects.min(599)), "{target}");

@@ -255,7 +255,7 @@ async fn a_status() {
         "apiVersion: v1\ncode: 404\ndetails:\n  group: wardle.example.com\n  kind: flunders\n  name: \"a<b\"\nkind: Status\nmessage: \"flunders.wardle.example.com \\\"a<b\\\" not found\"\nmetadata: {}\nreason: NotFound\nstatus: Failure\n"
     );
     let uid = create_flunder(&api, "a").await.at("/metadata/uid");
-    let uid = String::from_utf8(apiloom_meta::codec::encode_yaml(&uid).to_vec()).unwrap();
+    let uid = String::from_utf8(apiloom_meta::codec::Encoder::yaml(&uid).to_vec()).unwrap();
     let url = format!("{FLUNDERS}/a");
     let deleted = send(&api, "DELETE", &url, &[("accept", YAML)], "")
         .await

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use apiloom_meta::ApiError;
-use apiloom_meta::codec::encode_json;
+use apiloom_meta::codec::Encoder;
 use apiloom_meta::kind::Verb;
 use apiloom_meta::kind::protobuf::STATUS;
 use apiloom_meta::selector::FieldSelector;
@@ -280,7 +280,7 @@ impl EventWriter {
     }
 
     fn write_error(&self, error: &ApiError, out: &mut Vec<u8>) {
-        let json = encode_json(&status(error));
+        let json = Encoder::json(&status(error));
         let show = |out: &mut dyn Sink| {
             out.describe(&STATUS);
             out.json(&json);

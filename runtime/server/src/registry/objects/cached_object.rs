@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 
-use apiloom_meta::codec::{Finder, Format, decode_value};
+use apiloom_meta::codec::{Decoder, Finder, Format};
 use apiloom_meta::selector::Labels;
 use apiloom_meta::{ApiError, JsonPath};
 use apiloom_storage::cache::{Item, Snapshot};
@@ -179,7 +179,7 @@ fn labels(metadata: &[u8]) -> Box<[(Box<str>, Box<str>)]> {
     let Some(labels) = LABELS.find(metadata).pop().flatten() else {
         return Box::default();
     };
-    let labels = decode_value(labels, Format::Json).unwrap_or_default();
+    let labels = Decoder::new(Format::Json).value(labels).unwrap_or_default();
     let labels = labels.as_object().into_iter().flatten();
     // A map of serde_json is sorted by its keys.
     labels

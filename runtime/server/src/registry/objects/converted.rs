@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use apiloom_meta::ApiError;
-use apiloom_meta::codec::is_verbatim;
+use apiloom_meta::codec::Encoder;
 use apiloom_meta::kind::ConvertJson;
 use apiloom_storage::cache::{INDEX_GROUP, Item};
 
@@ -120,7 +120,8 @@ fn rename(stored: &Json<'_>, source: &KindVersion, target: &KindVersion) -> Opti
     let json = [head, stored.whole().get(start..)?].concat();
     let is_same = Arc::ptr_eq(source.schema(), target.schema());
     let metadata = (head.len(), head.len() + end - start);
-    (is_same || is_verbatim(&json, target.schema())).then(|| Json::with_metadata(json, metadata))
+    (is_same || Encoder::of(target.schema()).is_verbatim(&json))
+        .then(|| Json::with_metadata(json, metadata))
 }
 
 /// One step of a conversion: writes the head, the unchanged metadata, and the converted fields.

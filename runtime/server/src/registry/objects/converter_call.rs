@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use apiloom_meta::codec::{Format, decode_value};
+use apiloom_meta::codec::{Decoder, Format};
 use apiloom_meta::field::aggregate;
 use apiloom_meta::go_value::{go_type, mistyped};
 use apiloom_meta::kind::{ConversionReport, ConversionResult};
@@ -174,7 +174,7 @@ fn check(
     document: &[u8],
     to: VersionIndex,
 ) -> Result<Object, Problem> {
-    let value = decode_value(document, Format::Json);
+    let value = Decoder::new(Format::Json).value(document);
     let value = value.map_err(|error| Problem::Document(error.to_string()))?;
     let mut object = match value {
         Value::Object(fields) => Object::new(fields),

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use apiloom_meta::codec::{Finder, decode_encoded, encode_object, value_end};
+use apiloom_meta::codec::{Decoder, Encoder, Finder, value_end};
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, JsonPath, Object};
 
@@ -57,7 +57,7 @@ impl fmt::Debug for Json<'_> {
 impl<'a> Json<'a> {
     /// Encodes an object.
     pub fn of(object: &Object, schema: &Schema) -> Self {
-        Self::new(Cow::Owned(encode_object(object, schema).into()))
+        Self::new(Cow::Owned(Encoder::of(schema).object(object).into()))
     }
 
     pub(crate) fn new(bytes: Cow<'a, [u8]>) -> Self {
@@ -129,7 +129,7 @@ impl<'a> Json<'a> {
 
     /// Decodes the document.
     pub(crate) fn object(&self) -> Result<Object, ApiError> {
-        let value = decode_encoded(&self.bytes, self.metadata)
+        let value = Decoder::encoded(&self.bytes, self.metadata)
             .map_err(|error| ApiError::internal(error.to_string()))?;
         Object::from_value(value).ok_or_else(|| ApiError::internal("a cached object is no object"))
     }

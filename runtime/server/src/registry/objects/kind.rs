@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use apiloom_meta::codec::{decode_stored, encode_object, pack_managed_fields};
+use apiloom_meta::codec::{Decoder, Encoder};
 use apiloom_meta::field::go_quote;
 use apiloom_meta::kind::{Converter, ProtobufMessage, Scope};
 use apiloom_meta::schema::merge_difference;
@@ -505,7 +505,9 @@ impl Kind {
             ))
         };
         let json = self.stored_json(bytes).map_err(|why| damaged(&why))?;
-        let value = decode_stored(&json).map_err(|error| damaged(&error.to_string()))?;
+        let value = Decoder::stored()
+            .value(&json)
+            .map_err(|error| damaged(&error.to_string()))?;
         let mut object =
             Object::from_value(value).ok_or_else(|| damaged("it is not a JSON object"))?;
         let stored = self
@@ -523,7 +525,7 @@ impl Kind {
         }
         self.prune(&mut object, stored);
         self.default(&mut object, stored);
-        pack_managed_fields(&mut object, self.versions[stored].schema());
+        Encoder::of(self.versions[stored].schema()).pack_managed_fields(&mut object);
         object.set_meta_str("resourceVersion", &revision.to_string());
         Ok((object, stored))
     }
@@ -548,7 +550,7 @@ impl Kind {
         };
         object.set_meta_str("resourceVersion", "");
         version == self.storage_version
-            && encode_object(&object, self.versions[version].schema()) == json
+            && Encoder::of(self.versions[version].schema()).object(&object) == json
     }
 
     /// Encodes an object of the storage version for the store.

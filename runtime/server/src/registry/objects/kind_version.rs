@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use apiloom_meta::codec::append_json;
+use apiloom_meta::codec::Encoder;
 use apiloom_meta::kind::{InMemoryConversion, ResourceDef};
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{GroupKind, GroupResource};
@@ -61,7 +61,7 @@ impl KindVersion {
         };
         for (name, value) in names {
             head.extend_from_slice(name.as_bytes());
-            append_json(&value, &mut head);
+            Encoder::append_json(&value, &mut head);
         }
         head.push(b',');
         head.extend_from_slice(METADATA);

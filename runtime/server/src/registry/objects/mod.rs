@@ -31,7 +31,7 @@
 //!   (`registry/objects/stored_value.rs`). `registry/objects/kind.rs` reads them, by their own prefix: JSON, prune, default,
 //!   convert.
 //! - `CachedObject` (`registry/objects/normalizer.rs` makes it): from the writer's `PreparedObject`, from stored bytes that
-//!   are already canonical (`codec::verbatim`), or by decoding.
+//!   are already canonical (`Encoder::verbatim`), or by decoding.
 //! - `Document`: what a response shows. `Encoded` shares the bytes of the cache; `Converted` is encoded for one response;
 //!   `Decoded` comes from a write or from a read of the store.
 //! - `Json` (`registry/objects/json.rs`): a document as bytes, and the place of its metadata; Tables and lists are assembled

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use apiloom_meta::codec::{VersionPlace, encode_object, verbatim, version_place};
+use apiloom_meta::codec::{Encoder, VersionPlace};
 use apiloom_meta::managed_fields::ManagedFields;
 use apiloom_meta::{ApiError, Object};
 use apiloom_storage::Revision;
@@ -58,9 +58,10 @@ impl PreparedObject {
         // Removed from requests, and here once more in case a hook sets it.
         object.meta_mut().remove("selfLink");
         object.set_meta_str("resourceVersion", "");
-        let json = encode_object(object, version.schema());
+        let json = Encoder::of(version.schema()).object(object);
         let entries = ManagedFields::value(object).and_then(Value::as_str);
-        let place = version_place(&json, version.schema(), entries.unwrap_or_default())
+        let place = Encoder::of(version.schema())
+            .version_place(&json, entries.unwrap_or_default())
             .ok_or_else(|| ApiError::internal("an object without metadata cannot be stored"))?;
         Ok(Self {
             stored: store(&json),
@@ -80,7 +81,7 @@ impl PreparedObject {
         }
         Some(Self {
             stored: stored.clone(),
-            place: verbatim(&json, version.schema())?,
+            place: Encoder::of(version.schema()).verbatim(&json)?,
             json,
         })
     }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
-use apiloom_meta::codec::{Format, InvalidText, ProtobufBody, append_protobuf_body, decode};
+use apiloom_meta::codec::{Decoder, InvalidText, ProtobufBody, append_protobuf_body};
 use apiloom_meta::kind::ProtobufMessage;
 use apiloom_meta::schema::Schema;
 use bytes::Bytes;
@@ -126,7 +126,9 @@ pub(super) fn unknown_field(
     message: impl FnOnce(&str, &str) -> Option<&'static ProtobufMessage>,
 ) -> Result<Option<String>, String> {
     if !ProtobufBody::is_one(stored) {
-        let decoded = decode(stored, Format::Json, schema).map_err(|error| error.to_string())?;
+        let decoded = Decoder::of(schema)
+            .decode(stored)
+            .map_err(|error| error.to_string())?;
         return Ok(decoded.strict.into_iter().next());
     }
     let body = ProtobufBody::parse(stored).map_err(|error| error.to_string())?;

@@ -37,10 +37,13 @@ impl Writes {
     /// BadRequest with kube-apiserver's message.
     pub fn decode_applied(&self, body: &[u8]) -> Result<AppliedDocument, ApiError> {
         let malformed = |why: &str| ApiError::bad_request(format!("error decoding YAML: {why}"));
-        let decoded = codec::decode_freely(body, Format::Yaml).map_err(|error| match error {
-            DecodeError::TooLarge => ApiError::too_large(codec::MAX_EXPANDED_BYTES),
-            error => malformed(&error.to_string()),
-        })?;
+        let decoded =
+            codec::Decoder::new(Format::Yaml)
+                .decode(body)
+                .map_err(|error| match error {
+                    DecodeError::TooLarge => ApiError::too_large(codec::MAX_EXPANDED_BYTES),
+                    error => malformed(&error.to_string()),
+                })?;
         let mut object = match decoded.value {
             Value::Object(fields) => Object::new(fields),
             Value::Null => Object::default(),

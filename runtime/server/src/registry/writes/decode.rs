@@ -60,7 +60,11 @@ impl Decoder {
             ));
         }
         let version = &self.resource.def().version;
-        let decoded = match codec::decode_in(body, format, self.resource.schema(), version) {
+        let decoded = match codec::Decoder::new(format)
+            .schema(self.resource.schema())
+            .version(version)
+            .decode(body)
+        {
             Ok(decoded) => decoded,
             Err(DecodeError::Syntax(text)) if format == Format::Json => {
                 return Err(self.unrecognized(
@@ -151,7 +155,7 @@ impl Decoder {
 
     /// The error for a value of the wrong type. A wrong apiVersion or kind is reported instead of it, if there is one.
     fn mistyped(&self, text: &str, body: &[u8], format: Format) -> ApiError {
-        let Ok(value) = codec::decode_value(body, format) else {
+        let Ok(value) = codec::Decoder::new(format).value(body) else {
             // A number that no type can hold, in a document that cannot be read otherwise.
             return self.resource.unusable(text);
         };
@@ -306,8 +310,9 @@ impl Decoder {
         if let Some(why) = mistyped_type(&value) {
             return Err(why);
         }
-        let decoded =
-            codec::decode_document_in(value, self.resource.schema(), &self.resource.def().version);
+        let decoded = codec::Decoder::of(self.resource.schema())
+            .version(&self.resource.def().version)
+            .document(value);
         let decoded = decoded.map_err(|error| error.to_string())?;
         let mut object = Object::from_value(decoded.value)
             .ok_or_else(|| "the result is not an object".to_owned())?;
@@ -353,7 +358,7 @@ impl Decoder {
 /// validation.
 fn unreadable_result(object: &Object) -> Option<String> {
     let is_shown = object.kind().is_empty();
-    let json = is_shown.then(|| codec::encode_json(object.as_value()));
+    let json = is_shown.then(|| codec::Encoder::json(object.as_value()));
     unreadable_type(object, json.as_deref().unwrap_or_default())
 }
 

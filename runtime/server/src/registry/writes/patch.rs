@@ -98,7 +98,7 @@ fn refused_result(schema: &Schema, old: &Object, patch: &Patch, why: &str) -> Ap
         if let Err(error) = patch.apply(schema, &mut value) {
             return refused_patch(&error);
         }
-        let json = codec::encode_json(&value);
+        let json = codec::Encoder::json(&value);
         FieldError::invalid(&path, String::from_utf8_lossy(&json), why)
     };
     ApiError::invalid(&GroupKind::default(), "", &[error])

@@ -247,7 +247,8 @@ fn documents_that_are_too_deep_are_cut() {
 fn documents_as_deep_as_json_may_be_are_read_back() {
     for depth in [1, 62, 63, 64, 100, MAX_DEPTH - 1] {
         let json = "{\"size\":1,\"child\":".repeat(depth) + "{\"size\":2}" + &"}".repeat(depth);
-        let document = crate::codec::decode_value(json.as_bytes(), crate::codec::Format::Json);
+        let document =
+            crate::codec::Decoder::new(crate::codec::Format::Json).value(json.as_bytes());
         let document = document.unwrap();
         let (raw, is_exact) = written(&json, &NODE);
         assert!(is_exact, "{depth}");

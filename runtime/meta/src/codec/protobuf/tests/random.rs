@@ -106,7 +106,7 @@ proptest! {
     #[test]
     fn documents_come_back_as_they_were(document in wide()) {
         let mut raw = Vec::new();
-        let json = crate::codec::encode_json(&document);
+        let json = crate::codec::Encoder::json(&document);
         let is_exact = append_protobuf(&json, &WIDE, &mut raw).expect("is JSON");
         prop_assert!(is_exact, "{document}");
         prop_assert_eq!(to_json(&raw, &WIDE).expect("decodes"), document);
@@ -115,7 +115,7 @@ proptest! {
     #[test]
     fn exact_documents_come_back(document in any_json().prop_filter("an object", Value::is_object)) {
         let mut raw = Vec::new();
-        let json = crate::codec::encode_json(&document);
+        let json = crate::codec::Encoder::json(&document);
         let is_exact = append_protobuf(&json, &WIDE, &mut raw).expect("is JSON");
         let back = to_json(&raw, &WIDE).expect("decodes");
         if is_exact {

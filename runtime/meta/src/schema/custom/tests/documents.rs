@@ -206,7 +206,7 @@ fn sorted_metadata_is_read_again() {
         r#"{{"apiVersion":"g/v1","data":{{"metadata":{{"name":"x"}}}},"kind":"K","metadata":{{"annotations":{{"resourceVersion":"5"}},"managedFields":{entries},"name":"n","uid":"u"}}}}"#
     );
     let metadata = json.rfind(r#"{"annotations""#).unwrap();
-    let decoded = codec::decode_encoded(json.as_bytes(), (metadata, json.len() - 1)).unwrap();
+    let decoded = codec::Decoder::encoded(json.as_bytes(), (metadata, json.len() - 1)).unwrap();
     assert_eq!(decoded["metadata"]["managedFields"], entries);
     assert_eq!(decoded["metadata"]["name"], "n");
     assert_eq!(decoded["metadata"]["annotations"]["resourceVersion"], "5");
@@ -222,14 +222,14 @@ fn all_fields_are_sorted() {
         "free": 1, "zero": 2, "spec": {"b": "", "a": ""}});
     let (value, _) = stored(&schema, &document);
     let object = Object::from_value(value).unwrap();
-    let json = codec::encode_object(&object, &schema);
+    let json = codec::Encoder::of(&schema).object(&object);
     assert_eq!(
         std::str::from_utf8(&json).unwrap(),
         r#"{"apiVersion":"g/v1","free":1,"kind":"K","metadata":{"annotations":{"x":"y"},"name":"n"},"spec":{"a":"","b":""},"zero":2}"#
     );
-    assert!(codec::is_verbatim(&json, &schema));
+    assert!(codec::Encoder::of(&schema).is_verbatim(&json));
     let unsorted = br#"{"kind":"K","apiVersion":"g/v1"}"#;
-    assert!(!codec::is_verbatim(unsorted, &schema));
+    assert!(!codec::Encoder::of(&schema).is_verbatim(unsorted));
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn the_recognizer_sees_missing_defaults() {
         "l": {"type": "array", "items": {"type": "string", "default": "d"}},
     }));
     let is_verbatim =
-        |document: Value| codec::is_verbatim(document.to_string().as_bytes(), &schema);
+        |document: Value| codec::Encoder::of(&schema).is_verbatim(document.to_string().as_bytes());
     assert!(is_verbatim(json!({"a": "y", "l": ["e"]})));
     assert!(!is_verbatim(json!({"l": ["e"]})));
     assert!(!is_verbatim(json!({"a": null})));

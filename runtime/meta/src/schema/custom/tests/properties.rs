@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::super::{Schema, structural};
 use crate::FieldPath;
-use crate::codec::{self, Format, decode};
+use crate::codec::{self, Decoder};
 use crate::field::{FieldError, FieldErrorKind};
 use crate::number;
 use crate::object::Object;
@@ -159,14 +159,14 @@ fn object() -> impl Strategy<Value = Value> {
 
 /// Decodes and defaults as for a store; `None` if embedded metadata has wrong types.
 fn stored(schema: &Schema, json: &[u8]) -> Option<Value> {
-    let mut value = decode(json, Format::Json, schema).ok()?.value;
+    let mut value = Decoder::of(schema).decode(json).ok()?.value;
     schema.default(&mut value);
     Some(value)
 }
 
 fn encoded(schema: &Schema, value: &Value) -> Vec<u8> {
     let object = Object::from_value(value.clone()).expect("it is an object");
-    codec::encode_object(&object, schema).to_vec()
+    codec::Encoder::of(schema).object(&object).to_vec()
 }
 
 /// Drops the defaults that kube-apiserver refuses, and those in schemas that it refuses.
@@ -229,7 +229,7 @@ proptest! {
 
         // What is stored is not changed again.
         let json = encoded(&schema, &value);
-        let again = decode(&json, Format::Json, &schema).unwrap();
+        let again = Decoder::of(&schema).decode(&json).unwrap();
         prop_assert_eq!(&again.strict, &Vec::<String>::new());
         prop_assert_eq!(stored(&schema, &json), Some(value.clone()));
 
@@ -247,7 +247,7 @@ proptest! {
 
         // The recognizer of the cache never accepts what would change.
         for json in [&json, &raw] {
-            if codec::is_verbatim(json, &schema) {
+            if codec::Encoder::of(&schema).is_verbatim(json) {
                 let value = stored(&schema, json).unwrap();
                 prop_assert_eq!(&encoded(&schema, &value), json);
             }

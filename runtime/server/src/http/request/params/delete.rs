@@ -1,6 +1,6 @@
 //! `DeleteOptions`, from the body if there is one, otherwise from the query.
 
-use apiloom_meta::codec::{DecodeError, Format, MAX_EXPANDED_BYTES, decode_value};
+use apiloom_meta::codec::{DecodeError, Decoder, Format, MAX_EXPANDED_BYTES};
 use apiloom_meta::field::go_quote;
 use apiloom_meta::{ApiError, FieldError, FieldPath, GroupVersion};
 use serde_json::{Map, Value};
@@ -49,12 +49,14 @@ pub(in crate::http) fn delete_options_of_body(
     body: &[u8],
     format: Format,
 ) -> Result<DeleteOptions, ApiError> {
-    let value = decode_value(body, format).map_err(|error| match error {
-        DecodeError::TooLarge => ApiError::too_large(MAX_EXPANDED_BYTES),
-        error => ApiError::bad_request(format!(
-            "couldn't get version/kind; json parse error: {error}"
-        )),
-    })?;
+    let value = Decoder::new(format)
+        .value(body)
+        .map_err(|error| match error {
+            DecodeError::TooLarge => ApiError::too_large(MAX_EXPANDED_BYTES),
+            error => ApiError::bad_request(format!(
+                "couldn't get version/kind; json parse error: {error}"
+            )),
+        })?;
     let fields = match value {
         Value::Object(fields) => fields,
         // Go decodes null as options without any field.

@@ -1,7 +1,7 @@
 //! JSON, compact or indented. Objects are sent as the bytes of the cache.
 
 use apiloom_meta::ApiError;
-use apiloom_meta::codec::{self, Indenter, append_json, append_text, indent_json};
+use apiloom_meta::codec::{self, Encoder, Indenter};
 use apiloom_meta::kind::ProtobufMessage;
 use bytes::Bytes;
 use serde_json::Value;
@@ -63,7 +63,7 @@ impl Writer for Json {
         let mut out = Vec::with_capacity(json_bytes + 1);
         show(&mut JsonSink::new(&mut out));
         if self.is_indented {
-            return indent_json(&out);
+            return Indenter::indent(&out);
         }
         out.push(b'\n');
         out.into()
@@ -273,16 +273,16 @@ impl Sink for JsonSink<'_> {
         self.end(b']');
     }
     fn text(&mut self, text: &str) {
-        append_text(text, self.value_out());
+        Encoder::append_text(text, self.value_out());
     }
     fn integer(&mut self, value: i64) {
-        append_json(&value, self.value_out());
+        Encoder::append_json(&value, self.value_out());
     }
     fn value(&mut self, value: &Value) {
         let out = self.value_out();
         match value {
-            Value::String(text) => append_text(text, out),
-            value => append_json(value, out),
+            Value::String(text) => Encoder::append_text(text, out),
+            value => Encoder::append_json(value, out),
         }
     }
     fn json(&mut self, json: &[u8]) {

@@ -1,6 +1,6 @@
 //! Cells and columns of kinds with and without declared columns.
 
-use apiloom_meta::codec::encode_json;
+use apiloom_meta::codec::Encoder;
 use apiloom_meta::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
 use serde_json::json;
 
@@ -21,7 +21,7 @@ fn column(name: &'static str, column_type: ColumnType, path: &str) -> Column {
 }
 
 fn check(columns: &[Column], value: Value, expected: &Value) {
-    let json = Json::new(encode_json(&value).to_vec().into());
+    let json = Json::new(Encoder::json(&value).to_vec().into());
     let row = Row {
         columns,
         frame: Frame::around(columns),

@@ -99,7 +99,7 @@ fn docker_errors(object: &Secret, path: &FieldPath, key: &str) -> Vec<FieldError
         return vec![FieldError::required(&path, "")];
     };
     // The text has no more of the value than the character that cannot be read.
-    let why = match codec::decode_value(value, Format::Json) {
+    let why = match codec::Decoder::new(Format::Json).value(value) {
         Ok(Value::Object(_) | Value::Null) => return Vec::new(),
         Ok(other) => mistyped(&other, "map[string]interface {}"),
         Err(error) => error.to_string(),

@@ -323,7 +323,7 @@ impl Owners {
             return false;
         };
         let format = codec::Format::Json;
-        let Ok(last_applied) = codec::decode_value(last_applied.as_bytes(), format) else {
+        let Ok(last_applied) = codec::Decoder::new(format).value(last_applied.as_bytes()) else {
             return false;
         };
         let version = last_applied.get("apiVersion").and_then(Value::as_str);
@@ -381,7 +381,7 @@ fn set_last_applied(object: &mut Object, document: &Object) {
     if let Some(Value::Object(annotations)) = document.meta_mut().get_mut("annotations") {
         annotations.remove(LAST_APPLIED);
     }
-    let mut json = String::from_utf8_lossy(&codec::encode_json(document.as_value())).into_owned();
+    let mut json = String::from_utf8_lossy(&codec::Encoder::json(document.as_value())).into_owned();
     json.push('\n');
     if let Some(Value::Object(annotations)) = object.meta_mut().get_mut("annotations") {
         annotations.insert(LAST_APPLIED.to_owned(), Value::String(json));

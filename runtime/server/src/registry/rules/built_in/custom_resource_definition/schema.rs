@@ -38,7 +38,7 @@ pub(super) fn schema_errors(
     };
     let subresources = version.subresources.as_ref();
     let has_status = subresources.is_some_and(|subresources| subresources.status.is_some());
-    let judged = JudgedSchema::new(&codec::encode_json(schema));
+    let judged = JudgedSchema::new(&codec::Encoder::json(schema));
     if judged.is_accepted(has_status) {
         return Vec::new();
     }
