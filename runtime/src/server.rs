@@ -37,7 +37,7 @@ pub use apiloom_server::UpdateSubresource;
 pub use apiloom_server::Writer;
 pub use apiloom_server::async_trait;
 pub use apiloom_server::main;
-pub use apiloom_server::server::Cancel;
+pub use apiloom_server::server::CancellationToken;
 pub use apiloom_server::server::ChainFilter;
 pub use apiloom_server::server::EtcdOptions;
 pub use apiloom_server::server::EtcdOverride;

@@ -28,7 +28,7 @@ const USED: [&str; 29] = [
     "Action",
     "Api",
     "Box",
-    "Cancel",
+    "CancellationToken",
     "Client",
     "Clientset",
     "Context",

@@ -8,7 +8,7 @@
 //!   key that is ready is ordered by the time at which it reaches the highest priority, so ageing moves nothing. A test
 //!   compares the state with a model.
 //! - `source.rs` is what a controller needs of an informer, and has it for `cache::Informer`. `reconcile` has the controller:
-//!   workers are tasks, which wait until all sources are synced; a call is told to end by a `Cancel`, and dropped if it goes
+//!   workers are tasks, which wait until all sources are synced; a call is told to end by a `CancellationToken`, and dropped if it goes
 //!   on. Shutdown goes from the events to the calls: subscriptions, queue, calls, tasks.
 //! - A call may read any state that its cache shows, so each state is mapped to keys, by an event whose new state it is and one
 //!   whose old state it is: events of an object are not combined for a controller. Those that wait beside the newest ones have a
@@ -26,7 +26,6 @@
 //! - `finalizer.rs` changes lists of finalizers only by JSON patches that test what they replace; `owner.rs` has owner
 //!   references.
 
-mod cancel;
 mod election;
 mod events;
 mod finalizer;
@@ -37,7 +36,6 @@ mod queue;
 mod reconcile;
 mod source;
 
-pub use cancel::Cancel;
 pub use election::{
     ClientLease, ElectionConfig, ElectionConfigError, ElectionError, GuardedTransport,
     LeaderElector, Leadership, Lease, LeaseError, LeaseSpec, LeaseStore, NotLeader, WriteGuard,
@@ -55,3 +53,4 @@ pub use reconcile::{
     Request, RunningController,
 };
 pub use source::{EventHandler, EventSource, EventSubscription};
+pub use tokio_util::sync::CancellationToken;

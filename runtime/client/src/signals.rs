@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::controller::Cancel;
+use crate::controller::CancellationToken;
 
 /// A signal that is given when the process gets SIGTERM or SIGINT, of which it does not end by itself any more. Outside of
 /// Unix, Ctrl-C alone.
@@ -21,10 +21,10 @@ use crate::controller::Cancel;
 ///
 /// # Panics
 /// Outside of a Tokio runtime.
-pub fn shutdown() -> io::Result<Cancel> {
+pub fn shutdown() -> io::Result<CancellationToken> {
     // Before the task begins, so that no signal is lost.
     let asked = asked_to_stop()?;
-    let cancel = Cancel::new();
+    let cancel = CancellationToken::new();
     let signal = cancel.clone();
     tokio::spawn(async move {
         asked.await;

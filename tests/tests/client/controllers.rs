@@ -8,8 +8,8 @@ use apiloom::client::cache::InformerFactory;
 use apiloom::testing::TestServer;
 use apiloom_client::Error;
 use apiloom_client::controller::{
-    Action, Cancel, ClientEvents, ClientLease, Controller, ElectionConfig, Event, FinalizerOutcome,
-    GuardedTransport, LeaderElector, Leadership, Lease, Recorder,
+    Action, CancellationToken, ClientEvents, ClientLease, Controller, ElectionConfig, Event,
+    FinalizerOutcome, GuardedTransport, LeaderElector, Leadership, Lease, Recorder,
 };
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -120,7 +120,7 @@ fn candidate(
             leadership.cancel().cancelled().await;
         };
         // Its task is ended by the test.
-        let _ = elector.run(&Cancel::new(), work).await;
+        let _ = elector.run(&CancellationToken::new(), work).await;
     });
     (task, leading)
 }

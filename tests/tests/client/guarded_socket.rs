@@ -6,7 +6,7 @@ use std::time::Duration;
 use apiloom_client::Client;
 use apiloom_client::client::SocketMessage;
 use apiloom_client::controller::{
-    Cancel, ElectionConfig, LeaderElector, Leadership, Lease, LeaseError, LeaseStore,
+    CancellationToken, ElectionConfig, LeaderElector, Leadership, Lease, LeaseError, LeaseStore,
 };
 use apiloom_client::transport::{HttpTransport, TlsOptions};
 use bytes::Bytes;
@@ -39,14 +39,14 @@ impl LeaseStore for Free {
 /// An election that is over when its signal is given.
 struct Term {
     leadership: Leadership,
-    cancel: Cancel,
+    cancel: CancellationToken,
     election: JoinHandle<()>,
 }
 
 impl Term {
     async fn begin() -> Self {
         let elector = LeaderElector::new(Free, "a", ElectionConfig::default()).unwrap();
-        let cancel = Cancel::new();
+        let cancel = CancellationToken::new();
         let (send, receive) = oneshot::channel();
         let election = tokio::spawn({
             let cancel = cancel.clone();

@@ -12,7 +12,8 @@ use anyhow::Context as _;
 use apiloom::client::Client;
 use apiloom::client::cache::InformerFactory;
 use apiloom::client::controller::{
-    Cancel, ClientEvents, ClientLease, Controller, ElectionConfig, LeaderElector, Recorder,
+    CancellationToken, ClientEvents, ClientLease, Controller, ElectionConfig, LeaderElector,
+    Recorder,
 };
 use wardle::generated::clientset::Informers;
 
@@ -45,7 +46,7 @@ impl Replica {
     ///
     /// # Errors
     /// If the caches are not filled in time, or the lease is lost: the program should end then and be started again.
-    pub async fn run(self, client: &Client, cancel: &Cancel) -> anyhow::Result<()> {
+    pub async fn run(self, client: &Client, cancel: &CancellationToken) -> anyhow::Result<()> {
         let informers = Informers::new(InformerFactory::new(client));
         let flunders = informers.wardle_v1alpha1().flunders();
         let fischers = informers.wardle_v1alpha1().fischers();

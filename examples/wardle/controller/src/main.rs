@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use apiloom::client::Client;
 use apiloom::client::config::{Config, Kubeconfig};
-use apiloom::client::controller::{Cancel, ElectionConfig, LeaderElector};
+use apiloom::client::controller::{CancellationToken, ElectionConfig, LeaderElector};
 use clap::Parser;
 use wardle_controller::{NAME, Replica};
 
@@ -43,7 +43,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 impl Flags {
-    async fn run(self, cancel: &Cancel) -> anyhow::Result<()> {
+    async fn run(self, cancel: &CancellationToken) -> anyhow::Result<()> {
         let config = match self.kubeconfig {
             Some(file) => Config::from_kubeconfig(&Kubeconfig::read(&[file])?, None),
             None => Config::from_env(),

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use apiloom::client::cache::InformerFactory;
-use apiloom::client::controller::{Cancel, ElectionConfig, Event, Lease};
+use apiloom::client::controller::{CancellationToken, ElectionConfig, Event, Lease};
 use apiloom::client::{HasMetadata as _, Namespaced, ResourceClient};
 use apiloom::meta::ObjectMeta;
 use apiloom::meta::kind::Verb;
@@ -24,7 +24,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 struct Trial {
     clients: Clientset,
     control: Control,
-    cancel: Cancel,
+    cancel: CancellationToken,
     controller: JoinHandle<anyhow::Result<()>>,
     informers: Informers,
 }
@@ -32,7 +32,7 @@ struct Trial {
 impl Trial {
     async fn start() -> Self {
         let (clients, control) = fake::Clientset::builder().built_in().build().await.unwrap();
-        let cancel = Cancel::new();
+        let cancel = CancellationToken::new();
         let controller = tokio::spawn({
             let (client, cancel) = (clients.client().clone(), cancel.clone());
             async move { replica("a").run(&client, &cancel).await }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use super::hub::Hub;
 use super::object::CacheObject;
@@ -28,8 +28,8 @@ pub(super) struct Feed<T> {
     hub: Arc<Hub<T>>,
     source: Arc<dyn ListWatch<T>>,
     run: Mutex<Run<T>>,
-    /// Whether the last user has left. Changes with `run` locked.
-    has_ended: watch::Sender<bool>,
+    /// Cancelled when the last user has left, with `run` locked.
+    ended: CancellationToken,
 }
 
 impl<T: CacheObject> Feed<T> {
@@ -48,7 +48,7 @@ impl<T: CacheObject> Feed<T> {
                 running: None,
                 on_end,
             }),
-            has_ended: watch::Sender::new(false),
+            ended: CancellationToken::new(),
         })
     }
 
@@ -59,12 +59,11 @@ impl<T: CacheObject> Feed<T> {
         &*self.source
     }
     pub(super) fn has_ended(&self) -> bool {
-        *self.has_ended.borrow()
+        self.ended.is_cancelled()
     }
     /// Returns when the last user has left.
     pub(super) async fn ended(&self) {
-        // The sender is in `self`, so the wait does not fail.
-        let _ = self.has_ended.subscribe().wait_for(|ended| *ended).await;
+        self.ended.cancelled().await;
     }
 
     /// Adds a user; false if the last one has left.
@@ -93,7 +92,7 @@ impl<T: CacheObject> Feed<T> {
         if run.users > 0 {
             return None;
         }
-        self.has_ended.send_replace(true);
+        self.ended.cancel();
         let (reflector, on_end) = (run.reflector.take(), run.on_end.take());
         let running = run.running.take();
         // Without the lock: both are made by others.

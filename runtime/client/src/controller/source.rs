@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
-use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 use tracing::error;
 
-use super::cancel::Cancel;
 use crate::cache::{BehindError, CacheObject, Event, Informer, WeakInformer};
 
 /// Takes events. It must return soon, and must not block.
@@ -59,8 +59,8 @@ impl<T: CacheObject> EventSource for Informer<T> {
     fn subscribe(&self, handler: EventHandler<T>) -> Box<dyn EventSubscription> {
         let mut subscription = Informer::subscribe(self).every_event_beside_newest(MAX_STATES);
         let resync = Arc::new(Notify::new());
-        let cancel = Cancel::new();
-        let (running, ended) = watch::channel(());
+        let (cancel, ended) = (CancellationToken::new(), CancellationToken::new());
+        let running = ended.clone().drop_guard();
         let (ask, mut asked) = mpsc::unbounded_channel::<oneshot::Sender<()>>();
         tokio::spawn({
             let (cancel, resync) = (cancel.clone(), Arc::clone(&resync));
@@ -108,9 +108,9 @@ impl<T: CacheObject> EventSource for Informer<T> {
 /// The task that reads the events of an informer.
 struct InformerSubscription<T: CacheObject> {
     informer: WeakInformer<T>,
-    cancel: Cancel,
-    /// Fails when the task has ended.
-    ended: watch::Receiver<()>,
+    cancel: CancellationToken,
+    /// Cancelled when the task has ended.
+    ended: CancellationToken,
     /// Asks the task to answer when there is no event.
     ask: mpsc::UnboundedSender<oneshot::Sender<()>>,
     /// Asks the task for a resync.
@@ -141,8 +141,7 @@ impl<T: CacheObject> EventSubscription for InformerSubscription<T> {
     fn stop(&self) -> BoxFuture<'_, ()> {
         async {
             self.cancel.cancel();
-            let mut ended = self.ended.clone();
-            while ended.changed().await.is_ok() {}
+            self.ended.cancelled().await;
         }
         .boxed()
     }

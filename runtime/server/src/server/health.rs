@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use apiloom_client::controller::CancellationToken;
 use apiloom_storage::{Storage, StorageError};
 use futures_util::future::try_join_all;
-use tokio::sync::watch;
 
 use super::additions::Additions;
 use super::controllers::{Services, UnreadableKinds};
@@ -13,17 +13,17 @@ use super::stores::Stores;
 use crate::http::documents::health::{Check, Health, Probe};
 use crate::registry::Registry;
 
-/// The checks of a server over these stores; `/readyz` fails once `stopping` is true.
+/// The checks of a server over these stores; `/readyz` fails once `stopping` is cancelled.
 pub(super) fn checks(
     stores: &Stores,
     registry: Arc<Registry>,
-    stopping: watch::Receiver<bool>,
+    stopping: CancellationToken,
     additions: &Additions,
     services: &Services,
 ) -> Health {
     let installation = &additions.installation;
     let is_stopping = move || {
-        if *stopping.borrow() {
+        if stopping.is_cancelled() {
             Err("process is shutting down".to_owned())
         } else {
             Ok(())
@@ -146,7 +146,7 @@ mod tests {
     fn over(storage: Arc<dyn Storage>) -> Health {
         let stores = Stores::one(storage);
         let registry = Arc::new(stores.registry().build().unwrap());
-        let stopping = watch::Sender::new(false).subscribe();
+        let stopping = CancellationToken::new();
         checks(&stores, registry, stopping, &Additions::default(), &None)
     }
 

@@ -3,7 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use apiloom_client::controller::Cancel;
+use apiloom_client::controller::CancellationToken;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -30,7 +30,7 @@ pub struct Host {
     /// The registry of the server.
     pub registry: Arc<Registry>,
     /// Set when the server stops.
-    pub stop: Cancel,
+    pub stop: CancellationToken,
 }
 
 /// A controller or a stop hook that has not run.

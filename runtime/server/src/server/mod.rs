@@ -72,7 +72,7 @@ mod unread;
 mod webhooks;
 
 /// The type of the signal of a [`Host`].
-pub use apiloom_client::controller::Cancel;
+pub use apiloom_client::controller::CancellationToken;
 /// Metrics of a program, for [`Builder::metrics`].
 pub use apiloom_client::metrics::{Collect, Samples};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_client::controller::Cancel;
+use apiloom_client::controller::CancellationToken;
 use apiloom_client::metrics::Samples;
 use futures_util::future::BoxFuture;
 use tokio::sync::{oneshot, watch};
@@ -39,8 +39,8 @@ pub(super) struct RunningServer {
     registry: Arc<Registry>,
     metrics: Arc<Metrics>,
     stores: Stores,
-    /// Becomes true when `/readyz` begins to fail.
-    leave: watch::Sender<bool>,
+    /// Cancelled when `/readyz` begins to fail.
+    leave: CancellationToken,
     /// Becomes true when new connections and watches end.
     stop: watch::Sender<bool>,
     shutdown_delay: Duration,
@@ -91,7 +91,7 @@ impl RunningServer {
             address,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        let (leave, left) = watch::channel(false);
+        let leave = CancellationToken::new();
         let (stop, stopped) = watch::channel(false);
         let shared = stores.shared();
         let shared = shared.map(|store| SharedStore::new(store, config.storage_prefix.clone()));
@@ -99,7 +99,13 @@ impl RunningServer {
         if config.controllers.names.garbage_collector {
             additions.checks.push(health::of_kinds(&unreadable));
         }
-        let health = health::checks(&stores, Arc::clone(&registry), left, &additions, &services);
+        let health = health::checks(
+            &stores,
+            Arc::clone(&registry),
+            leave.clone(),
+            &additions,
+            &services,
+        );
         let Additions {
             installation,
             handlers,
@@ -295,7 +301,7 @@ impl RunningServer {
             webhooks,
             unreadable,
         };
-        let end = Cancel::new();
+        let end = CancellationToken::new();
         let mut own = JoinSet::new();
         own.spawn(controllers.run(end.clone()));
         let host = Host {
@@ -310,7 +316,7 @@ impl RunningServer {
         tokio::pin!(listening);
         let asked_to_stop = async {
             shutdown.await;
-            leave.send_replace(true);
+            leave.cancel();
             if !shutdown_delay.is_zero() {
                 tracing::info!(?shutdown_delay, "not ready any more; still serving");
                 tokio::time::sleep(shutdown_delay).await;
@@ -318,7 +324,7 @@ impl RunningServer {
         };
         let stopped = tokio::select! {
             () = &mut listening => {
-                leave.send_replace(true);
+                leave.cancel();
                 stop.send_replace(true);
                 Instant::now()
             }

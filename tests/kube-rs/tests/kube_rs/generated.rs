@@ -5,7 +5,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use apiloom::client::config::{Config, Kubeconfig};
-use apiloom::client::controller::{Cancel, ElectionConfig};
+use apiloom::client::controller::{CancellationToken, ElectionConfig};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
@@ -245,7 +245,10 @@ async fn a_controller_with_apiloom_reaches_the_same_state() {
         election: ElectionConfig::default(),
     };
     check(&fixture, async move {
-        replica.run(&client, &Cancel::new()).await.unwrap();
+        replica
+            .run(&client, &CancellationToken::new())
+            .await
+            .unwrap();
     })
     .await;
 }

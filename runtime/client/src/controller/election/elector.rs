@@ -11,9 +11,9 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
 
-use super::super::cancel::Cancel;
 use super::clock::{Clocks, Reading};
 use super::config::{ElectionConfig, ElectionConfigError, MAX_JITTER};
 use super::leadership::{Ending, Leadership, WriteGuard};
@@ -39,11 +39,11 @@ pub enum ElectionError {
 ///
 /// ```no_run
 /// # use apiloom_client::Client;
-/// # use apiloom_client::controller::{Cancel, ClientLease, ElectionConfig, LeaderElector, ElectionError};
-/// # async fn work(_: &Cancel) {}
+/// # use apiloom_client::controller::{CancellationToken, ClientLease, ElectionConfig, LeaderElector, ElectionError};
+/// # async fn work(_: &CancellationToken) {}
 /// # async fn example(client: &Client) -> Result<(), ElectionError> {
 /// let lease = ClientLease::new(client, "kube-system", "flunder-controller");
-/// let cancel = Cancel::new();
+/// let cancel = CancellationToken::new();
 /// let identity = LeaderElector::unique_identity("worker-1");
 /// let elector = LeaderElector::new(lease, identity, ElectionConfig::default()).expect("valid times");
 /// elector
@@ -146,7 +146,7 @@ impl LeaderElector {
     /// another process may lead, if it goes on for so long: tasks that it spawned must end by the signal.
     pub async fn run<F, R>(
         mut self,
-        cancel: &Cancel,
+        cancel: &CancellationToken,
         lead: F,
     ) -> Result<Option<R::Output>, ElectionError>
     where
@@ -169,7 +169,7 @@ impl LeaderElector {
         *self.leading.lock() = Some(guard.clone());
         let leadership = Leadership {
             guard,
-            cancel: cancel.child(),
+            cancel: cancel.child_token(),
             term: term.unwrap_or_default(),
         };
         info!(identity = %self.identity, term = leadership.term, "became leader");

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
-use super::super::cancel::Cancel;
 use super::clock::{Clocks, Reading};
 
 /// This process does not lead, or does not know that it still does: it must not write.
@@ -95,7 +95,7 @@ impl WriteGuard {
 #[derive(Clone, Debug)]
 pub struct Leadership {
     pub(super) guard: WriteGuard,
-    pub(super) cancel: Cancel,
+    pub(super) cancel: CancellationToken,
     pub(super) term: i32,
 }
 
@@ -106,7 +106,7 @@ impl Leadership {
     }
 
     /// The signal to stop: the lease was lost, or the program ends.
-    pub fn cancel(&self) -> &Cancel {
+    pub fn cancel(&self) -> &CancellationToken {
         &self.cancel
     }
 

@@ -12,8 +12,8 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use proptest::prelude::*;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
 
-use super::super::cancel::Cancel;
 use super::clock::Clocks;
 use super::tests::Server;
 use super::{ElectionConfig, LeaderElector, Leadership, Lease, LeaseError, LeaseStore};
@@ -201,7 +201,10 @@ async fn candidate(number: u64, server: Server, random: Random, observed: Arc<Ob
             }
         };
         // Losing the lease is what is tested.
-        let _ = elector.expect("valid").run(&Cancel::new(), work).await;
+        let _ = elector
+            .expect("valid")
+            .run(&CancellationToken::new(), work)
+            .await;
         sleep(Duration::from_millis(random.below(3_000))).await;
     }
 }

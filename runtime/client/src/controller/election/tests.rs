@@ -8,8 +8,8 @@ use apiloom_meta::MicroTime;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
-use super::super::cancel::Cancel;
 use super::clock::Clocks;
 use super::{
     ElectionConfig, ElectionConfigError, ElectionError, LeaderElector, Leadership, Lease,
@@ -120,7 +120,7 @@ pub(super) fn elector(server: &Server, identity: &str) -> LeaderElector {
 /// Runs a candidate until it leads; the rest of the run goes on in a task.
 pub(super) async fn lead(elector: LeaderElector) -> (Leadership, Run) {
     let (send, receive) = tokio::sync::oneshot::channel();
-    let cancel = Cancel::new();
+    let cancel = CancellationToken::new();
     let task = tokio::spawn({
         let cancel = cancel.clone();
         async move {
@@ -136,7 +136,7 @@ pub(super) async fn lead(elector: LeaderElector) -> (Leadership, Run) {
 }
 
 pub(super) struct Run {
-    cancel: Cancel,
+    cancel: CancellationToken,
     pub(super) task: tokio::task::JoinHandle<Result<Option<()>, ElectionError>>,
 }
 
@@ -202,7 +202,7 @@ async fn a_metric_says_whether_this_process_leads() {
 
 #[tokio::test(start_paused = true)]
 async fn the_lease_is_renewed_while_the_work_ends() {
-    let (server, cancel) = (Server::default(), Cancel::new());
+    let (server, cancel) = (Server::default(), CancellationToken::new());
     let run = elector(&server, "a").run(&cancel, async |leadership| {
         leadership.cancel().cancelled().await;
         sleep(60 * SECOND).await;
@@ -368,7 +368,7 @@ async fn trap_42_work_that_goes_on_is_dropped_when_another_may_lead() {
         std::future::pending::<()>().await;
     };
     elector(&server, "a")
-        .run(&Cancel::new(), work)
+        .run(&CancellationToken::new(), work)
         .await
         .unwrap_err();
     assert_eq!(start.elapsed(), 15 * SECOND);
@@ -380,7 +380,7 @@ async fn trap_42_work_that_goes_on_is_dropped_when_another_may_lead() {
         std::future::pending::<()>().await;
     };
     let lost = elector(&server, "a")
-        .run(&Cancel::new(), work)
+        .run(&CancellationToken::new(), work)
         .await
         .unwrap_err();
     assert!(lost.to_string().contains("thief"), "{lost}");
@@ -534,7 +534,7 @@ async fn two_that_create_the_lease_at_once_are_one_leader() {
 async fn a_lease_that_is_refused_until_the_deadline_ends_the_election() {
     let server = Server::default();
     server.0.is_refused.store(true, Ordering::SeqCst);
-    let (start, cancel) = (Instant::now(), Cancel::new());
+    let (start, cancel) = (Instant::now(), CancellationToken::new());
     let run = elector(&server, "a").run(&cancel, async |_| ());
     let ended = timeout(60 * SECOND, run).await.expect("it ends");
     let refused = ElectionError::Refused("no such namespace".to_owned());
@@ -589,7 +589,7 @@ async fn the_time_in_which_a_lease_was_only_followed_counts() {
 
 #[tokio::test(start_paused = true)]
 async fn a_signal_before_the_lease_is_ours_ends_the_wait() {
-    let (server, cancel) = (Server::default(), Cancel::new());
+    let (server, cancel) = (Server::default(), CancellationToken::new());
     server.store(held_by("other", 60));
     let run = elector(&server, "a").run(&cancel, async |_| ());
     let (ended, ()) = tokio::join!(run, async {

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
-use super::super::cancel::Cancel;
 use super::event::NewEvent;
 
 /// As many as client-go keeps.
@@ -17,7 +17,7 @@ pub(super) struct EventQueue {
     state: Mutex<QueueState>,
     added: Notify,
     /// No more events are taken.
-    pub(super) closed: Cancel,
+    pub(super) closed: CancellationToken,
 }
 
 /// The events that wait, and how many were dropped.

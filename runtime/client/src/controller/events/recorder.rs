@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use apiloom_meta::{MicroTime, Resource};
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use super::correlator::{Correlator, Write};
@@ -51,7 +51,8 @@ pub struct Recorder(Arc<Handle>);
 /// Closes the queue when the last recorder is dropped.
 struct Handle {
     shared: Arc<RecorderState>,
-    ended: watch::Receiver<()>,
+    /// Cancelled when the task has ended.
+    ended: CancellationToken,
 }
 
 /// What a recorder and its task share: the events that wait, and the counts of the others.
@@ -82,7 +83,8 @@ impl Recorder {
         instance: impl Into<String>,
     ) -> Self {
         let shared = Arc::new(RecorderState::default());
-        let (running, ended) = watch::channel(());
+        let ended = CancellationToken::new();
+        let running = ended.clone().drop_guard();
         let writer = Writer {
             shared: Arc::clone(&shared),
             sink: Box::new(sink),
@@ -137,8 +139,7 @@ impl Recorder {
     /// Takes no more events, also of other clones, and waits until those that wait are written, at most 5 s.
     pub async fn shutdown(self) {
         self.0.shared.queue.closed.cancel();
-        let mut ended = self.0.ended.clone();
-        while ended.changed().await.is_ok() {}
+        self.0.ended.cancelled().await;
     }
 }
 

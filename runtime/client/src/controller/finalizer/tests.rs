@@ -7,8 +7,8 @@ use apiloom_apis::core::v1::ConfigMap;
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use http::{Method, Request, Response};
+use tokio_util::sync::CancellationToken;
 
-use super::super::cancel::Cancel;
 use super::super::guard::WriteRecorder;
 use super::*;
 use crate::client::{Client, Namespaced};
@@ -143,7 +143,10 @@ impl Server {
         let cached: ConfigMap = serde_json::from_value(cached).unwrap();
         let client: ResourceClient<ConfigMap, Namespaced> =
             Client::new(self.clone()).namespaced("default");
-        let context = Context::new(Cancel::new(), WriteRecorder::new(Arc::new(|_, _| {})));
+        let context = Context::new(
+            CancellationToken::new(),
+            WriteRecorder::new(Arc::new(|_, _| {})),
+        );
         let calls = AtomicUsize::new(0);
         let clean_up = async |_: Arc<ConfigMap>| {
             calls.fetch_add(1, Ordering::SeqCst);
@@ -197,7 +200,10 @@ async fn an_error_of_the_clean_up_keeps_the_finalizer() {
     let cached = server.0.lock().unwrap().object.clone().unwrap();
     let cached: ConfigMap = serde_json::from_value(cached).unwrap();
     let client = Client::new(server.clone()).namespaced("default");
-    let context = Context::new(Cancel::new(), WriteRecorder::new(Arc::new(|_, _| {})));
+    let context = Context::new(
+        CancellationToken::new(),
+        WriteRecorder::new(Arc::new(|_, _| {})),
+    );
     let fail = async |_| Err("the volume is in use".into());
     let failed = context
         .finalizer(&client, Arc::new(cached), OURS, fail)

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use crate::cache::ResourceVersion;
 use crate::client::Client;
 
-use super::super::cancel::Cancel;
 use super::super::guard::WriteRecorder;
 use super::super::queue::Priority;
 
@@ -35,12 +36,12 @@ impl<K> Request<K> {
 /// What belongs to one call of a reconcile function.
 #[derive(Clone, Debug)]
 pub struct Context {
-    cancel: Cancel,
+    cancel: CancellationToken,
     writes: WriteRecorder,
 }
 
 impl Context {
-    pub(in super::super) fn new(cancel: Cancel, writes: WriteRecorder) -> Self {
+    pub(in super::super) fn new(cancel: CancellationToken, writes: WriteRecorder) -> Self {
         Self { cancel, writes }
     }
 
@@ -51,7 +52,7 @@ impl Context {
     }
 
     /// The signal that this call should end.
-    pub fn cancel(&self) -> &Cancel {
+    pub fn cancel(&self) -> &CancellationToken {
         &self.cancel
     }
 

@@ -8,7 +8,6 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::cancel::Cancel;
 use super::super::guard::{CacheVersion, Caches, ConsistencyGuard};
 use super::super::queue::{Priority, WorkQueue, WorkQueueConfig};
 use super::super::source::{EventSource, EventSubscription};
@@ -19,6 +18,7 @@ use super::worker::Worker;
 use apiloom_meta::GroupResource;
 use futures_util::future::FutureExt as _;
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use crate::cache::Event;
 
@@ -252,7 +252,7 @@ where
             metrics: MetricsRecorder::new(self.workers),
             guard: Arc::new(ConsistencyGuard::new(self.caches)),
             first_cache: self.first_cache,
-            cancel: Cancel::new(),
+            cancel: CancellationToken::new(),
             timeout: self.timeout,
             grace: self.grace,
         };
@@ -260,7 +260,7 @@ where
     }
 
     /// Starts, waits for the signal, and shuts down.
-    pub async fn run<F, R>(self, cancel: &Cancel, reconcile: F)
+    pub async fn run<F, R>(self, cancel: &CancellationToken, reconcile: F)
     where
         F: Fn(Request<K>, Context) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Action, ReconcileError>> + Send + 'static,

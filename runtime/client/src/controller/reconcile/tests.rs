@@ -8,10 +8,10 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 
 use apiloom_meta::GroupResource;
 
-use super::super::cancel::Cancel;
 use super::super::guard::CacheVersion;
 use super::super::queue::{Priority, WorkQueueConfig};
 use super::super::source::{EventHandler, EventSource, EventSubscription};
@@ -469,7 +469,7 @@ async fn trap_39_a_key_is_not_reconciled_from_a_cache_that_is_older_than_its_wri
 
 #[tokio::test(start_paused = true)]
 async fn run_ends_with_its_signal() {
-    let (cancel, log) = (Cancel::new(), Log::default());
+    let (cancel, log) = (CancellationToken::new(), Log::default());
     let source = Script::synced();
     let controller = controller()
         .queue_config(WorkQueueConfig::default())

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
 use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, warn};
 
 use apiloom_meta::GroupResource;
 
-use super::super::cancel::Cancel;
 use super::super::guard::{ConsistencyGuard, WriteRecorder};
 use super::super::queue::{WorkItem, WorkQueue};
 use super::action::{Action, Context, ReconcileError, Request};
@@ -35,7 +35,7 @@ pub(super) struct Worker<K: Clone + Eq + Hash> {
     /// The resource of the first cache.
     pub(super) first_cache: Option<GroupResource>,
     /// Ends all calls.
-    pub(super) cancel: Cancel,
+    pub(super) cancel: CancellationToken,
     /// How long a call may take before it is told to end; `None`: any time.
     pub(super) timeout: Option<Duration>,
     /// How long a call may take after it was told to end.
@@ -128,7 +128,7 @@ where
     /// Calls the reconcile function. `None` if it went on for the grace period after it was told to end.
     async fn call(&self, item: &WorkItem<K>) -> Option<CallOutput> {
         let request = Request::new(item.key().clone(), item.failures(), item.priority());
-        let cancel = self.cancel.child();
+        let cancel = self.cancel.child_token();
         let (guard, key) = (Arc::clone(&self.guard), item.key().clone());
         let writes = WriteRecorder::new(Arc::new(move |resource, version| {
             guard.record(&key, resource, version);

@@ -56,7 +56,7 @@ mod watch;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_client::controller::{Cancel, ElectionConfig, LeaderElector, WriteGuard};
+use apiloom_client::controller::{CancellationToken, ElectionConfig, LeaderElector, WriteGuard};
 use apiloom_client::metrics::{Registry as MetricRegistry, RequestMetrics};
 use futures_util::future::join_all;
 
@@ -162,7 +162,7 @@ pub(super) fn check_stores(
 impl Controllers {
     /// Runs the controllers until the signal; each of those that only one server over a store may run while no other server
     /// does.
-    pub(super) async fn run(mut self, stop: Cancel) {
+    pub(super) async fn run(mut self, stop: CancellationToken) {
         let services = self.services.take();
         let in_every_server = async {
             tokio::select! {
@@ -204,7 +204,7 @@ impl Controllers {
     }
 
     /// Runs the controllers until the signal, each while no other server over the same store does.
-    async fn run_alone(&self, stop: Cancel) {
+    async fn run_alone(&self, stop: CancellationToken) {
         let Some(shared) = &self.shared else {
             let running = self.config.names.running();
             let running = running.map(|controller| self.control(controller, None, None));
@@ -228,7 +228,7 @@ impl Controllers {
         controller: Controller,
         shared: &SharedStore,
         servers: &Arc<Servers>,
-        stop: &Cancel,
+        stop: &CancellationToken,
     ) {
         while !stop.is_cancelled() {
             let store = Arc::clone(&shared.store);

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_client::controller::{Cancel, LeaderElector};
+use apiloom_client::controller::{CancellationToken, LeaderElector};
 use apiloom_meta::kind::{SmolStr, Verb};
 use apiloom_storage::{ListRequest, Revision, Storage, StorageError};
 use bytes::Bytes;
@@ -178,7 +178,7 @@ impl Servers {
 
     /// Writes the record of this server, and keeps it up to date until the signal. Then the record says that the server runs
     /// no controllers, and ends by itself: while the server starts again, others know that there are objects of its kinds.
-    pub(super) async fn keep_record(&self, stop: &Cancel) {
+    pub(super) async fn keep_record(&self, stop: &CancellationToken) {
         let mut at = None;
         let mut catalogs = self.registry.generations();
         loop {

@@ -77,7 +77,7 @@ async fn until_others(servers: &Servers, count: usize) -> Vec<Record> {
 async fn a_record_outlives_its_server_which_runs_no_controllers_then() {
     let store = store_with_failures(0);
     let (stays, stops) = (server_over(&store), server_over(&store));
-    let stop = Cancel::new();
+    let stop = CancellationToken::new();
     let checks = async {
         let running = until_others(&stays, 1).await;
         assert_eq!(running[0].controllers.len(), Controller::ALL.len());
@@ -94,7 +94,7 @@ async fn a_record_outlives_its_server_which_runs_no_controllers_then() {
 async fn a_record_that_could_not_be_written_is_written_soon() {
     let store = store_with_failures(3);
     let (reads, writes) = (server_over(&store), server_over(&store));
-    let stop = Cancel::new();
+    let stop = CancellationToken::new();
     let started = Instant::now();
     let checks = async {
         until_others(&reads, 1).await;
@@ -109,7 +109,7 @@ async fn a_record_that_could_not_be_written_is_written_soon() {
 async fn a_record_that_was_deleted_is_written_again() {
     let store = store_with_failures(0);
     let (reads, writes) = (server_over(&store), server_over(&store));
-    let stop = Cancel::new();
+    let stop = CancellationToken::new();
     let checks = async {
         until_others(&reads, 1).await;
         let (entry, _) = store.get(&writes.own).await.unwrap();
@@ -183,7 +183,7 @@ async fn a_stopped_server_is_no_other_server() {
     };
     let ((stays, stays_record), (_, stops)) = (server(), server());
     assert_eq!(stays.other_servers().await, OtherServers::NotYetKnown);
-    let (end, stop) = (Cancel::new(), Cancel::new());
+    let (end, stop) = (CancellationToken::new(), CancellationToken::new());
     let checks = async {
         until_others(&stays_record, 1).await;
         assert_eq!(stays.other_servers().await, OtherServers::Some);
