@@ -221,10 +221,7 @@ impl Socket {
         used: (Client, Body),
     ) -> Self {
         let traffic = Arc::new(Traffic::default());
-        let connection = MeteredConnection {
-            connection,
-            traffic: Arc::clone(&traffic),
-        };
+        let connection = MeteredConnection::new(connection, Arc::clone(&traffic));
         let socket = WebSocketStream::from_raw_socket(connection, Role::Client, Some(config)).await;
         let (messages, stream) = socket.split();
         let sink = Arc::new(Mutex::new(Sink {

@@ -2,6 +2,7 @@
 
 mod body;
 mod error;
+mod hooked;
 mod http;
 mod permission;
 mod upgrade;
@@ -20,6 +21,8 @@ pub use self::http::{HttpTransport, HttpTransportBuilder, HttpTransportError};
 pub use self::http::{TlsError, TlsOptions};
 pub use body::{Body, CollectError};
 pub use error::{BoxError, TransportError};
+#[doc(hidden)]
+pub use hooked::{HookedStream, StreamHook};
 pub(crate) use permission::SendPermission;
 pub(crate) use upgrade::{PendingUpgrade, UpgradedStream};
 pub use upgrade::{UpgradedConnection, upgraded};

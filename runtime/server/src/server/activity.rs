@@ -1,14 +1,14 @@
 //! Counters of a connection's requests and reads, by which [`super::connection`] decides when to close it. Also limits how
 //! much one poll reads, so that a busy connection does not starve others.
 
-use std::io::{self, IoSlice};
-use std::pin::Pin;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
+use apiloom_client::transport::StreamHook;
 use futures_util::task::AtomicWaker;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::ReadBuf;
 
 use crate::http::response::turns::end_turn;
 
@@ -65,10 +65,9 @@ impl Drop for InProgress {
     }
 }
 
-/// A stream that counts its reads, and ends a turn of the task that reads after [`TURN_BYTES`]. It is the outermost one: a
+/// Counts the reads of a stream, and ends a turn of the task that reads after [`TURN_BYTES`]. The stream is the outermost one: a
 /// TLS stream returns the bytes that it has when the stream below it is pending.
-pub(super) struct CountingStream<S> {
-    stream: S,
+pub(super) struct ReadCounter {
     /// Bytes read since a read was pending last.
     read: usize,
     activity: Arc<Activity>,
@@ -76,10 +75,9 @@ pub(super) struct CountingStream<S> {
     preface: Option<Preface>,
 }
 
-impl<S> CountingStream<S> {
-    pub(super) fn new(stream: S, activity: Arc<Activity>) -> Self {
+impl ReadCounter {
+    pub(super) fn new(activity: Arc<Activity>) -> Self {
         Self {
-            stream,
             read: 0,
             activity,
             preface: Some(Preface::default()),
@@ -125,11 +123,12 @@ impl Preface {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for CountingStream<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
+impl StreamHook for ReadCounter {
+    fn read(
+        &mut self,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
+        read: impl FnOnce(&mut Context<'_>, &mut ReadBuf<'_>) -> Poll<io::Result<()>>,
     ) -> Poll<io::Result<()>> {
         if self.read >= TURN_BYTES {
             self.read = 0;
@@ -137,7 +136,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for CountingStream<S> {
             return Poll::Pending;
         }
         let before = buffer.filled().len();
-        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        let read = read(cx, buffer);
         let bytes = buffer.filled().get(before..).unwrap_or_default();
         if !bytes.is_empty() {
             self.record(bytes);
@@ -150,46 +149,19 @@ impl<S: AsyncRead + Unpin> AsyncRead for CountingStream<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for CountingStream<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+
+    use apiloom_client::transport::HookedStream;
     use futures_util::FutureExt as _;
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
     use super::*;
 
     /// The bytes read by each poll of a task that reads all it can.
     async fn turns(ours: impl AsyncRead + AsyncWrite + Unpin, piece: usize) -> Vec<usize> {
-        let mut stream = CountingStream::new(ours, Arc::default());
+        let mut stream = HookedStream::new(ours, ReadCounter::new(Arc::default()));
         let mut piece = vec![0; piece];
         let mut turns = Vec::new();
         std::future::poll_fn(|cx| {
@@ -231,7 +203,7 @@ mod tests {
     #[tokio::test]
     async fn a_read_that_waits_begins_a_new_turn() {
         let (ours, mut theirs) = tokio::io::duplex(TURN_BYTES);
-        let mut stream = CountingStream::new(ours, Arc::default());
+        let mut stream = HookedStream::new(ours, ReadCounter::new(Arc::default()));
         for _ in 0..5 {
             theirs.write_all(&[0; TURN_BYTES - 1]).await.unwrap();
             let mut piece = [0; TURN_BYTES];

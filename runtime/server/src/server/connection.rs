@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
+use apiloom_client::transport::HookedStream;
 use http::header::CONNECTION;
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
@@ -20,7 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
-use super::activity::{Activity, CountingStream, InProgress};
+use super::activity::{Activity, InProgress, ReadCounter};
 use super::attended::AttendedRequest;
 use super::chain::FilterInfo;
 use super::coalesce::coalesce;
@@ -94,7 +95,7 @@ where
     F: Future<Output = Response<Body>> + Send + 'static,
 {
     let activity = Arc::new(Activity::default());
-    let stream = CountingStream::new(stream, Arc::clone(&activity));
+    let stream = HookedStream::new(stream, ReadCounter::new(Arc::clone(&activity)));
     let counted = Arc::clone(&activity);
     let service = service_fn(move |mut request: Request<Incoming>| {
         let in_progress = InProgress::begin(&counted);

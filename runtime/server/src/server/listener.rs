@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use apiloom_client::transport::HookedStream;
 use futures_util::FutureExt as _;
 use http::Request;
 use http_body_util::BodyExt;
@@ -175,11 +176,11 @@ async fn serve_one(
 async fn handshake(
     acceptor: &TlsAcceptor,
     stream: TcpStream,
-) -> Option<tokio_rustls::server::TlsStream<Stall<TcpStream>>> {
+) -> Option<tokio_rustls::server::TlsStream<HookedStream<TcpStream, Stall>>> {
     if let Err(error) = set_options(&stream) {
         tracing::debug!(%error, "cannot set the options of a connection");
     }
-    let stream = Stall::new(stream, Patience::new(STALL));
+    let stream = HookedStream::new(stream, Stall::new(Patience::new(STALL)));
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
         Ok(Ok(stream)) => Some(stream),
         Ok(Err(error)) => {

@@ -1,12 +1,12 @@
 //! Closes connections whose peer accepts no bytes for too long, so that a client that never reads cannot keep a
 //! response or a watch in memory for ever, and not for long while memory is short.
 
-use std::io::{self, IoSlice};
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use apiloom_client::transport::StreamHook;
 use tokio::time::{Instant, Sleep};
 
 use super::chain::FilterInfo;
@@ -90,31 +90,33 @@ impl Waiting {
     }
 }
 
-/// A stream whose writes fail when the peer has accepted nothing for `patience`.
-pub(super) struct Stall<S> {
-    stream: S,
+/// Fails the writes of a stream when the peer has accepted nothing for `patience`.
+pub(super) struct Stall {
     patience: Patience,
     /// Counts while a write is pending; created by the first such write.
     waiting: Option<Waiting>,
     is_waiting: bool,
 }
 
-impl<S> Stall<S> {
-    pub(super) fn new(stream: S, patience: Patience) -> Self {
+impl Stall {
+    pub(super) fn new(patience: Patience) -> Self {
         Self {
-            stream,
             patience,
             waiting: None,
             is_waiting: false,
         }
     }
+}
 
+impl StreamHook for Stall {
     /// Returns the result of a write; fails if this write and those before it were pending for too long.
-    fn judge<T>(
+    fn write(
         &mut self,
         cx: &mut Context<'_>,
-        written: Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
+        _: usize,
+        write: impl FnOnce(&mut Context<'_>) -> Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        let written = write(cx);
         if written.is_ready() {
             self.is_waiting = false;
             return written;
@@ -135,52 +137,9 @@ impl<S> Stall<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Stall<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Stall<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.judge(cx, written)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
-        self.judge(cx, written)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
-        self.judge(cx, flushed)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let shut = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.judge(cx, shut)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use apiloom_client::transport::HookedStream;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     use super::*;
@@ -194,7 +153,7 @@ mod tests {
     /// When a peer that reads nothing is given up.
     async fn given_up_after(patience: Patience) -> Duration {
         let (ours, _theirs) = tokio::io::duplex(10);
-        let mut stalled = Stall::new(ours, patience);
+        let mut stalled = HookedStream::new(ours, Stall::new(patience));
         stalled.write_all(b"0123456789").await.unwrap();
         let begun = Instant::now();
         let error = stalled.write_all(b"x").await.unwrap_err();
@@ -225,7 +184,7 @@ mod tests {
                 theirs.read_exact(&mut taken).await.unwrap();
             }
         });
-        let mut stalled = Stall::new(ours, patience());
+        let mut stalled = HookedStream::new(ours, Stall::new(patience()));
         stalled.write_all(&[0; 50]).await.unwrap();
         reader.await.unwrap();
     }
@@ -233,7 +192,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn rest_between_writes_does_not_count() {
         let (ours, mut theirs) = tokio::io::duplex(10);
-        let mut stalled = Stall::new(ours, patience());
+        let mut stalled = HookedStream::new(ours, Stall::new(patience()));
         stalled.write_all(&[0; 10]).await.unwrap();
         tokio::time::sleep(2 * PATIENCE).await;
         let mut taken = [0; 20];

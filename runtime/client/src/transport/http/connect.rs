@@ -12,9 +12,9 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
 use super::connection::{Http1Sender, Http2Sender};
-use super::gate::{Gate, GatedStream};
+use super::gate::Gate;
 use super::server_settings::{LiveSettings, SettingsReader};
-use crate::transport::TransportError;
+use crate::transport::{HookedStream, TransportError};
 
 /// A peer that answers no ping of HTTP/2 for these times is gone: as client-go, 30 seconds without a byte and 15 for the
 /// answer.
@@ -92,11 +92,8 @@ pub(super) async fn handshake(
 ) -> Result<NewConnection, TransportError> {
     if is_http2 {
         let gate = Gate::default();
-        let stream: BoxStream = Box::pin(GatedStream {
-            stream,
-            gate: gate.clone(),
-        });
-        let (stream, settings) = SettingsReader::new(stream);
+        let (reader, settings) = SettingsReader::new();
+        let stream = HookedStream::new(HookedStream::new(stream, gate.clone()), reader);
         let io = TokioIo::new(stream);
         let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
         builder

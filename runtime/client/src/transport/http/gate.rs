@@ -1,12 +1,13 @@
 //! `Gate`: stops the bytes of a connection for a moment, or ends it with all its streams.
 
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
 use parking_lot::Mutex;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::ReadBuf;
+
+use crate::transport::StreamHook;
 
 /// What is held to stop or to close a connection. Clones are of the same one.
 #[derive(Clone, Default)]
@@ -66,10 +67,6 @@ impl Gate {
         }
         Poll::Ready(Ok(()))
     }
-
-    fn poll_write(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_open(cx, |state| &mut state.writer)
-    }
 }
 
 impl Drop for Stop {
@@ -78,49 +75,24 @@ impl Drop for Stop {
     }
 }
 
-/// A connection with a gate.
-pub(super) struct GatedStream<S> {
-    pub(super) stream: S,
-    pub(super) gate: Gate,
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for GatedStream<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
+impl StreamHook for Gate {
+    fn read(
+        &mut self,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
+        read: impl FnOnce(&mut Context<'_>, &mut ReadBuf<'_>) -> Poll<io::Result<()>>,
     ) -> Poll<io::Result<()>> {
-        ready!(self.gate.poll_open(cx, |state| &mut state.reader))?;
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
+        ready!(self.poll_open(cx, |state| &mut state.reader))?;
+        read(cx, buffer)
     }
-}
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for GatedStream<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
+    fn write(
+        &mut self,
         cx: &mut Context<'_>,
-        bytes: &[u8],
+        _: usize,
+        write: impl FnOnce(&mut Context<'_>) -> Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
-        ready!(self.gate.poll_write(cx))?;
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        ready!(self.gate.poll_write(cx))?;
-        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
-    }
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.gate.poll_write(cx))?;
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.gate.poll_write(cx))?;
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        ready!(self.poll_open(cx, |state| &mut state.writer))?;
+        write(cx)
     }
 }

@@ -3,11 +3,12 @@
 //! ever that answer nothing: the library accepts them.
 
 use std::io;
-use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::ReadBuf;
 use tokio::sync::watch;
+
+use crate::transport::StreamHook;
 
 /// Length of the head of a frame.
 const HEAD: usize = 9;
@@ -74,23 +75,18 @@ impl ServerSettings {
 /// What a server allows at present; `None` before its first SETTINGS.
 pub(super) type LiveSettings = watch::Receiver<Option<ServerSettings>>;
 
-/// A connection whose SETTINGS frames are read while they pass.
-pub(super) struct SettingsReader<S> {
-    stream: S,
+/// Reads the SETTINGS frames of a connection while they pass.
+pub(super) struct SettingsReader {
     /// `None` for a connection that does not begin with SETTINGS.
     frames: Option<Frames>,
 }
 
-impl<S> SettingsReader<S> {
-    /// The connection, and what tells the settings. That is closed when the connection ends, or does not speak HTTP/2.
-    pub(super) fn new(stream: S) -> (Self, LiveSettings) {
+impl SettingsReader {
+    /// The hook of a connection, and what tells the settings. That is closed when the connection ends, or does not speak HTTP/2.
+    pub(super) fn new() -> (Self, LiveSettings) {
         let (sender, settings) = watch::channel(None);
-        let frames = Frames::new(sender);
-        let reader = Self {
-            stream,
-            frames: Some(frames),
-        };
-        (reader, settings)
+        let frames = Some(Frames::new(sender));
+        (Self { frames }, settings)
     }
 
     /// # Errors
@@ -223,45 +219,27 @@ impl Frames {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for SettingsReader<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
+impl StreamHook for SettingsReader {
+    fn read(
+        &mut self,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
+        read: impl FnOnce(&mut Context<'_>, &mut ReadBuf<'_>) -> Poll<io::Result<()>>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
+        ready!(read(cx, buffer))?;
         Poll::Ready(self.look(&buffer.filled()[before..]))
     }
-}
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for SettingsReader<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
+    fn write(
+        &mut self,
         cx: &mut Context<'_>,
-        bytes: &[u8],
+        _: usize,
+        write: impl FnOnce(&mut Context<'_>) -> Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        let written = write(cx);
         self.wrote(&written);
         written
-    }
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bytes);
-        self.wrote(&written);
-        written
-    }
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
     }
 }
 
@@ -283,7 +261,7 @@ mod tests {
 
     /// What is known after these bytes.
     fn read(bytes: &[u8]) -> Option<(usize, bool)> {
-        let (mut reader, settings) = SettingsReader::new(&b""[..]);
+        let (mut reader, settings) = SettingsReader::new();
         reader.look(bytes).unwrap();
         let settings = *settings.borrow();
         settings.map(|settings| (settings.most_streams, settings.has_extended_connect))
@@ -313,7 +291,7 @@ mod tests {
             &ACKNOWLEDGEMENT,
             &long,
         ] {
-            let (mut reader, settings) = SettingsReader::new(&b""[..]);
+            let (mut reader, settings) = SettingsReader::new();
             reader.look(begin).unwrap();
             reader.look(&later).unwrap();
             assert_eq!(*settings.borrow(), None);
@@ -328,7 +306,7 @@ mod tests {
         const ONE_BYTE: [u8; HEAD + 1] = [0, 0, 1, DATA, 0, 0, 0, 0, 1, b'a'];
         let head_of = |stream: u8| [0, 0, 0, HEADERS, 4, 0, 0, 0, stream];
         let begin = || {
-            let mut reader = SettingsReader::new(&b""[..]).0;
+            let mut reader = SettingsReader::new().0;
             reader.look(&frame(&[])).unwrap();
             reader
         };
@@ -371,6 +349,8 @@ mod tests {
     #[tokio::test]
     async fn the_bytes_pass_unchanged_in_any_pieces() {
         use tokio::io::AsyncReadExt as _;
+
+        use crate::transport::HookedStream;
         let data = [&[0, 0, 4, 0, 0, 0, 0, 0, 1][..], b"rest"].concat();
         let bytes = [frame(&[(3, 7)]), data, frame(&[(8, 1)])].concat();
         for size in 1..bytes.len() {
@@ -378,7 +358,8 @@ mod tests {
                 bytes: &bytes,
                 size,
             };
-            let (mut reader, settings) = SettingsReader::new(pieces);
+            let (reader, settings) = SettingsReader::new();
+            let mut reader = HookedStream::new(pieces, reader);
             let mut read = Vec::new();
             reader.read_to_end(&mut read).await.unwrap();
             let expected = ServerSettings {
@@ -387,7 +368,8 @@ mod tests {
             };
             assert_eq!((read, *settings.borrow()), (bytes.clone(), Some(expected)));
         }
-        let (mut reader, mut settings) = SettingsReader::new(&bytes[..5]);
+        let (reader, mut settings) = SettingsReader::new();
+        let mut reader = HookedStream::new(&bytes[..5], reader);
         reader.read_to_end(&mut Vec::new()).await.unwrap();
         drop(reader);
         assert!(settings.wait_for(Option::is_some).await.is_err());
@@ -399,9 +381,9 @@ mod tests {
         size: usize,
     }
 
-    impl AsyncRead for Pieces<'_> {
+    impl tokio::io::AsyncRead for Pieces<'_> {
         fn poll_read(
-            mut self: Pin<&mut Self>,
+            mut self: std::pin::Pin<&mut Self>,
             _: &mut Context<'_>,
             buffer: &mut ReadBuf<'_>,
         ) -> Poll<io::Result<()>> {

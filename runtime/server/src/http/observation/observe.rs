@@ -3,21 +3,19 @@
 //! Only served paths are counted by name; requests for unknown paths are not counted, so that clients cannot create
 //! series.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use apiloom_meta::ResourceDef;
 use apiloom_meta::kind::{SmolStr, Verb};
 use bytes::Bytes;
 use http::{Method, Response, StatusCode};
-use http_body::{Body as _, Frame, SizeHint};
+use http_body::{Body as _, Frame};
 use http_body_util::BodyExt;
 use tokio::time::Instant;
 
 use super::metrics::{Metrics, RequestGuard, RequestLabels, RequestOutcome, verb_label};
 use crate::http::request::request_info::RequestInfo;
-use crate::http::response::{Body, CutOff};
+use crate::http::response::Body;
 
 /// A request in progress; counted when this is dropped.
 pub(in crate::http) struct Observation {
@@ -114,11 +112,16 @@ impl Observation {
             return response;
         }
         self.code = response.status();
-        let counted = |body| ObservedBody {
-            body,
-            observed: self,
-        };
-        response.map(|body| counted(body).boxed_unsync())
+        response.map(|body| {
+            // Dropped with the body.
+            let count = move |frame: &Frame<Bytes>| self.sent(frame);
+            body.inspect_frame(count).boxed_unsync()
+        })
+    }
+
+    /// Counts the bytes of a frame of the response.
+    fn sent(&mut self, frame: &Frame<Bytes>) {
+        self.response_bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
     }
 
     /// Runs the task that serves an upgraded connection, and counts the response when it ends.
@@ -151,35 +154,5 @@ impl Drop for Observation {
         };
         self.metrics
             .request(std::mem::take(&mut self.labels), &outcome);
-    }
-}
-
-/// A body that is counted when it ends or is dropped.
-struct ObservedBody {
-    body: Body,
-    observed: Observation,
-}
-
-impl http_body::Body for ObservedBody {
-    type Data = Bytes;
-    type Error = CutOff;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
-        let frame = Pin::new(&mut self.body).poll_frame(cx);
-        if let Poll::Ready(Some(Ok(frame))) = &frame {
-            self.observed.response_bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
-        }
-        frame
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }

@@ -5,6 +5,7 @@ mod progress;
 use std::convert::Infallible;
 use std::time::Duration;
 
+use apiloom_client::transport::HookedStream;
 use apiloom_meta::ApiError;
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
@@ -27,7 +28,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
-use self::progress::{LastArrival, ObservedConnection};
+use self::progress::LastArrival;
 use super::extended_connect::{self, UpgradeGuard};
 use super::shutdown_signal::ShutdownSignal;
 use super::websocket;
@@ -271,8 +272,8 @@ impl ConnectSocket {
 /// The connection of a [`ConnectSocket`], which reads and writes in a task of its own, so that pings are sent and answered
 /// while the handler does other work.
 struct SocketConnection<S> {
-    stream: SplitStream<WebSocketStream<ObservedConnection<S>>>,
-    sink: SplitSink<WebSocketStream<ObservedConnection<S>>, Message>,
+    stream: SplitStream<WebSocketStream<HookedStream<S, LastArrival>>>,
+    sink: SplitSink<WebSocketStream<HookedStream<S, LastArrival>>, Message>,
     last_arrival: LastArrival,
     received: mpsc::Sender<SocketMessage>,
     outgoing: mpsc::Receiver<Outgoing>,
@@ -288,7 +289,8 @@ where
         .write_buffer_size(0)
         .max_message_size(Some(MAX_RECEIVED_BYTES))
         .max_frame_size(Some(MAX_RECEIVED_BYTES));
-    let (connection, last_arrival) = ObservedConnection::new(connection);
+    let last_arrival = LastArrival::now();
+    let connection = HookedStream::new(connection, last_arrival.clone());
     let socket = WebSocketStream::from_raw_socket(connection, Role::Server, Some(config)).await;
     let (sink, stream) = socket.split();
     let (received_sender, received) = mpsc::channel(1);
@@ -341,7 +343,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketConnection<S> {
 /// Receives messages until the client closes, is silent, or the connection fails. Reads no further while the handler does
 /// not receive.
 async fn receive_messages<S: AsyncRead + AsyncWrite + Unpin>(
-    stream: &mut SplitStream<WebSocketStream<ObservedConnection<S>>>,
+    stream: &mut SplitStream<WebSocketStream<HookedStream<S, LastArrival>>>,
     last_arrival: &LastArrival,
     received: mpsc::Sender<SocketMessage>,
 ) {
@@ -367,7 +369,7 @@ async fn receive_messages<S: AsyncRead + AsyncWrite + Unpin>(
 /// The next message; an error after a time in which not a single byte arrived. A client cannot answer pings while it sends
 /// the frame of a large message.
 async fn next_message<S: AsyncRead + AsyncWrite + Unpin>(
-    stream: &mut SplitStream<WebSocketStream<ObservedConnection<S>>>,
+    stream: &mut SplitStream<WebSocketStream<HookedStream<S, LastArrival>>>,
     last_arrival: &LastArrival,
 ) -> Result<Option<Result<Message, tungstenite::Error>>, Elapsed> {
     let begun = Instant::now();
@@ -383,7 +385,7 @@ async fn next_message<S: AsyncRead + AsyncWrite + Unpin>(
 
 /// Sends messages, and pings, until the socket is dropped, the client accepts nothing, or the connection fails.
 async fn send_messages<S: AsyncRead + AsyncWrite + Unpin>(
-    sink: &mut SplitSink<WebSocketStream<ObservedConnection<S>>, Message>,
+    sink: &mut SplitSink<WebSocketStream<HookedStream<S, LastArrival>>, Message>,
     mut outgoing: mpsc::Receiver<Outgoing>,
 ) {
     // Sends the response to the upgrade.
