@@ -15,13 +15,12 @@ use std::sync::Arc;
 use apiloom_meta::GroupResource;
 use http::Response;
 use http::request::Parts;
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::Registry;
 
-use self::bounded::{BoundedFamily, Labels};
+use self::bounded::{BoundedFamily, LabelSet};
 #[cfg(feature = "apis-apiextensions")]
 pub(crate) use self::conversions::ConversionFailure;
 pub(crate) use self::conversions::ConversionMetrics;
@@ -37,12 +36,12 @@ use crate::http::response::{Body, ok};
 pub struct Metrics {
     registry: Registry,
     requests: Requests,
-    inflight: Family<InflightLabels, Gauge>,
-    watch_events: BoundedFamily<Resource, Counter>,
-    deprecated: BoundedFamily<DeprecatedLabels, Gauge>,
-    objects: BoundedFamily<ObjectLabels, Gauge>,
-    objects_by_old_name: BoundedFamily<StoredObjectLabels, Gauge>,
-    store_sizes: Family<Store, Gauge>,
+    inflight: Family<LabelSet<1>, Gauge>,
+    watch_events: BoundedFamily<3, Counter>,
+    deprecated: BoundedFamily<5, Gauge>,
+    objects: BoundedFamily<2, Gauge>,
+    objects_by_old_name: BoundedFamily<1, Gauge>,
+    store_sizes: Family<LabelSet<1>, Gauge>,
     conversions: ConversionMetrics,
     /// Those of the server's own controllers, with the names of client-go.
     of_controllers: apiloom_client::metrics::Registry,
@@ -57,98 +56,31 @@ pub enum RequestKind {
     Mutating,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct InflightLabels {
-    request_kind: &'static str,
+fn object_labels(resource: &GroupResource) -> LabelSet<2> {
+    [
+        ("group", resource.group.clone().into()),
+        ("resource", resource.resource.clone().into()),
+    ]
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Resource {
-    group: String,
-    version: String,
-    resource: String,
+/// The name of the resource: `flunders.wardle.example.com`.
+fn stored_object_labels(resource: &GroupResource) -> LabelSet<1> {
+    [("resource", resource.to_string().into())]
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct DeprecatedLabels {
-    group: String,
-    version: String,
-    resource: String,
-    subresource: String,
-    removed_release: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct BuildInfo {
-    build_date: String,
-    compiler: String,
-    git_commit: String,
-    git_tree_state: String,
-    git_version: String,
-    go_version: String,
-    major: String,
-    minor: String,
-    platform: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ObjectLabels {
-    group: String,
-    resource: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StoredObjectLabels {
-    /// Name of the resource: `flunders.wardle.example.com`.
-    resource: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Store {
-    /// Id of the store: `store-0`.
-    storage_cluster_id: String,
-}
-
-/// The group of all series beyond the limit.
-const OTHER: &str = "other";
-
-impl Labels for Resource {
-    fn other(&self) -> Self {
-        Self {
-            group: OTHER.to_owned(),
-            version: String::new(),
-            resource: String::new(),
-        }
-    }
-}
-
-impl Labels for DeprecatedLabels {
-    fn other(&self) -> Self {
-        Self {
-            group: OTHER.to_owned(),
-            version: String::new(),
-            resource: String::new(),
-            subresource: String::new(),
-            removed_release: String::new(),
-        }
-    }
-}
-
-impl ObjectLabels {
-    fn of(resource: &GroupResource) -> Self {
-        Self {
-            group: resource.group.clone(),
-            resource: resource.resource.clone(),
-        }
-    }
-}
-
-impl StoredObjectLabels {
-    fn of(resource: &GroupResource) -> Self {
-        Self {
-            resource: resource.to_string(),
-        }
-    }
+fn build_labels(info: &ServerInfo) -> LabelSet<9> {
+    let version = super::version::VersionInfo::of(info);
+    [
+        ("build_date", version.build_date.into()),
+        ("compiler", version.compiler.into()),
+        ("git_commit", version.git_commit.into()),
+        ("git_tree_state", version.git_tree_state.into()),
+        ("git_version", version.git_version.into()),
+        ("go_version", version.go_version.into()),
+        ("major", version.major.into()),
+        ("minor", version.minor.into()),
+        ("platform", version.platform.into()),
+    ]
 }
 
 /// A request in progress: decrements its gauge when it is dropped.
@@ -183,44 +115,44 @@ impl Metrics {
     fn with_series(info: &ServerInfo, max_series: usize) -> Self {
         let mut registry = Registry::default();
         let requests = Requests::register(&mut registry, max_series);
-        let inflight = Family::<InflightLabels, Gauge>::default();
+        let inflight = Family::<LabelSet<1>, Gauge>::default();
         registry.register(
             "apiserver_current_inflight_requests",
             "Requests being worked on, by kind of request",
             inflight.clone(),
         );
-        let watch_events = Family::<Resource, Counter>::default();
+        let watch_events = Family::<LabelSet<3>, Counter>::default();
         registry.register(
             "apiserver_watch_events",
             "Events sent to watchers, by resource",
             watch_events.clone(),
         );
-        let deprecated = Family::<DeprecatedLabels, Gauge>::default();
+        let deprecated = Family::<LabelSet<5>, Gauge>::default();
         registry.register(
             "apiserver_requested_deprecated_apis",
             "DeprecatedLabels resources that were asked for, and the release that will not have them",
             deprecated.clone(),
         );
-        let build = Family::<BuildInfo, ConstGauge>::new_with_constructor(|| ConstGauge::new(1));
-        drop(build.get_or_create(&BuildInfo::of(info)));
+        let build = Family::<LabelSet<9>, ConstGauge>::new_with_constructor(|| ConstGauge::new(1));
+        drop(build.get_or_create(&build_labels(info)));
         registry.register(
             "kubernetes_build_info",
             "Always 1; the labels say which build this is",
             build,
         );
-        let objects = Family::<ObjectLabels, Gauge>::default();
+        let objects = Family::<LabelSet<2>, Gauge>::default();
         registry.register(
             "apiserver_resource_objects",
             "Objects stored when they were last counted, by resource; -1 when they could not be counted",
             objects.clone(),
         );
-        let objects_by_old_name = Family::<StoredObjectLabels, Gauge>::default();
+        let objects_by_old_name = Family::<LabelSet<1>, Gauge>::default();
         registry.register(
             "apiserver_storage_objects",
             "The same as apiserver_resource_objects, which replaces it",
             objects_by_old_name.clone(),
         );
-        let store_sizes = Family::<Store, Gauge>::default();
+        let store_sizes = Family::<LabelSet<1>, Gauge>::default();
         registry.register(
             "apiserver_storage_size_bytes",
             "Bytes that a store took when it was last asked, by store",
@@ -256,10 +188,10 @@ impl Metrics {
     /// Sets the number of stored objects of a resource; `None` if counting failed. A resource beyond the limit for series has none.
     pub fn set_objects(&self, resource: &GroupResource, count: Option<u64>) {
         let count = count.map_or(-1, |count| i64::try_from(count).unwrap_or(i64::MAX));
-        if let Some(objects) = self.objects.within_room(&ObjectLabels::of(resource)) {
+        if let Some(objects) = self.objects.within_room(&object_labels(resource)) {
             objects.set(count);
         }
-        let labels = StoredObjectLabels::of(resource);
+        let labels = stored_object_labels(resource);
         if let Some(objects) = self.objects_by_old_name.within_room(&labels) {
             objects.set(count);
         }
@@ -267,16 +199,14 @@ impl Metrics {
 
     /// Forgets the number of stored objects of a resource that is served no more.
     pub fn forget_objects(&self, resource: &GroupResource) {
-        self.objects.remove(&ObjectLabels::of(resource));
-        let labels = StoredObjectLabels::of(resource);
-        self.objects_by_old_name.remove(&labels);
+        self.objects.remove(&object_labels(resource));
+        self.objects_by_old_name
+            .remove(&stored_object_labels(resource));
     }
 
     /// Sets the size of a store in bytes.
     pub fn set_store_size(&self, number: usize, bytes: u64) {
-        let labels = Store {
-            storage_cluster_id: format!("store-{number}"),
-        };
+        let labels = [("storage_cluster_id", format!("store-{number}").into())];
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
         self.store_sizes.get_or_create(&labels).set(bytes);
     }
@@ -318,23 +248,23 @@ impl Metrics {
 
     /// The event counter of a resource; looked up once per watch.
     pub fn watch_events(&self, group: &str, version: &str, resource: &str) -> WatchEvents {
-        let labels = Resource {
-            group: group.to_owned(),
-            version: version.to_owned(),
-            resource: resource.to_owned(),
-        };
+        let labels = [
+            ("group", group.to_owned().into()),
+            ("version", version.to_owned().into()),
+            ("resource", resource.to_owned().into()),
+        ];
         WatchEvents(self.watch_events.metric(&labels))
     }
 
     /// Records a request for a deprecated version; `removed_release` is `MAJOR.MINOR` or empty.
     pub fn requested_deprecated(&self, labels: &RequestLabels, removed_release: &str) {
-        let labels = DeprecatedLabels {
-            group: labels.group.to_string(),
-            version: labels.version.to_string(),
-            resource: labels.resource.to_string(),
-            subresource: labels.subresource.to_string(),
-            removed_release: removed_release.to_owned(),
-        };
+        let labels = [
+            ("group", labels.group.to_string().into()),
+            ("version", labels.version.to_string().into()),
+            ("resource", labels.resource.to_string().into()),
+            ("subresource", labels.subresource.to_string().into()),
+            ("removed_release", removed_release.to_owned().into()),
+        ];
         self.deprecated.metric(&labels).set(1);
     }
 
@@ -361,30 +291,12 @@ fn running(gauge: Gauge) -> RequestGuard {
 }
 
 impl RequestKind {
-    fn labels(self) -> InflightLabels {
-        InflightLabels {
-            request_kind: match self {
-                Self::ReadOnly => "readOnly",
-                Self::Mutating => "mutating",
-            },
-        }
-    }
-}
-
-impl BuildInfo {
-    fn of(info: &ServerInfo) -> Self {
-        let version = super::version::VersionInfo::of(info);
-        Self {
-            build_date: version.build_date.to_owned(),
-            compiler: version.compiler.to_owned(),
-            git_commit: version.git_commit.to_owned(),
-            git_tree_state: version.git_tree_state.to_owned(),
-            git_version: version.git_version,
-            go_version: version.go_version.to_owned(),
-            major: version.major.to_owned(),
-            minor: version.minor.to_owned(),
-            platform: version.platform,
-        }
+    fn labels(self) -> LabelSet<1> {
+        let kind = match self {
+            Self::ReadOnly => "readOnly",
+            Self::Mutating => "mutating",
+        };
+        [("request_kind", kind.into())]
     }
 }
 

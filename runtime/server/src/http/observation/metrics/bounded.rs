@@ -1,7 +1,7 @@
 //! Families with labels that clients can make up: the kinds of their definitions, which come and go.
 
+use std::borrow::Cow;
 use std::fmt;
-use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -23,21 +23,30 @@ pub(super) fn max_series() -> usize {
     memory::share(PARTS_OF_MEMORY, MAX_SERIES * SERIES_BYTES) / SERIES_BYTES
 }
 
-/// Labels of a [`BoundedFamily`].
-pub(super) trait Labels: Clone + Eq + Hash {
-    /// The labels of all further series, for one with these labels. There are few of them.
-    fn other(&self) -> Self;
+/// Names and values of labels.
+pub(super) type LabelSet<const N: usize> = [(&'static str, Cow<'static, str>); N];
+
+/// The labels of all further series, for one with these labels. There are few of them: the verb, or else the first label, is
+/// `other`, and only labels that the server itself makes keep their values.
+fn other<const N: usize>(labels: &LabelSet<N>) -> LabelSet<N> {
+    const KEPT: [&str; 3] = ["code", "component", "succeeded"];
+    let verb = labels.iter().position(|(name, _)| *name == "verb");
+    std::array::from_fn(|at| match &labels[at] {
+        (name, value) if KEPT.contains(name) => (*name, value.clone()),
+        (name, _) if at == verb.unwrap_or(0) => (*name, "other".into()),
+        (name, _) => (*name, "".into()),
+    })
 }
 
 /// A family with a limit for its series. Further labels are counted together.
-pub(super) struct BoundedFamily<L, M, C = fn() -> M> {
-    family: Family<L, M, C>,
+pub(super) struct BoundedFamily<const N: usize, M, C = fn() -> M> {
+    family: Family<LabelSet<N>, M, C>,
     /// How many series there may be beside those that there are.
     room: Arc<AtomicUsize>,
 }
 
-impl<L, M, C> BoundedFamily<L, M, C> {
-    pub(super) fn new(family: Family<L, M, C>, max_series: usize) -> Self {
+impl<const N: usize, M, C> BoundedFamily<N, M, C> {
+    pub(super) fn new(family: Family<LabelSet<N>, M, C>, max_series: usize) -> Self {
         Self {
             family,
             room: Arc::new(AtomicUsize::new(max_series)),
@@ -45,17 +54,15 @@ impl<L, M, C> BoundedFamily<L, M, C> {
     }
 }
 
-impl<L: Labels, M: Clone, C: MetricConstructor<M>> BoundedFamily<L, M, C> {
+impl<const N: usize, M: Clone, C: MetricConstructor<M>> BoundedFamily<N, M, C> {
     /// The metric of these labels, or the one of all further labels.
-    pub(super) fn metric(&self, labels: &L) -> M {
+    pub(super) fn metric(&self, labels: &LabelSet<N>) -> M {
         self.within_room(labels)
-            .unwrap_or_else(|| self.family.get_or_create_owned(&labels.other()))
+            .unwrap_or_else(|| self.family.get_or_create_owned(&other(labels)))
     }
-}
 
-impl<L: Clone + Eq + Hash, M: Clone, C: MetricConstructor<M>> BoundedFamily<L, M, C> {
     /// The metric of these labels, which is made if there is room for it.
-    pub(super) fn within_room(&self, labels: &L) -> Option<M> {
+    pub(super) fn within_room(&self, labels: &LabelSet<N>) -> Option<M> {
         if let Some(metric) = self.family.get(labels) {
             return Some(metric.clone());
         }
@@ -70,14 +77,14 @@ impl<L: Clone + Eq + Hash, M: Clone, C: MetricConstructor<M>> BoundedFamily<L, M
     }
 
     /// Removes the series of these labels, if there is one.
-    pub(super) fn remove(&self, labels: &L) {
+    pub(super) fn remove(&self, labels: &LabelSet<N>) {
         if self.family.remove(labels) {
             self.room.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
-impl<L, M, C: Clone> Clone for BoundedFamily<L, M, C> {
+impl<const N: usize, M, C: Clone> Clone for BoundedFamily<N, M, C> {
     fn clone(&self) -> Self {
         Self {
             family: self.family.clone(),
@@ -86,7 +93,7 @@ impl<L, M, C: Clone> Clone for BoundedFamily<L, M, C> {
     }
 }
 
-impl<L, M, C> fmt::Debug for BoundedFamily<L, M, C> {
+impl<const N: usize, M, C> fmt::Debug for BoundedFamily<N, M, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BoundedFamily")
             .field("room", &self.room)

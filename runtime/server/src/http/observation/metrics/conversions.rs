@@ -6,13 +6,12 @@
 
 use std::time::Duration;
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use super::bounded::{BoundedFamily, Labels};
+use super::bounded::{BoundedFamily, LabelSet};
 
 /// The buckets of the calls, in seconds, as in kube-apiserver.
 const OF_CALLS: [f64; 15] = [
@@ -43,37 +42,12 @@ impl ConversionFailure {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct CallLabels {
-    result: &'static str,
-    failure_type: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ConversionLabels {
-    crd_name: String,
-    from_version: String,
-    to_version: String,
-    succeeded: &'static str,
-}
-
-impl Labels for ConversionLabels {
-    fn other(&self) -> Self {
-        Self {
-            crd_name: "other".to_owned(),
-            from_version: String::new(),
-            to_version: String::new(),
-            succeeded: self.succeeded,
-        }
-    }
-}
-
 /// Counts conversions by webhooks. Clones count together.
 #[derive(Clone, Debug)]
 pub(crate) struct ConversionMetrics {
-    calls: Family<CallLabels, Counter>,
-    durations: Family<CallLabels, Histogram>,
-    of_definitions: BoundedFamily<ConversionLabels, Histogram>,
+    calls: Family<LabelSet<2>, Counter>,
+    durations: Family<LabelSet<2>, Histogram>,
+    of_definitions: BoundedFamily<4, Histogram>,
 }
 
 fn of_calls() -> Histogram {
@@ -113,14 +87,13 @@ impl ConversionMetrics {
 
     /// Counts a call, with the cause of its failure.
     pub(crate) fn called(&self, elapsed: Duration, failure: Option<ConversionFailure>) {
-        let labels = CallLabels {
-            result: if failure.is_some() {
-                "failure"
-            } else {
-                "success"
-            },
-            failure_type: failure.map_or("", ConversionFailure::label),
+        let result = if failure.is_some() {
+            "failure"
+        } else {
+            "success"
         };
+        let failure = failure.map_or("", ConversionFailure::label);
+        let labels = [("result", result.into()), ("failure_type", failure.into())];
         self.calls.get_or_create(&labels).inc();
         let durations = self.durations.get_or_create(&labels);
         durations.observe(elapsed.as_secs_f64());
@@ -134,12 +107,13 @@ impl ConversionMetrics {
         is_success: bool,
         elapsed: Duration,
     ) {
-        let labels = ConversionLabels {
-            crd_name: definition.to_owned(),
-            from_version: from.to_owned(),
-            to_version: to.to_owned(),
-            succeeded: if is_success { "true" } else { "false" },
-        };
+        let succeeded = if is_success { "true" } else { "false" };
+        let labels = [
+            ("crd_name", definition.to_owned().into()),
+            ("from_version", from.to_owned().into()),
+            ("to_version", to.to_owned().into()),
+            ("succeeded", succeeded.into()),
+        ];
         let durations = self.of_definitions.metric(&labels);
         durations.observe(elapsed.as_secs_f64());
     }

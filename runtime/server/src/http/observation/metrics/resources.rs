@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use apiloom_storage::cache::WAIT_BOUNDS;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncoder, NoLabelSet};
+use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
 use crate::registry::{CacheReport, Catalog, ListCounts, Registry, ResourceReport};
@@ -13,43 +13,12 @@ use crate::registry::{CacheReport, Catalog, ListCounts, Registry, ResourceReport
 #[derive(Debug)]
 pub(super) struct Resources(pub(super) Arc<Registry>);
 
-#[derive(Clone, Debug, EncodeLabelSet)]
-struct ResourceLabels {
-    group: String,
-    resource: String,
-}
+/// Names and values of labels.
+type LabelSet<'a, const N: usize> = [(&'static str, &'a str); N];
 
-#[derive(Clone, Debug, EncodeLabelSet)]
-struct IndexLabels {
-    group: String,
-    resource: String,
-    index: String,
-}
-
-#[derive(Clone, Debug, EncodeLabelSet)]
-struct ConsistentReadLabels {
-    group: String,
-    resource: String,
-    success: &'static str,
-    fallback: &'static str,
-}
-
-impl ResourceLabels {
-    fn of(report: &ResourceReport) -> Self {
-        Self {
-            group: report.resource.group.clone(),
-            resource: report.resource.resource.clone(),
-        }
-    }
-}
-
-#[derive(Clone, Debug, EncodeLabelSet)]
-struct ReleaseLabels {
-    binary: String,
-    /// Name of the group.
-    component: String,
-    emulation: String,
-    min_compat: String,
+fn labels_of(report: &ResourceReport) -> LabelSet<'_, 2> {
+    let resource = &report.resource;
+    [("group", &resource.group), ("resource", &resource.resource)]
 }
 
 /// A metric of watch caches: name, help, value.
@@ -155,143 +124,157 @@ impl Collector for Resources {
         releases(&mut encoder, &self.0.catalog())?;
         let reports = self.0.report();
         lists(&mut encoder, &reports)?;
-        let cached: Vec<(ResourceLabels, &CacheReport)> = reports
+        let cached: Vec<(LabelSet<'_, 2>, &CacheReport)> = reports
             .iter()
-            .filter_map(|report| Some((ResourceLabels::of(report), report.cache.as_ref()?)))
+            .filter_map(|report| Some((labels_of(report), report.cache.as_ref()?)))
             .collect();
         // Without any cache, these metrics are omitted.
         if cached.is_empty() {
             return Ok(());
         }
-        for (metrics, kind) in [(GAUGES, MetricType::Gauge), (COUNTERS, MetricType::Counter)] {
-            for (name, help, value) in metrics {
-                let mut metric = encoder.encode_descriptor(name, help, None, kind)?;
-                for (labels, cache) in &cached {
-                    let mut sample = metric.encode_family(labels)?;
-                    match kind {
-                        MetricType::Gauge => sample.encode_gauge(&value(cache))?,
-                        _ => count(&mut sample, value(cache))?,
-                    }
-                }
-            }
+        for (name, help, value) in GAUGES {
+            let values = cached.iter().map(|(labels, cache)| (*labels, value(cache)));
+            gauge(&mut encoder, name, help, values)?;
+        }
+        for (name, help, value) in COUNTERS {
+            let values = cached.iter().map(|(labels, cache)| (*labels, value(cache)));
+            counter(&mut encoder, name, help, values)?;
         }
         consistent_reads(&mut encoder, &cached)?;
         waits(&mut encoder, &cached)
     }
 }
 
-fn count(sample: &mut MetricEncoder<'_>, value: u64) -> fmt::Result {
-    sample.encode_counter::<NoLabelSet, _, u64>(&value, None)
+/// A counter, with its value for each set of labels.
+fn counter<'a, const N: usize>(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    values: impl Iterator<Item = (LabelSet<'a, N>, u64)>,
+) -> fmt::Result {
+    let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+    for (labels, value) in values {
+        metric
+            .encode_family(&labels)?
+            .encode_counter::<NoLabelSet, _, u64>(&value, None)?;
+    }
+    Ok(())
+}
+
+/// A gauge, with its value for each set of labels.
+fn gauge<'a, const N: usize>(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    values: impl Iterator<Item = (LabelSet<'a, N>, u64)>,
+) -> fmt::Result {
+    let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for (labels, value) in values {
+        metric.encode_family(&labels)?.encode_gauge(&value)?;
+    }
+    Ok(())
 }
 
 /// The releases of groups that declare one, with the labels that kube-apiserver has for components.
 fn releases(encoder: &mut DescriptorEncoder<'_>, catalog: &Catalog) -> fmt::Result {
     let released = catalog.groups().iter();
-    let released: Vec<ReleaseLabels> = released
+    let released: Vec<[String; 3]> = released
         .filter_map(|group| {
-            let emulation = group.release?.to_string();
-            Some(ReleaseLabels {
-                binary: group.build_release?.to_string(),
-                component: group.name.clone(),
-                // What is written can be read by the build of the emulated release.
-                min_compat: emulation.clone(),
-                emulation,
-            })
+            let binary = group.build_release?.to_string();
+            Some([binary, group.name.clone(), group.release?.to_string()])
         })
         .collect();
     if released.is_empty() {
         return Ok(());
     }
-    let mut metric = encoder.encode_descriptor(
+    let labels = released.iter().map(|[binary, component, emulation]| {
+        let labels: LabelSet<'_, 4> = [
+            ("binary", binary),
+            ("component", component),
+            ("emulation", emulation),
+            // What is written can be read by the build of the emulated release.
+            ("min_compat", emulation),
+        ];
+        (labels, 1)
+    });
+    gauge(
+        encoder,
         "version_info",
         "Always 1; the release of each group, the one that it emulates, and the oldest one that can read what is stored",
-        None,
-        MetricType::Gauge,
-    )?;
-    for labels in &released {
-        metric.encode_family(labels)?.encode_gauge(&1_u64)?;
-    }
-    Ok(())
+        labels,
+    )
 }
 
 fn lists(encoder: &mut DescriptorEncoder<'_>, reports: &[ResourceReport]) -> fmt::Result {
     for (cache, storage, help, value) in LISTS {
-        let mut metric = encoder.encode_descriptor(cache, help, None, MetricType::Counter)?;
-        for report in reports.iter().filter(|report| report.cache.is_some()) {
-            for (index, counts) in &report.cache_lists {
-                let labels = IndexLabels {
-                    group: report.resource.group.clone(),
-                    resource: report.resource.resource.clone(),
-                    index: index.clone(),
-                };
-                count(&mut metric.encode_family(&labels)?, value(counts))?;
-            }
-        }
-        let mut metric = encoder.encode_descriptor(storage, help, None, MetricType::Counter)?;
-        for report in reports {
-            let labels = ResourceLabels::of(report);
-            count(
-                &mut metric.encode_family(&labels)?,
-                value(&report.storage_lists),
-            )?;
-        }
+        let cached = reports.iter().filter(|report| report.cache.is_some());
+        let cached = cached.flat_map(|report| {
+            let [group, resource] = labels_of(report);
+            let lists = report.cache_lists.iter();
+            lists.map(move |(index, counts)| {
+                let labels = [group, resource, ("index", &**index)];
+                (labels, value(counts))
+            })
+        });
+        counter(encoder, cache, help, cached)?;
+        let stored = reports
+            .iter()
+            .map(|report| (labels_of(report), value(&report.storage_lists)));
+        counter(encoder, storage, help, stored)?;
     }
     // All objects read from the store are also decoded.
-    for (name, help, value) in [
-        (
-            "apiserver_storage_list_evaluated_objects",
-            "Objects that were looked into for lists from storage, by resource",
-            (|report| report.storage_lists.fetched) as fn(&ResourceReport) -> u64,
-        ),
-        (
-            "apiserver_init_events",
-            "Objects that were looked at for the beginning of watches, by resource",
-            |report| report.initial_events,
-        ),
-    ] {
-        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-        for report in reports {
-            count(
-                &mut metric.encode_family(&ResourceLabels::of(report))?,
-                value(report),
-            )?;
-        }
-    }
-    Ok(())
+    let evaluated = reports
+        .iter()
+        .map(|report| (labels_of(report), report.storage_lists.fetched));
+    counter(
+        encoder,
+        "apiserver_storage_list_evaluated_objects",
+        "Objects that were looked into for lists from storage, by resource",
+        evaluated,
+    )?;
+    let initial = reports
+        .iter()
+        .map(|report| (labels_of(report), report.initial_events));
+    counter(
+        encoder,
+        "apiserver_init_events",
+        "Objects that were looked at for the beginning of watches, by resource",
+        initial,
+    )
 }
 
 fn consistent_reads(
     encoder: &mut DescriptorEncoder<'_>,
-    cached: &[(ResourceLabels, &CacheReport)],
+    cached: &[(LabelSet<'_, 2>, &CacheReport)],
 ) -> fmt::Result {
-    let mut metric = encoder.encode_descriptor(
-        "apiserver_watch_cache_consistent_read",
-        "Consistent reads, by whether they succeeded and whether storage had to answer them",
-        None,
-        MetricType::Counter,
-    )?;
-    for (ResourceLabels { group, resource }, cache) in cached {
+    let values = cached.iter().flat_map(|([group, resource], cache)| {
         let counts = &cache.counts;
-        for (success, fallback, value) in [
+        [
             ("true", "false", counts.consistent_reads),
             ("true", "true", counts.consistent_fallbacks),
             ("false", "false", counts.consistent_failures),
-        ] {
-            let labels = ConsistentReadLabels {
-                group: group.clone(),
-                resource: resource.clone(),
-                success,
-                fallback,
-            };
-            count(&mut metric.encode_family(&labels)?, value)?;
-        }
-    }
-    Ok(())
+        ]
+        .map(|(success, fallback, value)| {
+            let labels = [
+                *group,
+                *resource,
+                ("success", success),
+                ("fallback", fallback),
+            ];
+            (labels, value)
+        })
+    });
+    counter(
+        encoder,
+        "apiserver_watch_cache_consistent_read",
+        "Consistent reads, by whether they succeeded and whether storage had to answer them",
+        values,
+    )
 }
 
 fn waits(
     encoder: &mut DescriptorEncoder<'_>,
-    cached: &[(ResourceLabels, &CacheReport)],
+    cached: &[(LabelSet<'_, 2>, &CacheReport)],
 ) -> fmt::Result {
     let mut metric = encoder.encode_descriptor(
         "apiserver_watch_cache_read_wait_seconds",

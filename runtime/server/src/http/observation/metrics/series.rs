@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use apiloom_meta::kind::SmolStr;
 use parking_lot::RwLock;
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets, linear_buckets};
 use prometheus_client::registry::Registry;
 
-use super::bounded::{BoundedFamily, Labels};
+use super::bounded::{BoundedFamily, LabelSet};
 
 /// Histogram bounds in seconds, those of kube-apiserver.
 const LATENCY: [f64; 23] = [
@@ -72,50 +71,6 @@ pub(in crate::http) fn verb_label(verb: &str) -> &'static str {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct LongRunningLabels {
-    verb: &'static str,
-    group: String,
-    version: String,
-    resource: String,
-    subresource: String,
-    scope: &'static str,
-    component: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct DurationLabels {
-    verb: &'static str,
-    dry_run: &'static str,
-    group: String,
-    version: String,
-    resource: String,
-    subresource: String,
-    scope: &'static str,
-    component: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct CounterLabels {
-    #[prometheus(flatten)]
-    request: DurationLabels,
-    code: u16,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct TerminationLabels {
-    #[prometheus(flatten)]
-    request: LongRunningLabels,
-    code: u16,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct SizeLabels {
-    group: String,
-    resource: String,
-    verb: &'static str,
-}
-
 const COMPONENT: &str = "apiserver";
 
 impl RequestLabels {
@@ -127,28 +82,28 @@ impl RequestLabels {
         }
     }
 
-    fn body(&self) -> SizeLabels {
-        SizeLabels {
-            group: self.group.to_string(),
-            resource: self.resource.to_string(),
-            verb: verb_label(self.verb),
-        }
+    fn body(&self) -> LabelSet<3> {
+        [
+            ("group", self.group.to_string().into()),
+            ("resource", self.resource.to_string().into()),
+            ("verb", verb_label(self.verb).into()),
+        ]
     }
 
-    fn long(&self) -> LongRunningLabels {
-        LongRunningLabels {
-            verb: verb_label(self.verb),
-            group: self.group.to_string(),
-            version: self.version.to_string(),
-            resource: self.resource.to_string(),
-            subresource: self.subresource.to_string(),
-            scope: self.scope,
-            component: COMPONENT,
-        }
+    fn long(&self) -> LabelSet<7> {
+        [
+            ("verb", verb_label(self.verb).into()),
+            ("group", self.group.to_string().into()),
+            ("version", self.version.to_string().into()),
+            ("resource", self.resource.to_string().into()),
+            ("subresource", self.subresource.to_string().into()),
+            ("scope", self.scope.into()),
+            ("component", COMPONENT.into()),
+        ]
     }
 
-    fn timed(&self) -> DurationLabels {
-        let LongRunningLabels {
+    fn timed(&self) -> LabelSet<8> {
+        let [
             verb,
             group,
             version,
@@ -156,66 +111,34 @@ impl RequestLabels {
             subresource,
             scope,
             component,
-        } = self.long();
-        DurationLabels {
+        ] = self.long();
+        let dry_run = ("dry_run", if self.dry_run { "All" } else { "" }.into());
+        [
             verb,
-            dry_run: dry_run_label(self.dry_run),
+            dry_run,
             group,
             version,
             resource,
             subresource,
             scope,
             component,
-        }
+        ]
     }
 
-    fn terminated(&self, code: u16) -> TerminationLabels {
-        TerminationLabels {
-            request: self.long(),
-            code,
-        }
+    fn terminated(&self, code: u16) -> LabelSet<8> {
+        with_code(self.long(), code)
     }
 
-    fn counted(&self, code: u16) -> CounterLabels {
-        CounterLabels {
-            request: self.timed(),
-            code,
-        }
+    fn counted(&self, code: u16) -> LabelSet<9> {
+        with_code(self.timed(), code)
     }
 }
 
-impl Labels for LongRunningLabels {
-    fn other(&self) -> Self {
-        RequestLabels::of_others().long()
-    }
-}
-
-impl Labels for DurationLabels {
-    fn other(&self) -> Self {
-        RequestLabels::of_others().timed()
-    }
-}
-
-impl Labels for CounterLabels {
-    fn other(&self) -> Self {
-        RequestLabels::of_others().counted(self.code)
-    }
-}
-
-impl Labels for TerminationLabels {
-    fn other(&self) -> Self {
-        RequestLabels::of_others().terminated(self.code)
-    }
-}
-
-impl Labels for SizeLabels {
-    fn other(&self) -> Self {
-        RequestLabels::of_others().body()
-    }
-}
-
-fn dry_run_label(dry_run: bool) -> &'static str {
-    if dry_run { "All" } else { "" }
+/// The labels with a further one, which is the last.
+fn with_code<const N: usize, const M: usize>(labels: LabelSet<N>, code: u16) -> LabelSet<M> {
+    let code = ("code", code.to_string().into());
+    let mut labels = labels.into_iter().chain([code]);
+    std::array::from_fn(|_| labels.next().unwrap_or_default())
 }
 
 /// The series of one combination of labels and code.
@@ -245,12 +168,12 @@ impl RequestSeries {
 pub(super) struct Requests {
     known: RwLock<HashMap<(RequestLabels, u16), Arc<RequestSeries>>>,
     max_series: usize,
-    total: BoundedFamily<CounterLabels, Counter>,
-    duration: BoundedFamily<DurationLabels, Histogram>,
-    response_sizes: BoundedFamily<LongRunningLabels, Histogram>,
-    terminations: BoundedFamily<TerminationLabels, Counter>,
-    long_running: BoundedFamily<LongRunningLabels, Gauge>,
-    body_sizes: BoundedFamily<SizeLabels, Histogram>,
+    total: BoundedFamily<9, Counter>,
+    duration: BoundedFamily<8, Histogram>,
+    response_sizes: BoundedFamily<7, Histogram>,
+    terminations: BoundedFamily<8, Counter>,
+    long_running: BoundedFamily<7, Gauge>,
+    body_sizes: BoundedFamily<3, Histogram>,
 }
 
 impl std::fmt::Debug for Requests {
