@@ -28,7 +28,7 @@ use crate::http::{Body, RequestBody};
 /// Credentials are as for any client: requests without them are anonymous. [`Loopback::privileged`] sends requests as
 /// the server itself, which may do everything.
 ///
-/// Implements [`tower::Service`], as clients like kube's require it; [`Loopback::send`] is the same without tower.
+/// Implements [`tower_service::Service`], as clients like kube's require it; [`Loopback::send`] is the same without tower.
 /// Responses have the bytes of the wire, without HTTP's framing. A watch ends when the server stops.
 #[derive(Clone)]
 pub struct Loopback {
@@ -130,7 +130,7 @@ fn bytes_of(data: &mut impl Buf) -> Bytes {
     data.copy_to_bytes(data.remaining())
 }
 
-impl<B> tower::Service<Request<B>> for Loopback
+impl<B> tower_service::Service<Request<B>> for Loopback
 where
     B: http_body::Body + Send + 'static,
     B::Data: Send,
