@@ -5,6 +5,7 @@ mod error;
 mod hooked;
 mod http;
 mod permission;
+mod pieces;
 mod upgrade;
 
 use std::future::poll_fn;
@@ -24,6 +25,8 @@ pub use error::{BoxError, TransportError};
 #[doc(hidden)]
 pub use hooked::{HookedStream, StreamHook};
 pub(crate) use permission::SendPermission;
+#[doc(hidden)]
+pub use pieces::PiecesBody;
 pub(crate) use upgrade::{PendingUpgrade, UpgradedStream};
 pub use upgrade::{UpgradedConnection, upgraded};
 

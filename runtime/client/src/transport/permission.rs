@@ -1,14 +1,12 @@
 //! `SendPermission`: what must hold while the bytes of a request are sent.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http_body::{Frame, SizeHint};
 
 use super::body::Body;
 use super::error::TransportError;
+use super::pieces::PiecesBody;
 
 /// Most bytes of a body that are sent after the permission was asked for once.
 const PIECE: usize = 64 * 1024;
@@ -33,41 +31,9 @@ impl SendPermission {
     }
 
     /// A body that breaks off when the permission ends.
-    pub(crate) fn guard(self, bytes: Bytes) -> Body {
-        Body::new(PermittedBody {
-            rest: bytes,
-            permission: self,
-        })
-    }
-}
-
-struct PermittedBody {
-    rest: Bytes,
-    permission: SendPermission,
-}
-
-impl http_body::Body for PermittedBody {
-    type Data = Bytes;
-    type Error = TransportError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, TransportError>>> {
-        if self.rest.is_empty() {
-            return Poll::Ready(None);
-        }
-        if let Err(error) = (self.permission.0)() {
-            return Poll::Ready(Some(Err(error)));
-        }
-        let length = self.rest.len().min(PIECE);
-        let piece = self.rest.split_to(length);
-        Poll::Ready(Some(Ok(Frame::data(piece))))
-    }
-    fn is_end_stream(&self) -> bool {
-        self.rest.is_empty()
-    }
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.rest.len() as u64)
+    pub(crate) fn guard(self, mut bytes: Bytes) -> Body {
+        let length = bytes.len();
+        let piece = move || Some((self.0)().map(|()| bytes.split_to(bytes.len().min(PIECE))));
+        Body::new(PiecesBody::new(length, std::iter::from_fn(piece)))
     }
 }

@@ -2,12 +2,10 @@
 //! holds no more than a piece of a large document.
 
 use std::io::{Cursor, Read as _};
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
+use apiloom_client::transport::PiecesBody;
 use bytes::Bytes;
 use flate2::read::GzDecoder;
-use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
 
 use super::{Body, CutOff};
@@ -15,47 +13,17 @@ use super::{Body, CutOff};
 /// Size of a piece, in bytes: about a tenth of a millisecond of work.
 const PIECE: usize = 32 * 1024;
 
-struct UnpackedBody {
-    packed: GzDecoder<Cursor<Bytes>>,
-    /// How many bytes of the document follow.
-    left: usize,
-}
-
 /// The document of `size` bytes that was compressed to `gzip`.
 pub(in crate::http) fn unpacked(gzip: Bytes, size: usize) -> Body {
-    let packed = GzDecoder::new(Cursor::new(gzip));
-    let body = UnpackedBody { packed, left: size };
-    body.boxed_unsync()
-}
-
-impl http_body::Body for UnpackedBody {
-    type Data = Bytes;
-    type Error = CutOff;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
-        if self.left == 0 {
-            return Poll::Ready(None);
-        }
-        let mut piece = vec![0; self.left.min(PIECE)];
+    let mut packed = GzDecoder::new(Cursor::new(gzip));
+    let sizes = (0..size).step_by(PIECE).map(move |at| PIECE.min(size - at));
+    let pieces = sizes.map(move |bytes| {
+        let mut piece = vec![0; bytes];
+        let read = packed.read_exact(&mut piece);
         // The bytes were compressed here, so decompression cannot fail.
-        if self.packed.read_exact(&mut piece).is_err() {
-            self.left = 0;
-            return Poll::Ready(Some(Err(CutOff::Unfinished)));
-        }
-        self.left -= piece.len();
-        Poll::Ready(Some(Ok(Frame::data(piece.into()))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.left == 0
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left as u64)
-    }
+        read.map_or(Err(CutOff::Unfinished), |()| Ok(Bytes::from(piece)))
+    });
+    PiecesBody::new(size, pieces).boxed_unsync()
 }
 
 #[cfg(test)]

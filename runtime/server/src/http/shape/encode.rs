@@ -3,11 +3,9 @@
 //! Lists are encoded item by item while the client reads, in all forms and formats, so that a long list is never in
 //! memory twice.
 
-use std::collections::VecDeque;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
+use apiloom_client::transport::PiecesBody;
 use apiloom_meta::codec::Encoder;
 use apiloom_meta::interrupt::is_interrupted;
 use apiloom_meta::kind::ProtobufMessage;
@@ -17,7 +15,7 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
-use http_body::{Frame, SizeHint};
+use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 
 use super::form::Form;
@@ -91,7 +89,9 @@ impl Reply {
             && self.answer.form == Form::Object
             && let Some(end) = self.answer.format.end_of_json()
         {
-            let body = Chunks([encoded.shared(), Bytes::from_static(end)].into());
+            let pieces = [encoded.shared(), Bytes::from_static(end)];
+            let bytes = pieces.iter().map(Bytes::len).sum();
+            let body = PiecesBody::new(bytes, pieces.into_iter().map(Ok::<_, CutOff>));
             return Ok(self.respond(code, body.boxed_unsync()));
         }
         self.json(code, &document.json(self.endpoint.schema()))
@@ -287,29 +287,6 @@ impl Reply {
         let content_type = HeaderValue::from_static(self.answer.format.media_type());
         response.headers_mut().insert(CONTENT_TYPE, content_type);
         response
-    }
-}
-
-/// A body of several buffers in memory.
-struct Chunks(VecDeque<Bytes>);
-
-impl http_body::Body for Chunks {
-    type Data = Bytes;
-    type Error = CutOff;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
-        Poll::Ready(self.0.pop_front().map(|bytes| Ok(Frame::data(bytes))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.0.iter().map(|bytes| bytes.len() as u64).sum())
     }
 }
 
