@@ -162,7 +162,7 @@ fn wrong_arguments_are_told_and_end_with_1() {
         (
             "apiloom-serve",
             &["print-routes", "--crds", "nothing"],
-            "error: nothing: No such file or directory (os error 2)\n",
+            "error: cannot read nothing: No such file or directory (os error 2)\n",
         ),
     ] {
         let mut command = Command::new(build(binary));
