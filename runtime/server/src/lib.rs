@@ -1,5 +1,5 @@
-//! The API server: `registry` (REST semantics), `http` (the wire), `auth`, `options` (flags) and `server` (listener,
-//! filters, life cycle).
+//! The host of an API server: `options` (flags) and `server` (listener, filters, controllers, life cycle), over
+//! `apiloom-http`, the wire, and `apiloom-registry`, the meaning of the verbs.
 //!
 //! `registry` uses no HTTP status codes or headers; `http` uses no sockets or TLS; only `options` reads the
 //! environment. Library code never exits the process and never panics on input.
@@ -34,25 +34,20 @@
 //! change, by `storage/src/cache/encodings.rs`; those of the objects that a watch begins with are kept for half a second, by
 //! `registry/endpoint/first_encodings.rs`) -> `server/streams.rs`.
 
-pub mod auth;
-mod background;
-pub mod http;
-mod memory;
 pub mod options;
-mod part_name;
-mod received;
-mod recent;
-pub mod registry;
 pub mod server;
 
-/// The attribute for impls of [`Admission`], [`Handler`], [`Reader`] and [`Writer`], whose methods are asynchronous.
-pub use async_trait::async_trait;
-pub use registry::{
+pub use apiloom_http as http;
+pub use apiloom_registry as registry;
+pub use apiloom_registry::auth;
+pub use apiloom_registry::{
     Admission, AdmissionContext, AdmissionRequest, AdmittedObject, CreateOptions,
     CreateSubresource, GetSubresource, Handler, ListOptions, Lister, ObjectEvent, ObjectEvents,
     ObjectList, Operation, Reader, RequestContext, Strategy, Subresource, SubresourceRequest,
     UpdateSubresource, Writer,
 };
+/// The attribute for impls of [`Admission`], [`Handler`], [`Reader`] and [`Writer`], whose methods are asynchronous.
+pub use async_trait::async_trait;
 pub use server::{
     Backend, BoundServer, Builder, Config, ControllerConfig, ControllerNames, Endpoints,
     HookContext, Host, InProcess, Loopback, Part, Server, ServerError, main, services,

@@ -15,17 +15,17 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use apiloom_http::request::timeout::parse_duration;
+use apiloom_registry::{
+    DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_MAX_OBJECT_BYTES, EmulationVersion,
+    StorageMediaType, default_history_bytes, default_max_definition_bytes,
+};
 use apiloom_storage::Retention;
 use clap::{ArgAction, ArgMatches, Args, Command, CommandFactory, Error, FromArgMatches, Parser};
 
 pub use self::listing::{ListFormat, Listing};
 use self::problems::Problems;
 use self::proxy_client::ProxyClientFlags;
-use crate::http::request::timeout::parse_duration;
-use crate::registry::{
-    DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_MAX_OBJECT_BYTES, EmulationVersion,
-    StorageMediaType, default_history_bytes, default_max_definition_bytes,
-};
 use crate::server::{
     Backend, Config, ControllerConfig, ControllerNames, Endpoints, EtcdOptions, EtcdOverride,
     GoawayChance, TlsFiles, WatchCacheSize,

@@ -7,17 +7,11 @@ use super::cycles::reachable;
 use super::modules::{Crate, libraries};
 use super::uses::{self, Uses};
 
-/// Folders whose modules are drawn one by one.
-const OPENED: [&str; 2] = ["registry", "http"];
-
 /// The module that a file is drawn as; `None` for the root of the crate, which only declares modules.
 fn module(source: &Path, file: &Path) -> Option<String> {
     let path = file.strip_prefix(source).ok()?.with_extension("");
-    let mut parts: Vec<_> = path.iter().filter_map(|part| part.to_str()).collect();
-    parts.retain(|part| *part != "mod");
-    let depth = 1 + usize::from(parts.first().is_some_and(|first| OPENED.contains(first)));
-    parts.truncate(depth);
-    Some(parts.join("/")).filter(|name| !name.is_empty() && name != "lib")
+    let first = path.iter().next()?.to_str()?;
+    Some(first.to_owned()).filter(|name| name != "lib")
 }
 
 /// The modules that each module of a crate imports.

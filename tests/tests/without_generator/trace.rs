@@ -23,19 +23,23 @@ impl Layer for Traced {
     fn behind(&self) -> &dyn Storage {
         // Namespaces, which the server makes itself, do not come by way of http.
         let trace = Backtrace::force_capture().to_string();
-        if trace.contains("http/verbs/create.rs") {
+        if trace.contains("http/src/verbs/create.rs") {
             self.creates.lock().unwrap().push(trace);
         }
         &*self.inner
     }
 }
 
+/// The crates of which a server consists.
+const CRATES: [&str; 3] = ["registry/", "http/", "server/"];
+
 /// Where the functions of the server in a backtrace are, innermost first: `registry/writes/create.rs:160`.
 fn places(trace: &str) -> Vec<&str> {
     trace
         .lines()
         .filter_map(|line| line.trim().strip_prefix("at "))
-        .filter_map(|place| Some(place.split_once("runtime/server/src/")?.1))
+        .filter_map(|place| Some(place.split_once("/runtime/")?.1))
+        .filter(|place| CRATES.iter().any(|krate| place.starts_with(krate)))
         .collect()
 }
 
@@ -59,7 +63,7 @@ async fn a_create_passes_few_functions_between_the_listener_and_the_store() {
         let places = places(trace);
         let listener = places
             .iter()
-            .position(|place| place.starts_with("server/listener.rs"))?;
+            .position(|place| place.starts_with("server/src/server/listener.rs"))?;
         Some(places[..listener].to_vec())
     });
     let between = of_requests.next().expect("a create");

@@ -7,10 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use apiloom_client::transport::StreamHook;
+use apiloom_http::response::turns::end_turn;
 use futures_util::task::AtomicWaker;
 use tokio::io::ReadBuf;
-
-use crate::http::response::turns::end_turn;
 
 /// Maximum number of bytes read in one poll: one TLS record, which holds up to 1,800 frames of HTTP/2. tokio by itself
 /// interrupts a task after 128 reads of any size, and a TLS stream goes on after that with what it has.

@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use apiloom_client::metrics::Collect;
+use apiloom_http::documents::health::Check;
+use apiloom_http::part_name::{HOST, PROGRAM, PartName};
+use apiloom_http::{KindParts, PathHandler, PathHandlers};
 
 use super::ServerError;
 use super::chain::ChainFilter;
 use super::filter::AddedFilters;
 use super::hooks::{Hook, Task};
 use super::installation::Installation;
-use crate::http::documents::health::Check;
-use crate::http::{KindParts, PathHandler, PathHandlers};
-use crate::part_name::{HOST, PROGRAM, PartName};
 
 /// The additions of a program and of its configuration to a server.
 #[derive(Default)]

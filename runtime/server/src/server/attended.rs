@@ -7,12 +7,12 @@ use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use apiloom_http::background;
 use apiloom_meta::interrupt::Interrupt;
+use apiloom_registry::LargeWork;
 use tokio::task::JoinHandle;
 
 use super::chain::FilterInfo;
-use crate::background;
-use crate::registry::LargeWork;
 
 /// The filter that [`AttendedRequest`] is.
 pub(super) const INFO: FilterInfo = FilterInfo::new(

@@ -4,6 +4,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use apiloom_http::ListedRoute;
+use apiloom_registry::Registry;
+use apiloom_registry::auth::StaticToken;
 use futures_util::future::BoxFuture;
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
@@ -18,9 +21,6 @@ use super::services::ServiceResolver;
 use super::stores::Stores;
 use super::webhooks::Webhooks;
 use super::{Config, ServerError, kubeconfig, listener, private_file};
-use crate::auth::StaticToken;
-use crate::http::ListedRoute;
-use crate::registry::Registry;
 
 /// A server that is complete but not listening.
 pub struct Server {

@@ -4,7 +4,17 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use apiloom_client::metrics::Collect;
+use apiloom_http::documents::health::Check;
+use apiloom_http::part_name::{PROGRAM, PartName};
+use apiloom_http::{ConnectSubresource, ListedRoute, PathHandler};
 use apiloom_meta::{Clock, GroupDef, Resource};
+use apiloom_registry::auth::{
+    Authenticator, Authenticators, Authorizer, Authorizers, BoxError, PrivilegedGroup, PublicInfo,
+};
+use apiloom_registry::{
+    Admission, AdmissionContext, BuiltIn, Handler, Lister, Listers, Reader, Registry,
+    RegistryBuilder, Strategy, Subresource, Writer,
+};
 use apiloom_storage::{Memory, Storage};
 use clap::{ArgMatches, Command};
 
@@ -20,16 +30,6 @@ use super::services::{ClusterDns, ServiceMap, ServiceResolver};
 use super::stores::{OwnStore, Stores};
 use super::webhooks::Webhooks;
 use super::{Config, ServerError, kubeconfig, listener};
-use crate::auth::{
-    Authenticator, Authenticators, Authorizer, Authorizers, BoxError, PrivilegedGroup, PublicInfo,
-};
-use crate::http::documents::health::Check;
-use crate::http::{ConnectSubresource, ListedRoute, PathHandler};
-use crate::part_name::{PROGRAM, PartName};
-use crate::registry::{
-    Admission, AdmissionContext, BuiltIn, Handler, Lister, Listers, Reader, Registry,
-    RegistryBuilder, Strategy, Subresource, Writer,
-};
 
 /// A registration, applied once the store is open.
 type Step = Box<dyn FnOnce(&mut RegistryBuilder) + Send>;
@@ -260,7 +260,7 @@ impl Builder {
         self.step(move |registry| registry.clock(clock))
     }
 
-    /// Adds an authenticator, which runs after the server's own and those added before; see [`auth`](crate::auth).
+    /// Adds an authenticator, which runs after the server's own and those added before; see [`auth`](apiloom_registry::auth).
     #[must_use]
     pub fn authenticator(mut self, authenticator: impl Authenticator) -> Self {
         self.authenticators.push(authenticator);
@@ -268,7 +268,7 @@ impl Builder {
     }
 
     /// Adds an authorizer. It runs after the rule for `system:masters` and those added before, and before the rule
-    /// that allows all users to read health and version; see [`auth`](crate::auth).
+    /// that allows all users to read health and version; see [`auth`](apiloom_registry::auth).
     #[must_use]
     pub fn authorizer(mut self, authorizer: impl Authorizer) -> Self {
         self.authorizers.push(authorizer);
@@ -582,7 +582,7 @@ impl Builder {
         let all = self.with_parts();
         let all = all.step(RegistryBuilder::check_lazy_kinds);
         let registry = Self::registry(&all.config, all.steps, all.listers, &stores)?;
-        crate::http::documents::crd::dump(&registry.catalog()).map_err(ServerError::Invalid)
+        apiloom_http::documents::crd::dump(&registry.catalog()).map_err(ServerError::Invalid)
     }
 }
 
@@ -610,8 +610,9 @@ fn auth(authenticators: Authenticators, authorizers: Authorizers) -> Auth {
 fn aggregated(config: &Config, services: &Arc<dyn ServiceResolver>) -> Services {
     #[cfg(feature = "apis-apiregistration")]
     {
+        use apiloom_http::sources::aggregation::{Aggregation, ProxyIdentity};
+
         use super::controllers::api_services::ResolvedAddresses;
-        use crate::http::sources::aggregation::{Aggregation, ProxyIdentity};
         let files = config.proxy_client.clone();
         let identity = files.map(|files| (files.certificate, files.private_key));
         let addresses = Arc::new(ResolvedAddresses(Arc::clone(services)));

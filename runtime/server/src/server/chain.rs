@@ -1,8 +1,7 @@
 //! The filters of a server as `print-chain` lists them.
 
+use apiloom_http::part_name::{HOST, PartName};
 use serde::Serialize;
-
-use crate::part_name::{HOST, PartName};
 
 /// A filter that requests pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use apiloom_http::Endpoints;
+use apiloom_http::request::timeout::REQUEST_TIMEOUT;
 use apiloom_meta::GroupResource;
-use apiloom_storage::Retention;
-
-use super::controllers::config::ControllerConfig;
-use crate::http::Endpoints;
-use crate::http::request::timeout::REQUEST_TIMEOUT;
-use crate::registry::{
+use apiloom_registry::{
     DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_EVENT_TTL, DEFAULT_MAX_OBJECT_BYTES,
     EmulationVersion, StorageMediaType, default_history_bytes, default_max_definition_bytes,
 };
+use apiloom_storage::Retention;
+
+use super::controllers::config::ControllerConfig;
 
 /// Storage backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -260,10 +260,10 @@ pub struct Config {
     /// Names of admission plugins to disable.
     pub disabled_admission: Vec<String>,
     /// Versions and resources to enable or disable, see
-    /// [`RegistryBuilder::runtime_config`](crate::registry::RegistryBuilder::runtime_config).
+    /// [`RegistryBuilder::runtime_config`](apiloom_registry::RegistryBuilder::runtime_config).
     pub runtime_config: Vec<(String, bool)>,
     /// Releases of groups to emulate, see
-    /// [`RegistryBuilder::emulation_versions`](crate::registry::RegistryBuilder::emulation_versions). Default none.
+    /// [`RegistryBuilder::emulation_versions`](apiloom_registry::RegistryBuilder::emulation_versions). Default none.
     pub emulation_versions: Vec<EmulationVersion>,
     /// The client certificate of this server for the servers to which it forwards requests: by it these know that it has
     /// authenticated the users that it names. Read again when it changes. Default none.

@@ -11,6 +11,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use apiloom_client::transport::HookedStream;
+use apiloom_http::{Body, UpgradeGuard};
 use http::header::CONNECTION;
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
@@ -29,7 +30,6 @@ use super::guarded_body::GuardedBody;
 use super::stall::{Patience, STALL};
 use super::streams::{self, PacedBody, Streams};
 use super::unread::{RequestBody, UnreadBody};
-use crate::http::{Body, UpgradeGuard};
 
 /// Timeout for the first bytes of a client, for the preface and SETTINGS of HTTP/2, and for the headers of an HTTP/1.1 request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(32);

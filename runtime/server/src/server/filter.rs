@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use apiloom_http::part_name::PartName;
+use apiloom_http::request::timeout::out_of_time;
+use apiloom_http::{Body, PathResponse, plain};
+use apiloom_registry::auth::{Answer, Connection, UserInfo};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
 use tokio::time::Instant;
 
 use super::chain::ChainFilter;
-use crate::auth::{Answer, Connection, UserInfo};
-use crate::http::request::timeout::out_of_time;
-use crate::http::{Body, PathResponse, plain};
-use crate::part_name::PartName;
 
 /// A place between the filters of a server, at which filters of a program stand; `print-chain` shows all in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

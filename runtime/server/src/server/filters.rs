@@ -9,6 +9,8 @@ mod steps;
 
 use std::panic::AssertUnwindSafe;
 
+use apiloom_http::{Api, Arrival, Body, RequestBody, full, plain};
+use apiloom_registry::auth::Connection;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH};
@@ -28,8 +30,6 @@ use super::Config;
 use super::chain::{ChainFilter, FilterInfo};
 use super::filter::{AddedFilters, FilterPlace};
 use super::in_flight::InFlight;
-use crate::auth::Connection;
-use crate::http::{Api, Arrival, Body, RequestBody, full, plain};
 
 /// The filters around an [`Api`].
 pub(super) struct Filters(FilterContext);

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use apiloom_client::controller::CancellationToken;
+use apiloom_http::documents::health::{Check, Health, Probe};
+use apiloom_registry::Registry;
 use apiloom_storage::{Storage, StorageError};
 use futures_util::future::try_join_all;
 
@@ -10,8 +12,6 @@ use super::additions::Additions;
 use super::controllers::{Services, UnreadableKinds};
 use super::hooks::Hook;
 use super::stores::Stores;
-use crate::http::documents::health::{Check, Health, Probe};
-use crate::registry::Registry;
 
 /// The checks of a server over these stores; `/readyz` fails once `stopping` is cancelled.
 pub(super) fn checks(

@@ -4,14 +4,14 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use apiloom_client::controller::CancellationToken;
+use apiloom_http::documents::health::Check;
+use apiloom_registry::Registry;
+use apiloom_registry::auth::BoxError;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
 use super::loopback::Loopback;
-use crate::auth::BoxError;
-use crate::http::documents::health::Check;
-use crate::registry::Registry;
 
 /// What a post-start hook is given.
 #[derive(Clone)]

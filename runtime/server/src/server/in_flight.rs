@@ -8,13 +8,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use apiloom_http::{Body, RequestInfo, plain};
 use http::header::{RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Response, StatusCode};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
 
 use super::guarded_body::GuardedBody;
-use crate::http::{Body, RequestInfo, plain};
 
 /// Maximum length of a response that is not counted while it is being sent.
 const SHORT_BYTES: u64 = 64 * 1024;

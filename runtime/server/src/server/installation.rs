@@ -11,8 +11,9 @@ mod waiting;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use apiloom_registry::Registry;
+
 use super::{Config, ServerError};
-use crate::registry::Registry;
 
 /// What a server installs when it starts. Cheap to clone; clones are the same installation.
 #[derive(Clone, Debug)]

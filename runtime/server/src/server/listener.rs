@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apiloom_client::transport::HookedStream;
+use apiloom_registry::auth::Connection;
+use apiloom_registry::memory;
 use futures_util::FutureExt as _;
 use http::Request;
 use http_body_util::BodyExt;
@@ -23,8 +25,6 @@ use super::connection::{self, Protocol};
 use super::filters::Filters;
 use super::stall::{self, Patience, STALL, Stall};
 use super::{ServerError, attended, open_files, unread};
-use crate::auth::Connection;
-use crate::memory;
 
 /// Timeout of TLS handshakes.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);

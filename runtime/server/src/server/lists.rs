@@ -1,10 +1,10 @@
 //! What `print-chain` and `print-routes` print.
 
+use apiloom_http::ListedRoute;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::chain::ChainFilter;
-use crate::http::ListedRoute;
 use crate::options::ListFormat;
 
 /// The text of a chain of filters.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use apiloom_http::{Body, RequestBody};
+use apiloom_registry::auth::{BoxError, Connection, StaticToken};
 use bytes::{Buf, Bytes};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -19,8 +21,6 @@ use super::attended::AttendedRequest;
 use super::filters::Filters;
 use super::guarded_body::GuardedBody;
 use super::kubeconfig::random_token;
-use crate::auth::{BoxError, Connection, StaticToken};
-use crate::http::{Body, RequestBody};
 
 /// A client in the same process. Requests pass the same filters, authentication and limits as those of the network,
 /// without a socket, certificates or files. Cheap to clone.

@@ -4,12 +4,12 @@ use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::time::Instant;
 
+use apiloom_http::background;
 use apiloom_meta::regexp::{self, MAX_KEPT_PROGRAMS};
+use apiloom_registry::memory;
 use tracing_subscriber::EnvFilter;
 
 use super::{Backend, BoundServer, Builder, Config, Server, ServerError, lists, open_files};
-use crate::background;
-use crate::memory;
 use crate::options::arguments::Arguments;
 use crate::options::{CommandLine, ListFormat, Listing};
 

@@ -76,7 +76,7 @@ pub use apiloom_client::controller::CancellationToken;
 /// Metrics of a program, for [`Builder::metrics`].
 pub use apiloom_client::metrics::{Collect, Samples};
 
-pub use crate::http::{Endpoints, ListedResource, ListedRoute};
+pub use apiloom_http::{Endpoints, ListedResource, ListedRoute};
 pub use binding::{BoundServer, Server};
 pub use builder::{Builder, Part};
 pub use chain::ChainFilter;

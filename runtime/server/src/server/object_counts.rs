@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use apiloom_http::observation::metrics::Metrics;
+use apiloom_registry::Registry;
 use tokio::time::{MissedTickBehavior, interval};
-
-use crate::http::observation::metrics::Metrics;
-use crate::registry::Registry;
 
 /// Interval of the counts, as in kube-apiserver.
 const EVERY: Duration = Duration::from_secs(60);
@@ -46,15 +45,16 @@ pub(super) async fn keep(registry: Arc<Registry>, metrics: Arc<Metrics>) {
 
 #[cfg(test)]
 mod tests {
+    use apiloom_http::ServerInfo;
+    use apiloom_http::request::accept::Accepts;
     use apiloom_meta::{GroupResource, Object};
+    use apiloom_registry::{CatalogChange, CreateOptions, RequestContext};
     use apiloom_storage::{Memory, Storage};
     use http::Request;
     use http_body_util::BodyExt as _;
     use serde_json::json;
 
     use super::*;
-    use crate::http::ServerInfo;
-    use crate::registry::{CatalogChange, CreateOptions, RequestContext};
 
     async fn create_namespace(registry: &Registry, name: &str) {
         let mut object = Object::default();
@@ -75,7 +75,9 @@ mod tests {
 
     async fn text(metrics: &Metrics) -> String {
         let (request, ()) = Request::get("/metrics").body(()).unwrap().into_parts();
-        let response = metrics.respond_to(&request).unwrap();
+        let response = metrics
+            .respond(&request, &Accepts::new(&request.headers))
+            .unwrap();
         let text = response.into_body().collect().await.unwrap().to_bytes();
         String::from_utf8_lossy(&text).into_owned()
     }

@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use apiloom_client::controller::CancellationToken;
 use apiloom_client::metrics::Samples;
+use apiloom_http::observation::metrics::Metrics;
+use apiloom_http::{Api, ListedRoute, ServerInfo};
+use apiloom_registry::Registry;
 use futures_util::future::BoxFuture;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
@@ -22,9 +25,6 @@ use super::services::ClusterDns;
 use super::stores::Stores;
 use super::webhooks::Webhooks;
 use super::{Config, ServerError, health, object_counts};
-use crate::http::observation::metrics::Metrics;
-use crate::http::{Api, ListedRoute, ServerInfo};
-use crate::registry::Registry;
 
 /// How long the end of the server waits for that of its controllers.
 const END_OF_CONTROLLERS: Duration = Duration::from_secs(5);

@@ -7,11 +7,11 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use apiloom_client::transport::StreamHook;
+use apiloom_http::request::timeout::REQUEST_TIMEOUT;
+use apiloom_registry::memory;
 use tokio::time::{Instant, Sleep};
 
 use super::chain::FilterInfo;
-use crate::http::request::timeout::REQUEST_TIMEOUT;
-use crate::memory;
 
 /// Maximum time for which a peer accepts no bytes: the timeout of ordinary requests.
 pub(super) const STALL: Duration = REQUEST_TIMEOUT;

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use apiloom_registry::RegistryBuilder;
 use apiloom_storage::{Embedded, EmbeddedConfig, Memory, Retention, Storage};
 
 use super::{Backend, Config, ServerError, private_file};
-use crate::registry::RegistryBuilder;
 
 /// The open stores of a server.
 pub(super) struct Stores {

@@ -14,14 +14,14 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use apiloom_http::response::turns::end_turn;
+use apiloom_http::{Body, CutOff};
 use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::rt::Executor;
 use tokio::sync::oneshot;
 
 use super::stall::{Patience, Waiting};
-use crate::http::response::turns::end_turn;
-use crate::http::{Body, CutOff};
 
 /// Maximum size of a frame, which limits the memory for a client that reads slowly.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -357,13 +357,13 @@ mod tests {
     // A short response does not yield.
     #[tokio::test]
     async fn a_short_answer_is_made_in_one_turn() {
-        let body = crate::http::plain(http::StatusCode::OK, vec![b'x'; TURN_BYTES - 1]);
+        let body = apiloom_http::plain(http::StatusCode::OK, vec![b'x'; TURN_BYTES - 1]);
         assert_eq!(turns(body.into_body()).await, [TURN_BYTES - 1]);
     }
 
     #[tokio::test]
     async fn long_frames_are_handed_over_in_pieces() {
-        let whole = crate::http::plain(http::StatusCode::OK, vec![b'x'; 2 * PIECE_BYTES + 1]);
+        let whole = apiloom_http::plain(http::StatusCode::OK, vec![b'x'; 2 * PIECE_BYTES + 1]);
         let mut body = PacedBody::new(whole.into_body());
         let mut sizes = Vec::new();
         assert_eq!(body.size_hint().exact(), Some(2 * PIECE_BYTES as u64 + 1));

@@ -9,6 +9,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use apiloom_http::Body;
+use apiloom_http::request::timeout::REQUEST_TIMEOUT;
+use apiloom_registry::auth::BoxError;
 use bytes::Bytes;
 use http::header::{CONNECTION, EXPECT};
 use http::{HeaderValue, Request, Response, Version};
@@ -18,9 +21,6 @@ use hyper::body::Incoming;
 use parking_lot::Mutex;
 
 use super::activity::InProgress;
-use crate::auth::BoxError;
-use crate::http::Body;
-use crate::http::request::timeout::REQUEST_TIMEOUT;
 
 /// Maximum size of a discarded body after which an HTTP/1.1 connection stays open, as in Go.
 const KEPT_BYTES: u64 = 256 * 1024;

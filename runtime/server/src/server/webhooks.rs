@@ -16,8 +16,9 @@ mod refusal;
 
 use std::sync::{Arc, OnceLock};
 
+use apiloom_http::observation::metrics::ConversionMetrics;
+
 use super::services::ServiceResolver;
-use crate::http::observation::metrics::ConversionMetrics;
 
 #[cfg(feature = "apis-apiextensions")]
 pub(super) use self::conversion::ConversionWebhook;

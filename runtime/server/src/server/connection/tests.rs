@@ -125,7 +125,7 @@ async fn body_of(frames: &[Vec<u8>]) -> Result<Bytes, String> {
             let body = request.into_body().collect().await;
             let body = body.map(http_body_util::Collected::to_bytes);
             read.send(body.map_err(|error| error.to_string())).unwrap();
-            Response::new(crate::http::full(Bytes::new()))
+            Response::new(apiloom_http::full(Bytes::new()))
         }
     };
     let (_shutdown, stop) = watch::channel(());
@@ -323,7 +323,7 @@ where
                 drop(parts);
             });
         }
-        std::future::ready(Response::new(crate::http::full(Bytes::new())))
+        std::future::ready(Response::new(apiloom_http::full(Bytes::new())))
     };
     let ended = tokio::spawn(async move {
         let (_shutdown, stop) = watch::channel(());

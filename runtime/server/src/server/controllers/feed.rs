@@ -11,6 +11,7 @@ use std::time::Duration;
 use apiloom_meta::codec::Finder;
 use apiloom_meta::kind::SmolStr;
 use apiloom_meta::{ApiError, JsonPath, OwnerReference, StatusReason};
+use apiloom_registry::{Document, Endpoint, WatchEventKind};
 use apiloom_storage::Revision;
 use apiloom_storage::cache::CacheProgress;
 use tokio::sync::watch;
@@ -20,7 +21,6 @@ pub(super) use self::reports::{FeedReports, Progress, ReportReader};
 use super::graph::{Finalizer, ObservedObject, Place, Reference};
 use super::uid::Uid;
 use super::watch::watch_all;
-use crate::registry::{Document, Endpoint, WatchEventKind};
 
 /// Time between attempts to watch a kind whose store or conversion fails.
 const RETRY: Duration = Duration::from_secs(1);

@@ -58,6 +58,8 @@ use std::time::Duration;
 
 use apiloom_client::controller::{CancellationToken, ElectionConfig, LeaderElector, WriteGuard};
 use apiloom_client::metrics::{Registry as MetricRegistry, RequestMetrics};
+use apiloom_http::sources::aggregation::{Aggregation, UnreachableNotices};
+use apiloom_registry::{Catalog, Endpoint, Registry};
 use futures_util::future::join_all;
 
 use self::config::Controller;
@@ -70,8 +72,6 @@ pub(super) use self::unreadable::UnreadableKinds;
 use super::ServerError;
 use super::loopback::Loopback;
 use super::webhooks::Webhooks;
-use crate::http::sources::aggregation::{Aggregation, UnreachableNotices};
-use crate::registry::{Catalog, Endpoint, Registry};
 
 /// The times by which servers stand for their controllers. A leader that was killed renewed last at most 3.3 s before another
 /// server saw it, and that takes the lease 10 s later: its work waits less than 15 s, the lease duration of Kubernetes.

@@ -15,6 +15,7 @@ use apiloom_client::dynamic::PartialObjectMetadata;
 use apiloom_client::metrics::Registry;
 use apiloom_meta::kind::{Scope, SmolStr, Verb};
 use apiloom_meta::{GroupResource, ListMeta, Resource as _};
+use apiloom_registry::Endpoint;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::json;
@@ -26,7 +27,6 @@ use super::feed::{self, Counts, Reporter, Sink};
 use super::graph::ObservedObject;
 use super::requests::{RequestError, Requests, ServedKind};
 use super::uid::Uid;
-use crate::registry::Endpoint;
 
 /// The manager of fields that the controller writes.
 pub(super) const NAME: &str = "namespace-controller";

@@ -1,9 +1,9 @@
 //! What the controllers of definitions and of APIServices read of their own kinds: all that can be read, and a log of the rest.
 
 use apiloom_meta::ApiError;
+use apiloom_registry::{Document, Endpoint, WatchEventKind};
 
 use super::watch::{stored, watch_all};
-use crate::registry::{Document, Endpoint, WatchEventKind};
 
 /// All objects of a kind that can be read, and why one cannot. A list would fail because of that one.
 ///

@@ -9,6 +9,7 @@ use apiloom_client::metrics::RequestMetrics;
 use apiloom_client::{ApiResource, Client, Error, Kind};
 use apiloom_meta::kind::{DeletionRule, Dependents, Scope, SmolStr, Verb};
 use apiloom_meta::{GroupResource, ObjectMeta, ResourceDef, Status};
+use apiloom_registry::{Endpoint, Registry};
 use apiloom_storage::StorageError;
 use http::Method;
 use serde::de::DeserializeOwned;
@@ -16,7 +17,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::servers::Servers;
-use crate::registry::{Endpoint, Registry};
 use crate::server::loopback::Loopback;
 
 /// Metadata only.

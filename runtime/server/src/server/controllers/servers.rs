@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use apiloom_client::controller::{CancellationToken, LeaderElector};
 use apiloom_meta::kind::{SmolStr, Verb};
+use apiloom_registry::Registry;
 use apiloom_storage::{ListRequest, Revision, Storage, StorageError};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::config::{Controller, ControllerNames};
-use crate::registry::Registry;
 
 /// How long the record of a server that was killed stays: with a look less than the 15 s after which its work goes on.
 const LIFETIME: Duration = Duration::from_secs(12);

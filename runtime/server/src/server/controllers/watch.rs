@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use apiloom_meta::ApiError;
-
-use crate::registry::{Endpoint, ListOptions, RequestContext, StoredEvents, StoredReads};
+use apiloom_registry::{Endpoint, ListOptions, RequestContext, StoredEvents, StoredReads};
 
 /// Lifetime of a watch: it begins with a list of all objects, which is not repeated without need.
 const LIFETIME_SECONDS: u64 = 24 * 3600;

@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 
+use apiloom_http::{Arrival, RequestBody};
 use apiloom_meta::field::echoed;
 use http::header::USER_AGENT;
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Method, Request, StatusCode, Uri};
-
-use crate::http::{Arrival, RequestBody};
 
 /// The log line of a request, written with `-v 2` and above when its response begins.
 pub(super) struct RequestLine {

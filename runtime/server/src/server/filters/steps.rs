@@ -6,8 +6,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use apiloom_http::request::timeout::out_of_time;
+use apiloom_http::shape::error::respond;
+use apiloom_http::{Api, Arrival, Body, Call, RequestInfo, convert_extended_connect, plain};
 use apiloom_meta::ApiError;
 use apiloom_meta::field::{echoed, go_quote};
+use apiloom_registry::auth::{Authenticated, Authenticators, Authorizers, Refusal, UserInfo};
 use http::header::{CONNECTION, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
 use http::uri::PathAndQuery;
@@ -16,10 +20,6 @@ use tokio::time::Instant;
 
 use super::audit_id::random;
 use super::request_log::text;
-use crate::auth::{Authenticated, Authenticators, Authorizers, Refusal, UserInfo};
-use crate::http::request::timeout::out_of_time;
-use crate::http::shape::error::respond;
-use crate::http::{Api, Arrival, Body, Call, RequestInfo, convert_extended_connect, plain};
 use crate::server::GoawayChance;
 use crate::server::chain::{ChainFilter, FilterInfo};
 use crate::server::filter::{AddedFilters, FilterPlace, FilterRequest};

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use apiloom_apis::apiextensions::v1::CustomResourceDefinition;
 use apiloom_apis::definition_files::{DefinitionFile, DefinitionFiles};
 use apiloom_meta::{Object, Resource as _};
+use apiloom_registry::{Endpoint, Registry, RegistryBuilder};
 use apiloom_storage::Memory;
 use futures_util::StreamExt as _;
 use serde_json::Value;
 
 use super::step::{Step, problem};
 use super::waiting::Waiting;
-use crate::registry::{Endpoint, Registry, RegistryBuilder};
 use crate::server::controllers::definitions::NameCheck;
 use crate::server::{Config, ServerError};
 

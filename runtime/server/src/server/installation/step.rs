@@ -2,9 +2,8 @@
 
 use apiloom_apis::definition_files::DefinitionFile;
 use apiloom_meta::{ApiError, Object};
-
-use crate::registry::definition_rules::take_schemas;
-use crate::registry::{
+use apiloom_registry::definition_rules::take_schemas;
+use apiloom_registry::{
     CreateOptions, Endpoint, FieldValidation, PatchOptions, RequestContext, WriteRequest,
 };
 

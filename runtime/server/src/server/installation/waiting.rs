@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use apiloom_apis::definition_files::DefinitionFile;
 use apiloom_meta::ApiError;
+use apiloom_registry::{
+    Endpoint, ListOptions, Registry, RequestContext, WatchEvent, WatchEventKind,
+};
 use tokio::time::Instant;
 
 use super::step::{Step, problem};
-use crate::registry::{
-    Endpoint, ListOptions, Registry, RequestContext, WatchEvent, WatchEventKind,
-};
 use crate::server::controllers::definitions::Progress;
 
 /// How long it may take until the kinds are served. Beside other servers over the same store it takes 5 s.

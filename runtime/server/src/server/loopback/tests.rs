@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use apiloom_registry::auth::{
+    Answer, Attributes, Authentication, Authenticator, Authorization, Authorizer, Credentials,
+    Decision,
+};
 use http_body_util::{Empty, StreamBody};
 use tokio::time::Instant;
 
 use super::*;
-use crate::auth::{
-    Answer, Attributes, Authentication, Authenticator, Authorization, Authorizer, Credentials,
-    Decision,
-};
 use crate::server::{Backend, Builder, Config, InProcess, Server};
 
 const NAMESPACES: &str = "/api/v1/namespaces";
@@ -150,7 +150,7 @@ async fn a_stop_does_not_wait_for_ever() {
 #[tokio::test]
 async fn the_token_of_a_loopback_is_for_its_process() {
     let (token, authenticator) = LoopbackToken::make().unwrap();
-    let mut authenticators = crate::auth::Authenticators::default();
+    let mut authenticators = apiloom_registry::auth::Authenticators::default();
     authenticators.push(authenticator);
     let authenticate = async |peer: Option<&str>| {
         let mut headers = http::HeaderMap::new();

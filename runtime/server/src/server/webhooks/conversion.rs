@@ -8,6 +8,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use apiloom_apis::apiextensions::v1::WebhookConversion;
+use apiloom_http::background;
+use apiloom_http::observation::metrics::{ConversionFailure, ConversionMetrics};
 use apiloom_meta::GroupVersion;
 use apiloom_meta::kind::{ConversionReport, ConversionResult, Converter};
 use async_trait::async_trait;
@@ -19,8 +21,6 @@ use uuid::Uuid;
 
 use super::Webhooks;
 use super::client::WebhookClient;
-use crate::background;
-use crate::http::observation::metrics::{ConversionFailure, ConversionMetrics};
 
 const GROUP: &str = "apiextensions.k8s.io";
 

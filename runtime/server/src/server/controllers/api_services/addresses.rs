@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use apiloom_http::sources::aggregation::{Addresses, RemoteTarget, Unreachable};
 use async_trait::async_trait;
 
-use crate::http::sources::aggregation::{Addresses, RemoteTarget, Unreachable};
 use crate::server::services::{ServiceError, ServicePort, ServiceResolver};
 
 /// The addresses that a resolver finds.

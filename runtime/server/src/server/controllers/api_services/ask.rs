@@ -1,9 +1,8 @@
 //! Requests of this server itself to other servers.
 
 use apiloom_client::transport::Body;
+use apiloom_http::sources::aggregation::add_aggregator;
 use http::{Method, Request};
-
-use crate::http::sources::aggregation::add_aggregator;
 
 /// A GET of this server itself.
 pub(super) fn request(path: &str) -> Result<Request<Body>, String> {

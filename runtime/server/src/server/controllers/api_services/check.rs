@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apiloom_apis::apiregistration::v1::{APIService, APIServiceSpec};
+use apiloom_http::sources::aggregation::{
+    Aggregation, Connections, RemoteDocuments, RemoteServer, Unreachable, path_of_version,
+};
+use apiloom_registry::api_service_rules::{LOCAL, set_available};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 
 use super::ask::request;
 use super::local::is_available;
 use super::{documents, local};
-use crate::http::sources::aggregation::{
-    Aggregation, Connections, RemoteDocuments, RemoteServer, Unreachable, path_of_version,
-};
-use crate::registry::api_service_rules::{LOCAL, set_available};
 use crate::server::controllers::requests::{RequestError, Requests};
 
 /// How often a server is asked in one look. One answer is enough.

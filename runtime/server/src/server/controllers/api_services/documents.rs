@@ -4,20 +4,20 @@ use std::fmt::Display;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use apiloom_http::background;
+use apiloom_http::received;
+use apiloom_http::shape::texts::fields;
+use apiloom_http::sources::aggregation::{
+    Connections, DocumentRoom, RemoteDocuments, RemoteResource, RemoteV3, of_discovery,
+    of_resource_list, part_of_v2, part_of_v3, path_of_version,
+};
+use apiloom_registry::memory;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use http::{HeaderValue, StatusCode};
 use tokio::sync::Semaphore;
 
 use super::ask::request;
-use crate::background;
-use crate::http::shape::texts::fields;
-use crate::http::sources::aggregation::{
-    Connections, DocumentRoom, RemoteDocuments, RemoteResource, RemoteV3, of_discovery,
-    of_resource_list, part_of_v2, part_of_v3, path_of_version,
-};
-use crate::memory;
-use crate::received;
 
 /// How long one document may take.
 const TIMEOUT: Duration = Duration::from_secs(10);

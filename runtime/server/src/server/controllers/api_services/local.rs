@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apiloom_apis::apiregistration::v1::APIService;
+use apiloom_http::sources::aggregation::{GROUP, Priority, local_priority};
+use apiloom_registry::api_service_rules::LOCAL;
+use apiloom_registry::{Catalog, Registry};
 use futures_util::future::join_all;
 use http::Method;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::http::sources::aggregation::{GROUP, Priority, local_priority};
-use crate::registry::api_service_rules::LOCAL;
-use crate::registry::{Catalog, Registry};
 use crate::server::controllers::requests::{RequestError, Requests};
 
 /// The label of APIServices that servers make themselves.
@@ -303,7 +303,7 @@ fn wanted(catalog: &Catalog) -> BTreeMap<String, DesiredService> {
         let versions = group.versions.iter().enumerate();
         versions.map(move |(index, version)| (group, version, (index, count)))
     });
-    let service = |(group, version, place): (&crate::registry::ServedGroup, &String, _)| {
+    let service = |(group, version, place): (&apiloom_registry::ServedGroup, &String, _)| {
         let is_of_version =
             |def: &apiloom_meta::ResourceDef| def.group == *group.name && def.version == **version;
         let kinds = catalog.endpoints().iter().map(|endpoint| endpoint.def());

@@ -17,7 +17,12 @@ use std::time::Duration;
 
 use apiloom_apis::apiregistration::v1::APIService;
 use apiloom_client::metrics::Registry as MetricRegistry;
+use apiloom_http::sources::aggregation::{
+    Aggregation, DocumentRoom, LocalService, Priority, RemoteDocuments, RemoteServer, RemoteTarget,
+    Service, UnreachableNotices,
+};
 use apiloom_meta::{ApiError, Resource as _};
+use apiloom_registry::{Document, Endpoint, Registry, WatchEvent, WatchEventKind};
 use futures_util::future::select_all;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -30,11 +35,6 @@ use self::metrics::AvailabilityMetrics;
 use super::readable::{UnreadableLog, read_all};
 use super::requests::Requests;
 use super::watch::watch_all;
-use crate::http::sources::aggregation::{
-    Aggregation, DocumentRoom, LocalService, Priority, RemoteDocuments, RemoteServer, RemoteTarget,
-    Service, UnreachableNotices,
-};
-use crate::registry::{Document, Endpoint, Registry, WatchEvent, WatchEventKind};
 
 /// The manager of fields that the controller writes.
 pub(super) const NAME: &str = "apiservice-controller";

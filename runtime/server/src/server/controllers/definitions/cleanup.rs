@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use apiloom_apis::apiextensions::v1::CustomResourceDefinition;
 use apiloom_meta::{ApiError, GroupResource};
+use apiloom_registry::definition_rules::{CLEANUP, set_condition};
+use apiloom_registry::{DeleteOptions, Endpoint, ListOptions, PropagationPolicy, RequestContext};
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::known::{Known, path};
-use crate::registry::definition_rules::{CLEANUP, set_condition};
-use crate::registry::{DeleteOptions, Endpoint, ListOptions, PropagationPolicy, RequestContext};
 use crate::server::controllers::requests::{RequestError, Requests, ServedKind};
 use crate::server::controllers::servers::{OtherServers, SharedStore};
 

@@ -3,10 +3,9 @@
 use apiloom_apis::apiextensions::v1::{CustomResourceDefinition, CustomResourceDefinitionNames};
 use apiloom_meta::kind::{SmolStr, StoredDefinition};
 use apiloom_meta::{GroupResource, Time};
+use apiloom_registry::definition_rules::{CLEANUP, has_condition};
 use serde::Deserialize;
 use serde_json::Value;
-
-use crate::registry::definition_rules::{CLEANUP, has_condition};
 
 /// The path of a definition.
 pub(super) fn path(name: &str) -> String {

@@ -73,6 +73,8 @@ use std::time::Duration;
 use apiloom_apis::apiextensions::v1::{CustomResourceDefinition, CustomResourceDefinitionStatus};
 use apiloom_meta::kind::StoredDefinition;
 use apiloom_meta::{ApiError, ObjectMeta, Resource as _};
+use apiloom_registry::definition_rules::has_condition;
+use apiloom_registry::{Document, Endpoint, Registry, WatchEvent, WatchEventKind};
 use bytes::Bytes;
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -87,8 +89,6 @@ use super::readable::{UnreadableLog, read_all};
 use super::requests::{RequestError, Requests};
 use super::servers::{OtherServers, SharedStore};
 use super::watch::watch_all;
-use crate::registry::definition_rules::has_condition;
-use crate::registry::{Document, Endpoint, Registry, WatchEvent, WatchEventKind};
 use crate::server::webhooks::Webhooks;
 
 pub(in crate::server) use self::progress::{NameCheck, Progress};

@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use apiloom_apis::apiextensions::v1::{CustomResourceDefinition, CustomResourceDefinitionNames};
+use apiloom_registry::Catalog;
+use apiloom_registry::definition_rules::{has_condition, set_condition};
 
 use super::known::{Known, kinds, resources};
-use crate::registry::Catalog;
-use crate::registry::definition_rules::{has_condition, set_condition};
 
 /// A set of names of kinds in a group.
 #[derive(Default)]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use apiloom_apis::apiextensions::v1::CustomResourceDefinition;
 use apiloom_meta::ApiError;
+use apiloom_registry::{Catalog, Document, Endpoint, Registry};
 
 use super::known::{Known, object_of};
 use super::{definition_of, names};
-use crate::registry::{Catalog, Document, Endpoint, Registry};
 
 /// Checks the names of definitions before they are stored, as the controller will.
 pub(in crate::server) struct NameCheck {

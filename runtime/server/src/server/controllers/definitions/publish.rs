@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use apiloom_meta::GroupResource;
 use apiloom_meta::kind::{Converter, CustomKind, ResourceDef, SmolStr, StoredDefinition};
+use apiloom_registry::definition_rules::accepted::JudgedSchema;
+use apiloom_registry::{CatalogChange, NoRoom, Registry, off_thread};
 use apiloom_storage::Revision;
 
 use super::known::Known;
-use crate::registry::definition_rules::accepted::JudgedSchema;
-use crate::registry::{CatalogChange, NoRoom, Registry, off_thread};
 use crate::server::webhooks::{ConversionWebhook, Webhooks};
 
 /// What is known of the schemas of a definition.

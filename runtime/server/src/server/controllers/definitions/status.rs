@@ -5,14 +5,14 @@ use apiloom_apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionNames, CustomResourceDefinitionStatus,
 };
 use apiloom_meta::{ObjectMeta, Time};
+use apiloom_registry::definition_rules::{
+    APPROVAL, Approval, has_condition, has_invalid_authorities, is_protected, set_condition,
+};
 use serde_json::{Map, Value, json};
 use tokio::time::Duration;
 
 use super::known::path;
 use super::publish::Problem;
-use crate::registry::definition_rules::{
-    APPROVAL, Approval, has_condition, has_invalid_authorities, is_protected, set_condition,
-};
 use crate::server::controllers::requests::{RequestError, Requests};
 use crate::server::controllers::servers::OtherServers;
 

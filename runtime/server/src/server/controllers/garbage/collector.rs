@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use apiloom_client::controller::{ObjectReference, WorkQueue};
 use apiloom_meta::{ObjectMeta, OwnerReference};
+use apiloom_registry::EndpointId;
 use futures_util::StreamExt as _;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::events::Events;
 use super::progress::FeedProgress;
-use crate::registry::EndpointId;
 use crate::server::controllers::feed::{FOREGROUND, ORPHAN, Sink, finalizer, reference};
 use crate::server::controllers::graph::{Finalizer, Graph, Known, ObservedObject, Place, Work};
 use crate::server::controllers::requests::{RequestError, Requests, ServedKind, Target};

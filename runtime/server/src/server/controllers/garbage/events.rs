@@ -6,8 +6,8 @@ use apiloom_client::controller::{
     ClientEvents, EventType, LeaderElector, NewEvent, ObjectReference, Recorder,
 };
 use apiloom_meta::OwnerReference;
+use apiloom_registry::Registry;
 
-use crate::registry::Registry;
 use crate::server::controllers::requests::Requests;
 use crate::server::controllers::unreadable::UnreadableKind;
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use apiloom_client::metrics::Registry;
 use apiloom_meta::{GroupResource, ResourceDef};
+use apiloom_registry::{Catalog, Endpoint, EndpointId};
 use apiloom_storage::{Revision, Storage};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::collector::{Collector, FeedSink};
 use super::progress::Position;
-use crate::registry::{Catalog, Endpoint, EndpointId};
 use crate::server::controllers::feed::{self, Counts, FeedReports, Reporter};
 use crate::server::controllers::requests::is_followed;
 use crate::server::controllers::unreadable::UnreadableKind;

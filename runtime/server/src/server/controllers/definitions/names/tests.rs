@@ -1,10 +1,10 @@
 //! Names that two servers gave to two definitions at the same time.
 
+use apiloom_registry::Registry;
 use apiloom_storage::Memory;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::registry::Registry;
 
 /// A definition of the group ex.io.
 fn definition(plural: &str, kind: &str, second: u32, status: &Value) -> CustomResourceDefinition {

@@ -1,0 +1,153 @@
+//! Authentication: an ordered list of authenticators, of which the first that returns a user decides.
+
+use std::sync::{Arc, LazyLock};
+
+use apiloom_meta::ApiError;
+use apiloom_meta::field::echoed;
+use http::HeaderMap;
+use tokio::time::Instant;
+
+use super::answer::{Answer, BoxError};
+use super::credentials::{Connection, Credentials, unauthorized};
+use crate::UserInfo;
+
+/// Authenticates requests by one kind of credentials.
+///
+/// Authenticators run in order until one returns a user: first the server's own (its administrator's token), then
+/// those of the builder ([`Builder::authenticator`](crate::server::Builder::authenticator)) in the order they were
+/// added. A request without a user is anonymous if it has no credentials, and refused with 401 if it has a bearer
+/// token or if an authenticator failed.
+///
+/// A client certificate is a credential only for an authenticator of the program: no authenticator of the server reads it.
+/// What TLS has checked of it is said at [`Connection::certificates`].
+///
+/// ```
+/// use std::collections::HashMap;
+/// use std::sync::Arc;
+///
+/// use apiloom_registry::auth::{Answer, Authentication, Authenticator, Credentials, UserInfo};
+///
+/// /// Users by their certificates in DER form, which are known beforehand. The client has proved that it has the key, and
+/// /// the whole certificate is compared: its issuer and its names do not matter.
+/// struct UsersByCertificate(HashMap<Vec<u8>, Arc<UserInfo>>);
+///
+/// impl Authenticator for UsersByCertificate {
+///     fn authenticate<'a>(&'a self, credentials: &'a Credentials<'a>) -> Answer<'a, Authentication> {
+///         let certificate = credentials.connection().certificates.first();
+///         let user = certificate.and_then(|certificate| self.0.get(certificate.as_ref()));
+///         // Another certificate is no error: the client may have a token as well.
+///         Answer::Now(Ok(user.cloned()))
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an authenticator",
+    note = "implement `apiloom::server::auth::Authenticator` for it"
+)]
+pub trait Authenticator: Send + Sync + 'static {
+    /// The user of a request; `None` without credentials, or if they are of another kind. Called for every request,
+    /// before anything but its path is read; must not block. The group `system:authenticated` is added to the user's
+    /// groups if it is missing.
+    ///
+    /// # Errors
+    /// If the credentials are of this kind but invalid, or cannot be verified. The error is logged, and the next
+    /// authenticator runs; if none returns a user, the client gets 401 without the error.
+    fn authenticate<'a>(&'a self, credentials: &'a Credentials<'a>) -> Answer<'a, Authentication>;
+}
+
+/// The result of an [`Authenticator`]. The user is shared, so that a prepared one needs no allocation per request.
+pub type Authentication = Result<Option<Arc<UserInfo>>, BoxError>;
+
+/// An authenticated user, or the anonymous one. Only this module can construct it.
+#[derive(Clone, Debug)]
+pub struct Authenticated(Arc<UserInfo>);
+
+/// The name of the anonymous user.
+const ANONYMOUS: &str = "system:anonymous";
+/// The groups of anonymous users and of all others.
+const UNAUTHENTICATED: &str = "system:unauthenticated";
+pub(super) const AUTHENTICATED: &str = "system:authenticated";
+
+impl Authenticated {
+    /// The user.
+    pub fn user(&self) -> &Arc<UserInfo> {
+        &self.0
+    }
+
+    /// Whether the request had no credentials.
+    pub fn is_anonymous(&self) -> bool {
+        self.0.name == ANONYMOUS
+    }
+
+    fn anonymous() -> Self {
+        static USER: LazyLock<Arc<UserInfo>> = LazyLock::new(|| {
+            Arc::new(UserInfo {
+                name: ANONYMOUS.to_owned(),
+                groups: vec![UNAUTHENTICATED.to_owned()],
+                ..UserInfo::default()
+            })
+        });
+        Self(Arc::clone(&USER))
+    }
+
+    fn known(mut user: Arc<UserInfo>) -> Self {
+        let has_group = |name: &str| user.groups.iter().any(|group| group == name);
+        if user.name != ANONYMOUS && !has_group(AUTHENTICATED) && !has_group(UNAUTHENTICATED) {
+            let groups = &mut Arc::make_mut(&mut user).groups;
+            groups.push(AUTHENTICATED.to_owned());
+        }
+        Self(user)
+    }
+}
+
+/// The authenticators of a server, in order.
+#[derive(Default)]
+pub struct Authenticators(Vec<Box<dyn Authenticator>>);
+
+impl Authenticators {
+    /// Appends an authenticator.
+    pub fn push(&mut self, authenticator: impl Authenticator) {
+        self.0.push(Box::new(authenticator));
+    }
+
+    /// Prepends an authenticator.
+    pub fn push_first(&mut self, authenticator: impl Authenticator) {
+        self.0.insert(0, Box::new(authenticator));
+    }
+
+    /// Takes the credentials out of the headers and authenticates them. Requests without any are anonymous; invalid
+    /// ones are an error, never anonymous.
+    ///
+    /// # Errors
+    /// Unauthorized.
+    pub async fn authenticate(
+        &self,
+        connection: &Connection,
+        headers: &mut HeaderMap,
+        deadline: Instant,
+    ) -> Result<Authenticated, ApiError> {
+        let credentials = Credentials::take(connection, headers)?;
+        let mut has_failed = credentials.token().is_some();
+        for authenticator in &self.0 {
+            match authenticator.authenticate(&credentials).by(deadline).await {
+                Ok(Ok(Some(user))) => return Ok(Authenticated::known(user)),
+                Ok(Ok(None)) => {}
+                Ok(Err(error)) => {
+                    let error = error.to_string();
+                    tracing::error!(error = ?echoed(&error), "unable to authenticate the request");
+                    has_failed = true;
+                }
+                Err(_) => {
+                    tracing::error!(
+                        "unable to authenticate the request: an authenticator is too slow"
+                    );
+                    has_failed = true;
+                }
+            }
+        }
+        if has_failed {
+            return Err(unauthorized());
+        }
+        Ok(Authenticated::anonymous())
+    }
+}

@@ -1,0 +1,154 @@
+//! Registers built-in kinds with their strategies, each by one call of a builder.
+
+use apiloom_meta::kind::{Resource, ResourceDef};
+
+use super::builder::{RegistryBuilder, own_kind};
+use super::kinds::VersionStrategy;
+use crate::rules::strategy::Strategy;
+
+/// A built-in kind, which a server serves after [`Builder::built_in`](crate::Builder::built_in). Each group has a cargo
+/// feature: `apis-core` and so on.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a built-in kind",
+    note = "register your own kinds with `Builder::kind`; built-in kinds need the cargo feature of their group"
+)]
+pub trait BuiltIn: Resource {
+    /// Registers the kind with its rules.
+    #[doc(hidden)]
+    fn register(registry: &mut RegistryBuilder);
+}
+
+impl RegistryBuilder {
+    /// Registers a built-in kind with its rules, as a lazy kind. Doing so twice is the same as once.
+    pub fn built_in<K: BuiltIn>(&mut self) {
+        K::register(self);
+    }
+    /// Registers the built-in kinds of all enabled cargo features.
+    pub fn all_built_in(&mut self) {
+        register_all(self);
+    }
+    /// Registers one version of a built-in kind with its strategy, unless it is registered.
+    #[allow(dead_code, reason = "without features there are no built-in kinds")]
+    fn built_in_kind<K: Resource>(&mut self, strategy: impl Strategy<K>) {
+        self.built_in_version::<K>(VersionStrategy::new::<K>(strategy));
+    }
+    /// As [`built_in_kind`](Self::built_in_kind), for any strategy.
+    #[allow(dead_code, reason = "without features there are no built-in kinds")]
+    fn built_in_version<K: Resource>(&mut self, strategy: VersionStrategy) {
+        if !self.has_own::<K>() {
+            let def = K::definition();
+            let schema = def.schema.clone().lazy();
+            self.own.push(own_kind(ResourceDef { schema, ..def }));
+            self.strategies.push(strategy);
+        }
+    }
+    /// Whether one of the server's own kinds is this version.
+    #[allow(dead_code, reason = "without features there are no built-in kinds")]
+    fn has_own<K: Resource>(&self) -> bool {
+        let gvk = K::definition().gvk();
+        self.own.iter().any(|own| own.gvk() == gvk)
+    }
+}
+
+/// Registers all built-in kinds of the enabled cargo features.
+#[allow(unused_variables, reason = "without features there are none")]
+pub(super) fn register_all(registry: &mut RegistryBuilder) {
+    #[cfg(feature = "apis-core")]
+    core::register_all(registry);
+    #[cfg(feature = "apis-apiextensions")]
+    registry.built_in::<apiloom_apis::apiextensions::v1::CustomResourceDefinition>();
+    #[cfg(feature = "apis-apiregistration")]
+    registry.built_in::<apiloom_apis::apiregistration::v1::APIService>();
+    #[cfg(feature = "apis-coordination")]
+    registry.built_in::<apiloom_apis::coordination::v1::Lease>();
+    #[cfg(feature = "apis-events")]
+    registry.built_in::<apiloom_apis::events::v1::Event>();
+}
+
+#[cfg(feature = "apis-core")]
+mod core {
+    use apiloom_apis::core::v1::{ConfigMap, Event, Secret, ServiceAccount};
+
+    use super::{BuiltIn, RegistryBuilder};
+    use crate::rules::built_in::config_map::ConfigMapRules;
+    use crate::rules::built_in::event::EventRules;
+    use crate::rules::built_in::secret::SecretRules;
+    use crate::rules::built_in::service_account::ServiceAccountRules;
+
+    pub(super) fn register_all(registry: &mut RegistryBuilder) {
+        registry.built_in::<ConfigMap>();
+        registry.built_in::<Event>();
+        registry.built_in::<Secret>();
+        registry.built_in::<ServiceAccount>();
+    }
+
+    impl BuiltIn for ConfigMap {
+        fn register(registry: &mut RegistryBuilder) {
+            registry.built_in_kind::<Self>(ConfigMapRules);
+        }
+    }
+
+    impl BuiltIn for Event {
+        fn register(registry: &mut RegistryBuilder) {
+            let ttl = registry.event_ttl;
+            registry.built_in_kind::<Self>(EventRules { ttl });
+        }
+    }
+
+    impl BuiltIn for Secret {
+        fn register(registry: &mut RegistryBuilder) {
+            registry.built_in_kind::<Self>(SecretRules);
+        }
+    }
+
+    impl BuiltIn for ServiceAccount {
+        fn register(registry: &mut RegistryBuilder) {
+            registry.built_in_kind::<Self>(ServiceAccountRules);
+        }
+    }
+}
+
+#[cfg(feature = "apis-apiextensions")]
+impl BuiltIn for apiloom_apis::apiextensions::v1::CustomResourceDefinition {
+    fn register(registry: &mut RegistryBuilder) {
+        use crate::rules::built_in::custom_resource_definition::{
+            DefinitionQuota, DefinitionStrategy,
+        };
+        if !registry.has_own::<Self>() {
+            let room = std::sync::Arc::clone(&registry.definition_room);
+            registry.admission(|_| Box::new(DefinitionQuota(room)));
+        }
+        let strategy = Box::new(DefinitionStrategy::new());
+        registry.built_in_version::<Self>(VersionStrategy::of::<Self>("strategy", strategy));
+    }
+}
+
+#[cfg(feature = "apis-apiregistration")]
+impl BuiltIn for apiloom_apis::apiregistration::v1::APIService {
+    fn register(registry: &mut RegistryBuilder) {
+        use crate::rules::built_in::api_service::{APIServiceQuota, APIServiceRules};
+        if !registry.has_own::<Self>() {
+            registry.admission(|context| Box::new(APIServiceQuota(context.lister())));
+        }
+        registry.built_in_kind::<Self>(APIServiceRules);
+    }
+}
+
+#[cfg(feature = "apis-coordination")]
+impl BuiltIn for apiloom_apis::coordination::v1::Lease {
+    fn register(registry: &mut RegistryBuilder) {
+        use crate::rules::built_in::lease::LeaseRules;
+        registry.built_in_kind::<Self>(LeaseRules);
+    }
+}
+
+/// Its objects are the events of the core group, which are served too.
+#[cfg(feature = "apis-events")]
+impl BuiltIn for apiloom_apis::events::v1::Event {
+    fn register(registry: &mut RegistryBuilder) {
+        use crate::rules::built_in::event::strict::StrictEventRules;
+        registry.built_in::<apiloom_apis::core::v1::Event>();
+        let ttl = registry.event_ttl;
+        registry.built_in_kind::<Self>(StrictEventRules { ttl });
+    }
+}

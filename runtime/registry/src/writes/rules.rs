@@ -1,0 +1,241 @@
+//! The rules of a kind and of the server: preparing hooks of strategies, defaults of what clients send, and admission.
+
+use std::sync::Arc;
+
+use apiloom_meta::kind::DeletionRule;
+use apiloom_meta::{ApiError, Object};
+
+use super::request::WriteRequest;
+use super::settings::WriteSettings;
+use super::versions::HubObject;
+use super::{managed, stamp};
+use crate::objects::hooks::ErasedStrategy;
+use crate::objects::versioned_resource::VersionedResource;
+use crate::rules::admission::{AdmissionRequest, AdmittedObject, Operation};
+
+/// Prepares and admits the objects of a resource.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    resource: Arc<VersionedResource>,
+    /// Of the bodies of a subresource: the resource to which it belongs.
+    parent: Option<Arc<VersionedResource>>,
+    settings: Arc<WriteSettings>,
+}
+
+impl Rules {
+    pub(super) fn new(
+        resource: Arc<VersionedResource>,
+        parent: Option<Arc<VersionedResource>>,
+        settings: Arc<WriteSettings>,
+    ) -> Self {
+        Self {
+            resource,
+            parent,
+            settings,
+        }
+    }
+
+    /// The resource of the URL.
+    pub(crate) fn of_url(&self) -> &VersionedResource {
+        self.parent.as_ref().unwrap_or(&self.resource)
+    }
+
+    fn admission_request<'a>(
+        &'a self,
+        request: WriteRequest<'a>,
+        object: Option<&'a mut Object>,
+        old_object: Option<&'a Object>,
+    ) -> AdmissionRequest<'a> {
+        let resource = self.of_url();
+        AdmissionRequest {
+            operation: request.operation.unwrap_or(match (&object, old_object) {
+                (None, _) => Operation::Delete,
+                (Some(_), None) => Operation::Create,
+                (Some(_), Some(_)) => Operation::Update,
+            }),
+            resource: resource.group_resource(),
+            version: &resource.def().version,
+            kind: self.resource.group_kind(),
+            subresource: request.subresource,
+            namespace: request.namespace.unwrap_or_default(),
+            name: request.name,
+            dry_run: request.dry_run,
+            has_store: resource.has_objects(),
+            object: object.map(AdmittedObject::new),
+            old_object,
+            ctx: request.ctx,
+        }
+    }
+
+    /// Removes what clients do not set from the object of a request, and applies its defaults.
+    pub(crate) fn default_input(
+        &self,
+        request: WriteRequest<'_>,
+        object: &mut Object,
+    ) -> Result<(), ApiError> {
+        wipe_input(request, object);
+        let max_bytes = self.settings.max_object_bytes;
+        self.resource
+            .kind
+            .default_within(object, self.resource.version, max_bytes)
+    }
+
+    /// Runs a preparing hook of the request version's own strategy, if it has one, and applies the defaults again if
+    /// the hook changed the object.
+    pub(crate) fn prepare(
+        &self,
+        object: &mut Object,
+        hook: impl FnOnce(&dyn ErasedStrategy, &mut Object) -> bool,
+    ) {
+        let own = self.resource.version().strategy.as_deref();
+        if own.is_some_and(|strategy| hook(strategy, object)) {
+            self.resource.kind.default(object, self.resource.version);
+        }
+    }
+
+    /// Runs a preparing hook of the hub's strategy on the object in the hub, if the request's version has no strategy
+    /// of its own. Changes of the hook are applied to the object in the request's version too, except for fields that
+    /// it lacks.
+    ///
+    /// # Errors
+    /// If the changed object cannot be converted.
+    pub(crate) fn prepare_in_hub(
+        &self,
+        object: &mut Object,
+        in_hub: &mut HubObject<'_>,
+        hook: impl FnOnce(&dyn ErasedStrategy, &mut HubObject<'_>) -> bool,
+    ) -> Result<(), ApiError> {
+        let (kind, hub) = (&self.resource.kind, self.resource.kind.hub);
+        let strategy = kind.strategy(self.resource.version);
+        let Some((_, strategy)) = strategy.filter(|(version, _)| *version != self.resource.version)
+        else {
+            return Ok(());
+        };
+        let before = in_hub.new.clone();
+        if !hook(strategy, in_hub) {
+            return Ok(());
+        }
+        kind.default(&mut in_hub.new, hub);
+        kind.apply_hook_changes(
+            object,
+            self.resource.version,
+            hub,
+            [before, in_hub.new.clone()],
+        )?;
+        kind.default(object, self.resource.version);
+        Ok(())
+    }
+
+    /// Whether the kind has steps of its own at the beginning of a deletion, before which kube-apiserver checks the preconditions.
+    pub(crate) fn begins_deletion(&self) -> bool {
+        let kind = &self.resource.kind;
+        let is_container = matches!(kind.stored_def().deletion, DeletionRule::Container { .. });
+        let strategy = kind.strategy(kind.storage_version);
+        is_container || strategy.is_some_and(|(_, strategy)| strategy.prepares_delete())
+    }
+
+    /// The object as the strategy prepares it when its deletion begins; `None` if it does not.
+    pub(crate) fn prepared_for_delete(
+        &self,
+        request: WriteRequest<'_>,
+        stored: &Object,
+    ) -> Option<Object> {
+        let kind = &self.resource.kind;
+        let (owner, strategy) = kind.strategy(kind.storage_version)?;
+        if stored.is_deleting() || owner != kind.storage_version || !strategy.prepares_delete() {
+            return None;
+        }
+        let mut object = stored.clone();
+        strategy.prepare_for_delete(request.ctx, &mut object);
+        Some(object)
+    }
+
+    /// The grace period of a first delete according to the strategy of the kind; `None` for that of the definition. `stored` is the
+    /// object in the storage version, `old` in that of the request.
+    pub(crate) async fn grace_seconds(
+        &self,
+        request: WriteRequest<'_>,
+        stored: &Object,
+        old: &Object,
+        requested: Option<i64>,
+    ) -> Result<Option<i64>, ApiError> {
+        let kind = &self.resource.kind;
+        let Some((owner, strategy)) = kind.strategy(self.resource.version) else {
+            return Ok(requested);
+        };
+        if owner == self.resource.version {
+            return Ok(strategy.grace_seconds(request.ctx, old, requested));
+        }
+        let object = kind
+            .object_in(stored.clone(), kind.storage_version, owner)
+            .await?;
+        Ok(strategy.grace_seconds(request.ctx, &object, requested))
+    }
+
+    /// Runs the mutating phase of admission for a create or, with an old object, an update. If a plugin may have changed
+    /// the object, its type, owner references and defaults are set again afterwards.
+    pub(crate) async fn admit_mutation(
+        &self,
+        request: WriteRequest<'_>,
+        object: &mut Object,
+        old_object: Option<&Object>,
+    ) -> Result<(), ApiError> {
+        let max_bytes = self.settings.max_object_bytes;
+        let mut admission = self.admission_request(request, Some(object), old_object);
+        self.settings.chain.mutate(&mut admission).await?;
+        // A plugin that removed the object from the request may have changed it.
+        let (is_touched, before) = match admission.object {
+            Some(object) => (object.is_touched(), object.into_managed()),
+            None => (true, None),
+        };
+        if is_touched {
+            self.resource.set_type(object);
+            stamp::dedup_owner_references(request.ctx, object, true);
+            managed::restore_managed(request.ctx, object, before);
+            self.resource
+                .kind
+                .default_within(object, self.resource.version, max_bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Runs the validating phase of admission for a create or, with an old object, an update.
+    pub(crate) async fn admit_validation(
+        &self,
+        request: WriteRequest<'_>,
+        object: &mut Object,
+        old_object: Option<&Object>,
+    ) -> Result<(), ApiError> {
+        self.settings
+            .chain
+            .validate(&self.admission_request(request, Some(object), old_object))
+            .await
+    }
+
+    /// Runs both phases of admission for a request that writes no object.
+    pub(crate) async fn admit_without_object(
+        &self,
+        request: WriteRequest<'_>,
+    ) -> Result<(), ApiError> {
+        let mut admission = self.admission_request(request, None, None);
+        self.settings.chain.mutate(&mut admission).await?;
+        self.settings.chain.validate(&admission).await
+    }
+
+    /// Runs both phases of admission for a delete.
+    pub(crate) async fn admit_deletion(
+        &self,
+        request: WriteRequest<'_>,
+        old_object: &Object,
+    ) -> Result<(), ApiError> {
+        let mut admission = self.admission_request(request, None, Some(old_object));
+        self.settings.chain.mutate(&mut admission).await?;
+        self.settings.chain.validate(&admission).await
+    }
+}
+
+/// Removes what clients do not set from the object of a request.
+pub(crate) fn wipe_input(request: WriteRequest<'_>, object: &mut Object) {
+    stamp::wipe(object);
+    stamp::dedup_owner_references(request.ctx, object, false);
+}
