@@ -3,15 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use apiloom_meta::kind::GenerationRule;
 use apiloom_meta::{ApiError, Object};
 use apiloom_storage::{Entry, StorageError};
 
 use super::request::WriteRequest;
 use super::results::WrittenObject;
-use super::versions::{Draft, HubObject};
 use super::{Writes, stamp};
-use crate::error;
 use crate::objects::versioned_resource::VersionedResource;
 use crate::options::{CreateOptions, RequestContext};
 
@@ -141,70 +138,6 @@ impl Writes {
             let why = "create not allowed while custom resource definition is terminating";
             ApiError::forbidden(self.resource.group_resource(), name, why)
         })
-    }
-
-    /// Prepares and validates a new object, then runs the validating phase of admission. Returns the object in the
-    /// other versions.
-    pub(super) async fn prepare_and_validate(
-        &self,
-        request: WriteRequest<'_>,
-        object: &mut Object,
-    ) -> Result<Draft<'static>, ApiError> {
-        self.decoder.match_namespace(object, request.namespace)?;
-        request.ctx.pause().await?;
-        let draft = self.before_create(request, object);
-        request.ctx.pause().await?;
-        let draft = self.judge.validate_create(request, object, draft)?;
-        request.ctx.pause().await?;
-        self.rules.admit_validation(request, object, None).await?;
-        if error::parse_version(object.resource_version()).is_ok_and(|version| version != 0) {
-            return Err(ApiError::internal_text(
-                "resourceVersion should not be set on objects to be created",
-            ));
-        }
-        object.set_meta_str("resourceVersion", "");
-        Ok(draft)
-    }
-
-    /// Sets uid, creation time and generation, resets the fields of subresources, and runs `prepare_for_create` of the
-    /// strategy. Returns the object in the other versions.
-    fn before_create(
-        &self,
-        request: WriteRequest<'_>,
-        object: &mut Object,
-    ) -> Result<Draft<'static>, ApiError> {
-        stamp::stamp_created(object, self.now());
-        if self.resource.def().generation == GenerationRule::Spec {
-            stamp::set_meta_number(object, "generation", Some(1));
-        }
-        let mut is_reset = false;
-        for field in self.resource.def().fields_of_subresources() {
-            is_reset |= object.fields().contains_key(field);
-            object.set_field(field, None);
-        }
-        if is_reset && !self.resource.def().dialect.defaults_reset_fields_late {
-            self.resource.kind.default(object, self.resource.version);
-        }
-        self.prepare_create(request, object)
-    }
-
-    /// Runs `prepare_for_create` of the strategy, in its version.
-    pub(super) fn prepare_create(
-        &self,
-        request: WriteRequest<'_>,
-        object: &mut Object,
-    ) -> Result<Draft<'static>, ApiError> {
-        self.rules.prepare(object, |strategy, object| {
-            strategy.prepare_for_create(request.ctx, object)
-        });
-        let mut hub = self.versions.new_in_hub(object)?;
-        if let Some(hub) = &mut hub {
-            self.rules
-                .prepare_in_hub(object, hub, |strategy, HubObject { new, .. }| {
-                    strategy.prepare_for_create(request.ctx, new)
-                })?;
-        }
-        Ok(Draft::of_new(hub))
     }
 }
 

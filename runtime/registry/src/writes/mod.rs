@@ -30,6 +30,7 @@ pub(super) mod results;
 mod rules;
 mod scale;
 pub(super) mod settings;
+mod stages;
 pub(super) mod stamp;
 mod versions;
 mod write;
