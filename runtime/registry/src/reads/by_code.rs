@@ -41,7 +41,7 @@ impl fmt::Debug for CodeReads {
 }
 
 /// The objects that a request lists.
-struct Wanted<'a> {
+struct WantedObjects<'a> {
     /// Prefix of their keys.
     prefix: &'a str,
     /// Key at which they begin; empty for all.
@@ -97,7 +97,7 @@ impl CodeReads {
             })
         };
         let mut listed = self.code.list(ctx, namespace, &asked).await?;
-        let wanted = Wanted {
+        let wanted = WantedObjects {
             prefix: &prefix,
             start: &start,
             selection: &selection,
@@ -133,7 +133,7 @@ impl CodeReads {
     async fn chosen(
         &self,
         listed: &mut CodeList,
-        wanted: &Wanted<'_>,
+        wanted: &WantedObjects<'_>,
     ) -> Result<Vec<(String, Document)>, ApiError> {
         let mut work = Work::default();
         let mut chosen = Vec::new();
@@ -203,7 +203,7 @@ impl CodeReads {
                     self.resource.group_resource()
                 )));
             }
-            let wanted = Wanted {
+            let wanted = WantedObjects {
                 prefix: &self.resource.kind.prefix(namespace),
                 start: "",
                 selection,

@@ -409,18 +409,6 @@ impl Builder {
         self
     }
 
-    /// Registers the parts, and those that they add.
-    fn with_parts(mut self) -> Self {
-        while !self.parts.is_empty() {
-            let part = self.parts.remove(0);
-            self.part = part.name();
-            self.added.parts.push(self.part);
-            self = part.register(self);
-        }
-        self.part = PROGRAM;
-        self
-    }
-
     /// Runs a controller in the server while it serves: a function of the [`Host`], which ends when its signal is set, and is dropped 5 s
     /// later. Of several servers over one store each runs it; one that must run alone stands for an election of
     /// `apiloom::client::controller`. A controller that ends or panics is not started again.
@@ -518,7 +506,7 @@ impl Builder {
             added,
             next,
             ..
-        } = self.with_parts();
+        } = with_parts(self);
         let chain = chain(&added.filters);
         let additions = added.check(&chain)?;
         check_clock(SystemTime::now())?;
@@ -557,7 +545,7 @@ impl Builder {
     /// # Errors
     /// All problems of what was added, such as two filters of the same name.
     pub fn chain(self) -> Result<Vec<ChainFilter>, ServerError> {
-        let added = self.with_parts().added;
+        let added = with_parts(self).added;
         let chain = chain(&added.filters);
         added.check(&chain).map(|_| chain)
     }
@@ -579,7 +567,7 @@ impl Builder {
     /// All problems of the registered kinds; problems of the CRDs, if Kubernetes would refuse them.
     pub fn dump(self) -> Result<serde_json::Value, ServerError> {
         let stores = Stores::one(Memory::new());
-        let all = self.with_parts();
+        let all = with_parts(self);
         let all = all.step(RegistryBuilder::check_lazy_kinds);
         let registry = Self::registry(&all.config, all.steps, all.listers, &stores)?;
         apiloom_http::documents::crd::dump(&registry.catalog()).map_err(ServerError::Invalid)
@@ -623,6 +611,18 @@ fn aggregated(config: &Config, services: &Arc<dyn ServiceResolver>) -> Services 
     }
     #[cfg(not(feature = "apis-apiregistration"))]
     None
+}
+
+/// Registers the parts of a builder, and those that they add.
+fn with_parts(mut builder: Builder) -> Builder {
+    while !builder.parts.is_empty() {
+        let part = builder.parts.remove(0);
+        builder.part = part.name();
+        builder.added.parts.push(builder.part);
+        builder = part.register(builder);
+    }
+    builder.part = PROGRAM;
+    builder
 }
 
 impl Server {
