@@ -93,8 +93,9 @@ fn kubectl_is_told_what_there_is_not() {
             "Error from server (NotFound): quotes.quotes.example.com \"enron\" not found",
         ),
         (
+            // kubectl looks for the namespace of an object that it does not find.
             "get qt acme -n tokyo",
-            "Error from server (NotFound): quotes.quotes.example.com \"acme\" not found",
+            "Error from server (NotFound): namespaces \"tokyo\" not found",
         ),
         (
             "get qt --field-selector price=1",

@@ -213,13 +213,11 @@ async fn forms_selectors_and_pages_come_with_the_code() {
             "{SMELLS}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
         );
         let mut watch = client.watch(&streamed).await;
-        let types = [
-            watch.event().await,
-            watch.event().await,
-            watch.event().await,
-            watch.event().await,
-        ];
-        let types = types.map(|event| event["type"].clone());
+        let mut types = Vec::new();
+        for _ in 0..4 {
+            let event = watch.next().await.expect("an event");
+            types.push(event["type"].clone());
+        }
         assert_eq!(types, ["ADDED", "ADDED", "ADDED", "BOOKMARK"]);
     })
     .await;
