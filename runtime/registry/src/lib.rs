@@ -117,9 +117,7 @@ pub use endpoint::{
 };
 pub use endpoint::{EndpointId, PatchFormats, SubresourceAnswer};
 pub use error::{handler_timeout, no_type, refused_patch};
-#[cfg(feature = "apis-apiextensions")]
-pub use large::off_thread;
-pub use large::{LargeWork, OffThread, check_wanted};
+pub use large::{LargeWork, OffThread, check_wanted, off_thread};
 pub use objects::code::ObjectEvent;
 pub use objects::document::{Document, EncodedObject};
 pub use objects::items::Items;
@@ -147,8 +145,7 @@ pub use rules::admission::{
 pub use rules::built_in::api_service as api_service_rules;
 #[cfg(feature = "apis-apiextensions")]
 pub use rules::built_in::custom_resource_definition as definition_rules;
-#[cfg(feature = "apis-apiextensions")]
-pub use rules::definition_room::NoRoom;
+pub use rules::definition_room::{DefinitionRoom, NoRoom};
 pub use rules::strategy::Strategy;
 pub use writes::Writes;
 pub use writes::apply::AppliedDocument;

@@ -92,6 +92,7 @@ impl EncodedObject {
     }
 
     /// Length of the document in bytes; one or two off if it shows another revision than its own.
+    #[allow(clippy::len_without_is_empty, reason = "no object is empty as JSON")]
     pub fn len(&self) -> usize {
         let object = self.item.object.as_ref();
         object.map_or(0, |object| object.json.len())

@@ -1,7 +1,6 @@
 //! The events of a watch, wherever they come from.
 
 use apiloom_meta::ApiError;
-use futures_util::future::Either;
 
 use super::code_events::CodeEvents;
 use super::event::WatchEvent;
@@ -35,10 +34,10 @@ impl From<CodeEvents> for WatchEvents {
 
 impl WatchEvents {
     /// Waits for the next event. Cancel-safe: dropping the future loses no event.
-    pub fn next(&mut self) -> impl Future<Output = Option<Result<WatchEvent, ApiError>>> + Send {
+    pub async fn next(&mut self) -> Option<Result<WatchEvent, ApiError>> {
         match &mut self.0 {
-            EventSource::Stored(events) => Either::Left(events.next()),
-            EventSource::Code(events) => Either::Right(events.next()),
+            EventSource::Stored(events) => events.next().await,
+            EventSource::Code(events) => events.next().await,
         }
     }
 

@@ -67,7 +67,7 @@ fn run_command(
         match result.map_err(refused)? {
             CommandLine::Serve(config) => {
                 builder.config = *config;
-                serve(builder, signals, started).await
+                Box::pin(serve(builder, signals, started)).await
             }
             CommandLine::List {
                 listing,
