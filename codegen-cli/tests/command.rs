@@ -296,7 +296,7 @@ fn deleting_everything_generated_changes_nothing() {
 fn run_becomes_the_server() {
     let package = Package::new();
     fs::remove_dir_all(package.path("src/generated")).expect("a folder");
-    let out = "solo-server 1 [\"--data-dir\", \"ROOT/solo/target/apiloom/solo\", \"-v\"]\n\
+    let out = "solo-server 1 [\"-v\", \"--data-dir\", \"ROOT/solo/target/apiloom/solo\"]\n\
                solo.example.com [\"v1\"]\nsolo::Thing\n";
     let err = phases(4, 0) + "starting solo-server\n";
     package.check("run", &["--", "-v"], 7, out, &err);
