@@ -21,7 +21,6 @@ use super::request::request_info::RequestInfo;
 use super::request::timeout::out_of_time;
 use super::response::Body;
 use super::shape::body::RequestBody;
-use super::sources::aggregation::{Aggregation, ForwardedVersions};
 use super::sources::definitions::EmptyDefinitions;
 use super::sources::delegation::{Delegate, NextServer};
 use super::sources::documents::ServerDocuments;
@@ -30,7 +29,7 @@ use super::sources::refusals::{PathsWithoutWebSocket, UnknownPaths};
 use super::sources::resources::CatalogResources;
 use super::sources::route_list::{KindParts, ListedRoute};
 use super::sources::snapshot::Snapshot;
-use super::sources::source::Source;
+use super::sources::source::{AddedSource, Source};
 use super::streams::shutdown_signal::ShutdownSignal;
 use super::streams::websocket;
 use super::verbs::call::{Arrival, Call, Serving};
@@ -48,8 +47,8 @@ pub struct Api {
 #[derive(Clone, Debug)]
 struct Settings {
     registry: Arc<Registry>,
-    /// `None` if requests are never forwarded.
-    aggregation: Option<Arc<Aggregation>>,
+    /// The sources of parts of the server, which are asked before all others.
+    added: Vec<AddedSource>,
     /// The server that answers what this one does not serve.
     next: Option<Arc<Api>>,
     /// The handlers of the program.
@@ -76,7 +75,7 @@ impl Api {
                 stopping: ShutdownSignal::default(),
             },
             registry,
-            aggregation: None,
+            added: Vec::new(),
             next: None,
             handlers: Arc::default(),
             parts: Arc::default(),
@@ -182,10 +181,10 @@ impl Api {
         self.settings.serving.metrics.terminated(&labels, code);
     }
 
-    /// Forwards requests for versions that other servers serve.
+    /// Asks this source before all others but those that were added earlier.
     #[must_use]
-    pub fn aggregating(self, aggregation: Arc<Aggregation>) -> Self {
-        self.with(|settings| settings.aggregation = Some(aggregation))
+    pub fn adding(self, source: AddedSource) -> Self {
+        self.with(|settings| settings.added.push(source))
     }
 
     /// Answers the paths of these handlers, and the documents that are on.
@@ -285,12 +284,10 @@ impl Settings {
             self.serving.clone(),
         );
         let resources: Arc<dyn Source> = Arc::new(resources);
-        let mut sources: Vec<Arc<dyn Source>> = Vec::new();
-        if let Some(aggregation) = &self.aggregation {
-            let (aggregation, serving) = (Arc::clone(aggregation), self.serving.clone());
-            let forwarded = ForwardedVersions::new(aggregation, catalog, serving);
-            sources.push(Arc::new(forwarded));
-        }
+        let added = self.added.iter();
+        let mut sources: Vec<Arc<dyn Source>> = added
+            .map(|added| added.of_catalog(catalog, &self.serving))
+            .collect();
         let mut of_next = None;
         if let Some(next) = &self.next {
             let first = sources.iter().chain([&resources]).cloned().collect();

@@ -71,6 +71,7 @@ pub use sources::paths::PathHandlers;
 pub use sources::paths::{PathHandler, PathRequest, PathResponse};
 pub use sources::route_list::KindParts;
 pub use sources::route_list::{ListedResource, ListedRoute};
+pub use sources::source::AddedSource;
 pub use streams::extended_connect::{UpgradeGuard, convert as convert_extended_connect};
 pub use streams::shutdown_signal::ShutdownSignal;
 pub use streams::socket::{ConnectSocket, SocketClosed, SocketMessage};

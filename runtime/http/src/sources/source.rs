@@ -2,7 +2,9 @@
 //! all of them, and none by its name.
 
 use std::fmt;
+use std::sync::Arc;
 
+use apiloom_registry::Catalog;
 use futures_util::future::{BoxFuture, Either, FutureExt as _, ready};
 use http::Response;
 use http::request::Parts;
@@ -15,7 +17,7 @@ use crate::observation::metrics::RequestLabels;
 use crate::request::request_info::RequestInfo;
 use crate::response::Body;
 use crate::shape::body::RequestBody;
-use crate::verbs::call::Call;
+use crate::verbs::call::{Call, Serving};
 use crate::verbs::resource::ResourceRoute;
 
 /// An origin of what a server serves, as it is for one catalog.
@@ -75,6 +77,26 @@ pub(crate) trait Source: fmt::Debug + Send + Sync {
     /// The labels of a request that ends before its response. They contain no text made up by the client.
     fn labels(&self, _: &Call<'_>) -> Option<RequestLabels> {
         None
+    }
+}
+
+/// What makes a source for each catalog.
+pub(crate) trait SourceMaker: fmt::Debug + Send + Sync {
+    /// The source as it is now, beside what a catalog has.
+    fn of_catalog(&self, catalog: &Catalog, serving: &Serving) -> Arc<dyn Source>;
+}
+
+/// A source that a part of the server adds to it.
+#[derive(Clone, Debug)]
+pub struct AddedSource(Arc<dyn SourceMaker>);
+
+impl AddedSource {
+    pub(crate) fn new(maker: impl SourceMaker + 'static) -> Self {
+        Self(Arc::new(maker))
+    }
+
+    pub(crate) fn of_catalog(&self, catalog: &Catalog, serving: &Serving) -> Arc<dyn Source> {
+        self.0.of_catalog(catalog, serving)
     }
 }
 

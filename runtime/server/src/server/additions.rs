@@ -12,12 +12,10 @@ use super::ServerError;
 use super::chain::ChainFilter;
 use super::filter::AddedFilters;
 use super::hooks::{Hook, Task};
-use super::installation::Installation;
 
 /// The additions of a program and of its configuration to a server.
 #[derive(Default)]
 pub(super) struct Additions {
-    pub(super) installation: Installation,
     pub(super) handlers: PathHandlers,
     pub(super) kinds: KindParts,
     pub(super) hooks: Vec<Hook>,
@@ -53,7 +51,7 @@ pub(super) struct AddedHandler {
 }
 
 impl AdditionList {
-    /// The additions, without an installation, of a server whose filters are in this chain.
+    /// The additions of a server whose filters are in this chain.
     ///
     /// # Errors
     /// All problems of paths; parts, hooks, controllers and filters of the same name.
@@ -74,7 +72,6 @@ impl AdditionList {
             return Err(ServerError::Invalid(problems));
         }
         Ok(Additions {
-            installation: Installation::default(),
             handlers,
             kinds: self.kinds,
             hooks: self.hooks,

@@ -12,14 +12,13 @@ use rustls::ServerConfig;
 use tokio::net::TcpListener;
 
 use super::additions::Additions;
+use super::capability::Capability;
 use super::certificates::{self, Certificates};
-use super::controllers::Services;
 use super::filters::Auth;
 use super::loopback::Loopback;
 use super::running::{InProcess, RunningServer, ServerParts};
 use super::services::ServiceResolver;
 use super::stores::Stores;
-use super::webhooks::Webhooks;
 use super::{Config, ServerError, kubeconfig, listener, private_file};
 
 /// A server that is complete but not listening.
@@ -29,12 +28,11 @@ pub struct Server {
     pub(super) stores: Stores,
     pub(super) auth: Auth,
     pub(super) services: Arc<dyn ServiceResolver>,
-    /// The versions that other servers serve.
-    pub(super) aggregated: Services,
+    /// The server's own.
+    pub(super) parts: Vec<Arc<dyn Capability>>,
     pub(super) additions: Additions,
     /// The server that answers what this one does not serve.
     pub(super) next: Option<Box<Server>>,
-    pub(super) webhooks: Webhooks,
 }
 
 impl Server {
@@ -75,7 +73,7 @@ impl Server {
     /// # Errors
     /// A store that cannot be read.
     pub async fn start(mut self) -> Result<InProcess, ServerError> {
-        let started = start(&self.registry, &self.aggregated, &self.webhooks).await;
+        let started = start(&self.registry, &self.parts).await;
         self.stop_after_error(started).await?;
         let next = self.start_next().await?;
         Ok(InProcess(self.run(String::new(), next)?))
@@ -118,11 +116,11 @@ impl Server {
             stores: self.stores,
             auth: self.auth,
             address,
-            services: self.aggregated,
+            capabilities: self.parts,
             additions: self.additions,
             next,
         };
-        Ok(RunningServer::new(&self.config, parts)?.with_webhooks(self.webhooks))
+        RunningServer::new(&self.config, parts)
     }
 
     /// Starts the next server of the chain.
@@ -135,9 +133,9 @@ impl Server {
         Ok(Some(Box::new(running)))
     }
 
-    /// Starts as the next server of another one, which has the APIServices of both.
+    /// Starts as the next server of another one, which has some parts for both.
     fn start_as_next(mut self) -> BoxFuture<'static, Result<RunningServer, ServerError>> {
-        self.aggregated = None;
+        self.parts.retain(|part| !part.is_of_first());
         Box::pin(async move { Ok(self.start().await?.0) })
     }
 
@@ -150,10 +148,8 @@ impl Server {
             reason: error.to_string(),
         })?;
         // In parallel: the certificates and the registry both wait for the disk.
-        let ((certificates, token), ()) = tokio::try_join!(
-            identity(config),
-            start(&self.registry, &self.aggregated, &self.webhooks)
-        )?;
+        let ((certificates, token), ()) =
+            tokio::try_join!(identity(config), start(&self.registry, &self.parts))?;
         let url = kubeconfig::server_url(bound);
         let kubeconfig = kubeconfig::write(config, &url, &certificates.authority_pem, &token)?;
         Ok(BoundParts {
@@ -185,28 +181,12 @@ struct BoundParts {
     token: String,
 }
 
-#[allow(
-    unused_variables,
-    reason = "without features nothing is stored of the kinds"
-)]
-async fn start(
-    registry: &Arc<Registry>,
-    services: &Services,
-    webhooks: &Webhooks,
-) -> Result<(), ServerError> {
+/// Starts the registry, and then the parts of the server.
+async fn start(registry: &Arc<Registry>, parts: &[Arc<dyn Capability>]) -> Result<(), ServerError> {
     let started = registry.start().await;
     started.map_err(|error| ServerError::Storage(error.to_string()))?;
-    #[cfg(feature = "apis-apiextensions")]
-    super::controllers::definitions::publish_stored(registry, webhooks)
-        .await
-        .map_err(|error| ServerError::Storage(error.message))?;
-    #[cfg(feature = "apis-apiregistration")]
-    if let Some((aggregation, _)) = services {
-        let read = aggregation.identity().read().await;
-        read.map_err(|(path, reason)| ServerError::File { path, reason })?;
-        super::controllers::api_services::publish_stored(registry, aggregation)
-            .await
-            .map_err(|error| ServerError::Storage(error.message))?;
+    for part in parts {
+        part.start(registry).await?;
     }
     Ok(())
 }

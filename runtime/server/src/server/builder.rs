@@ -18,18 +18,15 @@ use apiloom_registry::{
 use apiloom_storage::{Memory, Storage};
 use clap::{ArgMatches, Command};
 
-use super::additions::{AddedHandler, AdditionList, Additions};
+use super::additions::{AddedHandler, AdditionList};
 use super::binding::Server;
 use super::chain::{ChainFilter, FilterInfo};
-use super::controllers::Services;
 use super::filter::{AddedFilters, Filter};
 use super::filters::{Auth, Filters};
 use super::hooks::{Hook, HookContext, Host, Task};
-use super::installation::Installation;
 use super::services::{ClusterDns, ServiceMap, ServiceResolver};
 use super::stores::{OwnStore, Stores};
-use super::webhooks::Webhooks;
-use super::{Config, ServerError, kubeconfig, listener};
+use super::{Config, ServerError, kubeconfig, listener, parts};
 
 /// A registration, applied once the store is open.
 type Step = Box<dyn FnOnce(&mut RegistryBuilder) + Send>;
@@ -511,30 +508,28 @@ impl Builder {
         let additions = added.check(&chain)?;
         check_clock(SystemTime::now())?;
         kubeconfig::check(&config)?;
-        let installation = Installation::read(&config).await?;
         let services = match (services, &config.service_resolver) {
             (Some(services), _) => services,
             (None, Some(file)) => Arc::new(ServiceMap::read(file)?),
             (None, None) => Arc::new(ClusterDns),
         };
+        let parts = parts::of_server(&config, &services)?;
+        for part in &parts {
+            part.check(&config).await?;
+        }
         let stores = match stores {
             StoreSource::Configured => Stores::open(&config, storage, own_storage).await?,
             StoreSource::Memory => Stores::in_memory(&config, storage.as_ref()),
         };
         let registry = Arc::new(Self::registry(&config, steps, listers, &stores)?);
-        let aggregated = aggregated(&config, &services);
         Ok(Server {
             config,
             registry,
             stores,
             auth: auth(authenticators, authorizers),
-            webhooks: Webhooks::new(Arc::clone(&services)),
             services,
-            aggregated,
-            additions: Additions {
-                installation,
-                ..additions
-            },
+            parts,
+            additions,
             next,
         })
     }
@@ -591,26 +586,6 @@ fn auth(authenticators: Authenticators, authorizers: Authorizers) -> Auth {
     auth.authorizers.extend(authorizers);
     auth.authorizers.push(PublicInfo);
     auth
-}
-
-/// The versions that other servers serve, with the addresses of services.
-#[allow(unused_variables, reason = "without the feature there are none")]
-fn aggregated(config: &Config, services: &Arc<dyn ServiceResolver>) -> Services {
-    #[cfg(feature = "apis-apiregistration")]
-    {
-        use apiloom_http::sources::aggregation::{Aggregation, ProxyIdentity};
-
-        use super::controllers::api_services::ResolvedAddresses;
-        let files = config.proxy_client.clone();
-        let identity = files.map(|files| (files.certificate, files.private_key));
-        let addresses = Arc::new(ResolvedAddresses(Arc::clone(services)));
-        let interval = config.service_documents_interval;
-        let identity = ProxyIdentity::new(identity);
-        let (aggregation, unreachable) = Aggregation::new(addresses, identity, interval);
-        Some((Arc::new(aggregation), unreachable))
-    }
-    #[cfg(not(feature = "apis-apiregistration"))]
-    None
 }
 
 /// Registers the parts of a builder, and those that they add.

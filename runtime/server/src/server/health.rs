@@ -9,7 +9,7 @@ use apiloom_storage::{Storage, StorageError};
 use futures_util::future::try_join_all;
 
 use super::additions::Additions;
-use super::controllers::{Services, UnreadableKinds};
+use super::capability::Capability;
 use super::hooks::Hook;
 use super::stores::Stores;
 
@@ -19,9 +19,8 @@ pub(super) fn checks(
     registry: Arc<Registry>,
     stopping: CancellationToken,
     additions: &Additions,
-    services: &Services,
+    parts: &[Arc<dyn Capability>],
 ) -> Health {
-    let installation = &additions.installation;
     let is_stopping = move || {
         if stopping.is_cancelled() {
             Err("process is shutting down".to_owned())
@@ -33,30 +32,6 @@ pub(super) fn checks(
         missing if missing.is_empty() => Ok(()),
         missing => Err(missing.join("; ")),
     };
-    let installed = (!installation.is_finished()).then(|| {
-        let installation = installation.clone();
-        let is_installed = move || {
-            if installation.is_finished() {
-                Ok(())
-            } else {
-                Err("not finished".to_owned())
-            }
-        };
-        Check::new("poststarthook/install-definitions", is_installed).on(&[Probe::Readyz])
-    });
-    let waiting = services.as_ref().map(|(aggregation, _)| aggregation);
-    let waiting = waiting.filter(|aggregation| !aggregation.is_registered());
-    let registered = waiting.map(|aggregation| {
-        let aggregation = Arc::clone(aggregation);
-        let is_registered = move || {
-            if aggregation.is_registered() {
-                Ok(())
-            } else {
-                Err("not all APIServices of this server are available".to_owned())
-            }
-        };
-        Check::new("autoregister-completion", is_registered)
-    });
     let own = [
         Check::new("watch-cache", filled).on(&[Probe::Readyz]),
         // The registry is started before the socket is read, so this cannot fail.
@@ -66,15 +41,8 @@ pub(super) fn checks(
     let checks = of_stores(stores).into_iter().chain(own);
     let checks = checks.chain(additions.hooks.iter().map(Hook::check));
     let checks = checks.chain(additions.checks.iter().cloned());
-    Health::new(checks.chain(registered).chain(installed).chain([last]))
-}
-
-/// The check of the kinds without which the garbage collector goes on; with the name of the controller, as in
-/// kube-controller-manager.
-pub(super) fn of_kinds(unreadable: &UnreadableKinds) -> Check {
-    let unreadable = unreadable.clone();
-    let check = Check::new("garbage-collector-controller", move || unreadable.check());
-    check.on(&[Probe::Healthz]).advisory()
+    let of_parts = parts.iter().flat_map(|part| part.checks());
+    Health::new(checks.chain(of_parts).chain([last]))
 }
 
 /// The checks of the stores; for etcd with the name that kube-apiserver uses.
@@ -147,7 +115,7 @@ mod tests {
         let stores = Stores::one(storage);
         let registry = Arc::new(stores.registry().build().unwrap());
         let stopping = CancellationToken::new();
-        checks(&stores, registry, stopping, &Additions::default(), &None)
+        checks(&stores, registry, stopping, &Additions::default(), &[])
     }
 
     #[tokio::test]

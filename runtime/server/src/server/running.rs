@@ -8,22 +8,18 @@ use apiloom_client::metrics::Samples;
 use apiloom_http::observation::metrics::Metrics;
 use apiloom_http::{Api, ListedRoute, ServerInfo};
 use apiloom_registry::Registry;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, try_join_all};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::additions::Additions;
-use super::controllers::{
-    self, ControllerConfig, ControllerMetrics, Controllers, Services, SharedStore, UnreadableKinds,
-};
+use super::capability::Capability;
+use super::controllers::{self, ControllerHost, Controllers, SharedStore};
 use super::filters::{Auth, Filters};
 use super::hooks::{Hook, HookContext, Host, Task};
-use super::installation::Installation;
 use super::loopback::{Loopback, LoopbackToken};
-use super::services::ClusterDns;
 use super::stores::Stores;
-use super::webhooks::Webhooks;
 use super::{Config, ServerError, health, object_counts};
 
 /// How long the end of the server waits for that of its controllers.
@@ -45,13 +41,10 @@ pub(super) struct RunningServer {
     stop: watch::Sender<bool>,
     shutdown_delay: Duration,
     drain: Duration,
-    controllers: ControllerConfig,
+    /// The server's own.
+    parts: Vec<Arc<dyn Capability>>,
     /// The store, if other servers may have it too.
     shared: Option<SharedStore>,
-    services: Services,
-    installation: Installation,
-    unreadable: UnreadableKinds,
-    webhooks: Webhooks,
     hooks: Vec<Hook>,
     /// The controllers of the program.
     program: Vec<Task>,
@@ -68,7 +61,8 @@ pub(super) struct ServerParts {
     pub(super) auth: Auth,
     /// Host and port for clients; empty without a listener.
     pub(super) address: String,
-    pub(super) services: Services,
+    /// The server's own.
+    pub(super) capabilities: Vec<Arc<dyn Capability>>,
     pub(super) additions: Additions,
     /// The next server of the chain.
     pub(super) next: Option<Box<RunningServer>>,
@@ -82,11 +76,11 @@ impl RunningServer {
             stores,
             mut auth,
             address,
-            services,
-            mut additions,
+            capabilities,
+            additions,
             next,
         } = parts;
-        controllers::check_stores(&config.controllers, &registry.catalog())?;
+        controllers::check_stores(&capabilities, &registry.catalog())?;
         let info = ServerInfo {
             address,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -95,19 +89,14 @@ impl RunningServer {
         let (stop, stopped) = watch::channel(false);
         let shared = stores.shared();
         let shared = shared.map(|store| SharedStore::new(store, config.storage_prefix.clone()));
-        let unreadable = UnreadableKinds::default();
-        if config.controllers.names.garbage_collector {
-            additions.checks.push(health::of_kinds(&unreadable));
-        }
         let health = health::checks(
             &stores,
             Arc::clone(&registry),
             leave.clone(),
             &additions,
-            &services,
+            &capabilities,
         );
         let Additions {
-            installation,
             handlers,
             hooks,
             kinds,
@@ -118,8 +107,8 @@ impl RunningServer {
             ..
         } = additions;
         let mut api = Api::new(Arc::clone(&registry), &info, health).stopping(stopped);
-        if let Some((aggregation, _)) = &services {
-            api = api.aggregating(Arc::clone(aggregation));
+        for source in capabilities.iter().filter_map(|part| part.source()) {
+            api = api.adding(source);
         }
         api = api.handling(handlers, config.endpoints).of_parts(kinds);
         if let Some(next) = &next {
@@ -130,6 +119,7 @@ impl RunningServer {
             let collect = move |samples: &mut Samples| collector.collect(samples);
             metrics.of_controllers().register(collect);
         }
+        capabilities.iter().for_each(|part| part.count_in(&metrics));
         let (token, authenticator) = LoopbackToken::make()?;
         auth.authenticators.push_first(authenticator);
         let filters = Arc::new(Filters::new(api, auth, added, config));
@@ -143,12 +133,8 @@ impl RunningServer {
             stop,
             shutdown_delay: config.shutdown_delay,
             drain: config.request_timeout,
-            controllers: config.controllers.clone(),
+            parts: capabilities,
             shared,
-            services,
-            installation,
-            unreadable,
-            webhooks: Webhooks::new(Arc::new(ClusterDns)),
             hooks,
             program,
             stop_hooks,
@@ -156,25 +142,12 @@ impl RunningServer {
         })
     }
 
-    /// Calls these webhooks, and counts their calls.
-    pub(super) fn with_webhooks(mut self, webhooks: Webhooks) -> Self {
-        webhooks.count_in(self.metrics.conversions().clone());
-        self.webhooks = webhooks;
-        self
-    }
-
-    /// Installs what the configuration names, while [`RunningServer::serve`] runs, and waits until the server has made the
-    /// APIServices of its compiled versions.
+    /// Waits until the parts of the server have done what they do before it is ready, while [`RunningServer::serve`] runs.
     pub(super) fn install(&self) -> BoxFuture<'static, Result<(), ServerError>> {
         let of_next = self.next.as_ref().map(|next| next.install());
-        let (installation, registry) = (self.installation.clone(), self.registry());
-        let services = self.services.as_ref();
-        let aggregation = services.map(|(aggregation, _)| Arc::clone(aggregation));
+        let (parts, registry) = (self.parts.clone(), self.registry());
         Box::pin(async move {
-            installation.run(&registry).await?;
-            if let Some(aggregation) = aggregation {
-                aggregation.registered().await;
-            }
+            try_join_all(parts.iter().map(|part| part.ready(&registry))).await?;
             match of_next {
                 Some(of_next) => of_next.await,
                 None => Ok(()),
@@ -190,11 +163,9 @@ impl RunningServer {
         self.forget_program();
         let filters = Arc::clone(&self.filters);
         let installed = self.install();
-        let is_finished = self.installation.is_finished();
         let (stop, stopped) = oneshot::channel::<()>();
         let listed = async {
-            let ready = if is_finished { Ok(()) } else { installed.await };
-            let routes = ready.map(|()| filters.api().routes());
+            let routes = installed.await.map(|()| filters.api().routes());
             drop(stop);
             routes
         };
@@ -266,11 +237,8 @@ impl RunningServer {
             stop,
             shutdown_delay,
             drain,
-            controllers,
+            parts,
             shared,
-            services,
-            unreadable,
-            webhooks,
             hooks,
             program,
             stop_hooks,
@@ -291,15 +259,14 @@ impl RunningServer {
             servers.spawn(next.serve_as_next(stop.subscribe(), answered));
         }
         let controllers = Controllers {
-            next_registries,
-            config: controllers,
-            registry: Arc::clone(&registry),
-            loopback: loopback.clone(),
-            shared,
-            metrics: ControllerMetrics::new(of_controllers),
-            services,
-            webhooks,
-            unreadable,
+            parts,
+            host: ControllerHost::new(
+                Arc::clone(&registry),
+                next_registries,
+                loopback.clone(),
+                shared,
+                of_controllers,
+            ),
         };
         let end = CancellationToken::new();
         let mut own = JoinSet::new();

@@ -21,12 +21,12 @@ use crate::request::version_path::path_of_version;
 use crate::response::Body;
 use crate::shape::body::RequestBody;
 use crate::sources::route_list::ListedRoute;
-use crate::sources::source::{Route, Source, Stream};
+use crate::sources::source::{AddedSource, Route, Source, SourceMaker, Stream};
 use crate::verbs::call::{Call, Serving};
 
 /// The versions that other servers serve.
 #[derive(Debug)]
-pub struct ForwardedVersions {
+struct ForwardedVersions {
     aggregation: Arc<Aggregation>,
     table: Arc<Table>,
     /// Whether the server has APIServices, whose priorities are the order of groups.
@@ -34,18 +34,26 @@ pub struct ForwardedVersions {
     serving: Serving,
 }
 
-impl ForwardedVersions {
-    /// The versions of now, beside those of a catalog.
-    pub(crate) fn new(aggregation: Arc<Aggregation>, catalog: &Catalog, serving: Serving) -> Self {
-        let mut groups = catalog.groups().iter();
-        Self {
-            table: aggregation.table(),
-            aggregation,
-            has_priorities: groups.any(|group| group.name == GROUP),
-            serving,
-        }
+impl Aggregation {
+    /// The versions that other servers serve, as a source.
+    pub fn source(self: &Arc<Self>) -> AddedSource {
+        AddedSource::new(Arc::clone(self))
     }
+}
 
+impl SourceMaker for Arc<Aggregation> {
+    fn of_catalog(&self, catalog: &Catalog, serving: &Serving) -> Arc<dyn Source> {
+        let mut groups = catalog.groups().iter();
+        Arc::new(ForwardedVersions {
+            aggregation: Self::clone(self),
+            table: self.table(),
+            has_priorities: groups.any(|group| group.name == GROUP),
+            serving: serving.clone(),
+        })
+    }
+}
+
+impl ForwardedVersions {
     /// Forwards a request to the server of its version. Admission is left to that.
     async fn forward(
         &self,

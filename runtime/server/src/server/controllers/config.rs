@@ -4,6 +4,12 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
+/// The name of the garbage collector in flags, that of kube-controller-manager.
+pub(in crate::server) const GARBAGE_COLLECTOR: &str = "garbage-collector-controller";
+
+/// The name of the controller of the deletion of namespaces in flags, that of kube-controller-manager.
+pub(in crate::server) const NAMESPACES: &str = "namespace-controller";
+
 /// The controllers of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerConfig {
@@ -50,17 +56,12 @@ impl ControllerNames {
         namespaces: false,
     };
 
-    /// Those that run.
-    pub(super) fn running(self) -> impl Iterator<Item = Controller> {
-        let running = Controller::ALL.into_iter();
-        running.filter(move |controller| self.runs(*controller))
-    }
-
-    fn runs(self, controller: Controller) -> bool {
-        match controller {
-            Controller::GarbageCollector => self.garbage_collector,
-            Controller::Namespaces => self.namespaces,
-        }
+    /// The controllers by name, and whether each runs.
+    fn by_name(self) -> [(&'static str, bool); 2] {
+        [
+            (GARBAGE_COLLECTOR, self.garbage_collector),
+            (NAMESPACES, self.namespaces),
+        ]
     }
 }
 
@@ -73,25 +74,6 @@ impl Default for ControllerNames {
     }
 }
 
-/// A controller of a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Controller {
-    GarbageCollector,
-    Namespaces,
-}
-
-impl Controller {
-    pub(super) const ALL: [Self; 2] = [Self::GarbageCollector, Self::Namespaces];
-
-    /// Its name in flags, that of kube-controller-manager.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::GarbageCollector => "garbage-collector-controller",
-            Self::Namespaces => "namespace-controller",
-        }
-    }
-}
-
 impl FromStr for ControllerNames {
     type Err = String;
 
@@ -99,7 +81,7 @@ impl FromStr for ControllerNames {
         let entries: Vec<&str> = text.split(',').filter(|entry| !entry.is_empty()).collect();
         for entry in &entries {
             let name = entry.strip_prefix('-').unwrap_or(entry);
-            let names = Controller::ALL.map(Controller::name);
+            let names = ControllerNames::NONE.by_name().map(|(name, _)| name);
             if *entry != "*" && !names.contains(&name) {
                 let names = names.join(", ");
                 return Err(format!(
@@ -108,8 +90,7 @@ impl FromStr for ControllerNames {
             }
         }
         let has_all = entries.contains(&"*");
-        let runs = |controller: Controller| {
-            let name = controller.name();
+        let runs = |name: &str| {
             let said = entries
                 .iter()
                 .find_map(|entry| match entry.strip_prefix('-') {
@@ -119,8 +100,8 @@ impl FromStr for ControllerNames {
             said.unwrap_or(has_all)
         };
         Ok(Self {
-            garbage_collector: runs(Controller::GarbageCollector),
-            namespaces: runs(Controller::Namespaces),
+            garbage_collector: runs(GARBAGE_COLLECTOR),
+            namespaces: runs(NAMESPACES),
         })
     }
 }
@@ -129,9 +110,9 @@ impl FromStr for ControllerNames {
 impl fmt::Display for ControllerNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("*")?;
-        for controller in Controller::ALL {
-            if !self.runs(controller) {
-                write!(f, ",-{}", controller.name())?;
+        for (name, runs) in self.by_name() {
+            if !runs {
+                write!(f, ",-{name}")?;
             }
         }
         Ok(())

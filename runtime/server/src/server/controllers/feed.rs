@@ -16,8 +16,8 @@ use apiloom_storage::Revision;
 use apiloom_storage::cache::CacheProgress;
 use tokio::sync::watch;
 
-pub(super) use self::counts::Counts;
-pub(super) use self::reports::{FeedReports, Progress, ReportReader};
+pub(in crate::server) use self::counts::Counts;
+pub(in crate::server) use self::reports::{FeedReports, Progress, ReportReader};
 use super::graph::{Finalizer, ObservedObject, Place, Reference};
 use super::uid::Uid;
 use super::watch::watch_all;
@@ -29,12 +29,12 @@ const RETRY: Duration = Duration::from_secs(1);
 const CHECK_AGAIN: Duration = Duration::from_millis(10);
 
 /// The finalizer of a foreground deletion.
-pub(super) const FOREGROUND: &str = "foregroundDeletion";
+pub(in crate::server) const FOREGROUND: &str = "foregroundDeletion";
 /// The finalizer of a deletion that keeps the dependents.
-pub(super) const ORPHAN: &str = "orphan";
+pub(in crate::server) const ORPHAN: &str = "orphan";
 
 /// What a feed reports, in order.
-pub(super) trait Sink: Send + Sync {
+pub(in crate::server) trait Sink: Send + Sync {
     /// All objects are going to be reported, perhaps by a store that went back to an earlier state. Default nothing.
     fn begin(&self) {}
     /// An object is new or changed.
@@ -46,16 +46,16 @@ pub(super) trait Sink: Send + Sync {
 }
 
 /// How a feed says what it has reported.
-pub(super) struct Reporter {
-    pub(super) progress: FeedReports,
+pub(in crate::server) struct Reporter {
+    pub(in crate::server) progress: FeedReports,
     /// The revision that is waited for: once it is reached, the progress says so.
-    pub(super) wanted: watch::Receiver<Revision>,
-    pub(super) counts: Arc<Counts>,
+    pub(in crate::server) wanted: watch::Receiver<Revision>,
+    pub(in crate::server) counts: Arc<Counts>,
 }
 
 impl Reporter {
     /// One whose progress is not used.
-    pub(super) fn unread(counts: Arc<Counts>) -> Self {
+    pub(in crate::server) fn unread(counts: Arc<Counts>) -> Self {
         Self {
             progress: FeedReports::default(),
             wanted: watch::channel(Revision(0)).1,
@@ -144,7 +144,11 @@ impl Reporter {
 }
 
 /// Reports the objects of a kind until it is dropped.
-pub(super) async fn follow(endpoint: Arc<Endpoint>, sink: Arc<dyn Sink>, mut reporter: Reporter) {
+pub(in crate::server) async fn follow(
+    endpoint: Arc<Endpoint>,
+    sink: Arc<dyn Sink>,
+    mut reporter: Reporter,
+) {
     loop {
         sink.begin();
         let problem = follow_once(&endpoint, &*sink, &mut reporter).await;
@@ -292,7 +296,7 @@ fn parse<T: serde::de::DeserializeOwned>(json: Option<&[u8]>) -> Vec<T> {
 
 /// What the finalizers of an object ask of the garbage collector. No object has both, but one that got them anyway keeps
 /// its dependents.
-pub(super) fn finalizer<T: AsRef<str>>(finalizers: &[T]) -> Option<Finalizer> {
+pub(in crate::server) fn finalizer<T: AsRef<str>>(finalizers: &[T]) -> Option<Finalizer> {
     let has = |name: &str| finalizers.iter().any(|known| known.as_ref() == name);
     if has(ORPHAN) {
         Some(Finalizer::Orphan)
@@ -302,7 +306,7 @@ pub(super) fn finalizer<T: AsRef<str>>(finalizers: &[T]) -> Option<Finalizer> {
 }
 
 /// The edge for an owner reference.
-pub(super) fn reference(owner: &OwnerReference) -> Reference {
+pub(in crate::server) fn reference(owner: &OwnerReference) -> Reference {
     let group = owner
         .api_version
         .split_once('/')

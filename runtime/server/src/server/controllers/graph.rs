@@ -14,23 +14,23 @@ use super::uid::Uid;
 
 /// Group, kind, namespace and name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Place {
-    pub(super) group: SmolStr,
-    pub(super) kind: SmolStr,
+pub(in crate::server) struct Place {
+    pub(in crate::server) group: SmolStr,
+    pub(in crate::server) kind: SmolStr,
     /// Empty for cluster-scoped kinds.
-    pub(super) namespace: SmolStr,
-    pub(super) name: SmolStr,
+    pub(in crate::server) namespace: SmolStr,
+    pub(in crate::server) name: SmolStr,
 }
 
 /// An owner reference of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Reference {
-    pub(super) uid: Uid,
-    pub(super) group: SmolStr,
-    pub(super) kind: SmolStr,
-    pub(super) name: SmolStr,
+pub(in crate::server) struct Reference {
+    pub(in crate::server) uid: Uid,
+    pub(in crate::server) group: SmolStr,
+    pub(in crate::server) kind: SmolStr,
+    pub(in crate::server) name: SmolStr,
     /// Whether a foreground deletion of the owner waits for the object.
-    pub(super) blocks: bool,
+    pub(in crate::server) blocks: bool,
 }
 
 impl Reference {
@@ -45,7 +45,7 @@ impl Reference {
 
 /// What the finalizers of an object ask of the garbage collector when it is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Finalizer {
+pub(in crate::server) enum Finalizer {
     /// `orphan`: its dependents lose the reference to it.
     Orphan,
     /// `foregroundDeletion`: its dependents are deleted before it.
@@ -54,18 +54,18 @@ pub(super) enum Finalizer {
 
 /// The state of an object, as its metadata says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ObservedObject {
-    pub(super) uid: Uid,
-    pub(super) place: Place,
-    pub(super) owners: Vec<Reference>,
+pub(in crate::server) struct ObservedObject {
+    pub(in crate::server) uid: Uid,
+    pub(in crate::server) place: Place,
+    pub(in crate::server) owners: Vec<Reference>,
     /// Whether it has a deletionTimestamp.
-    pub(super) is_deleting: bool,
-    pub(super) finalizer: Option<Finalizer>,
+    pub(in crate::server) is_deleting: bool,
+    pub(in crate::server) finalizer: Option<Finalizer>,
 }
 
 /// Work that follows from a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Work {
+pub(in crate::server) enum Work {
     /// Decide whether an object is deleted, by its owners, or whether its own foreground deletion is complete.
     Judge(Uid),
     /// Remove the references of the dependents of an object, then its finalizer.
@@ -102,16 +102,16 @@ type Dependents = Option<Box<HashSet<Uid>>>;
 
 /// An object of the graph, as it is judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Known {
-    pub(super) place: Place,
-    pub(super) is_deleting: bool,
+pub(in crate::server) struct Known {
+    pub(in crate::server) place: Place,
+    pub(in crate::server) is_deleting: bool,
     /// Whether its dependents are deleted before it.
-    pub(super) is_foreground: bool,
+    pub(in crate::server) is_foreground: bool,
 }
 
 /// The graph of owner references, with the work that follows from its last changes.
 #[derive(Debug, Default)]
-pub(super) struct Graph {
+pub(in crate::server) struct Graph {
     nodes: HashMap<Uid, Node>,
     /// The nodes whose deletion waits for dependents.
     foreground: HashSet<Uid>,
@@ -120,12 +120,12 @@ pub(super) struct Graph {
 
 impl Graph {
     /// The work that follows from the changes since the last call, in order.
-    pub(super) fn take_work(&mut self) -> Vec<Work> {
+    pub(in crate::server) fn take_work(&mut self) -> Vec<Work> {
         std::mem::take(&mut self.work)
     }
 
     /// Records the state of an object, new or changed.
-    pub(super) fn observe(&mut self, object: ObservedObject) {
+    pub(in crate::server) fn observe(&mut self, object: ObservedObject) {
         let uid = object.uid;
         let node = self.nodes.entry(uid).or_default();
         let before = node.deletion();
@@ -157,7 +157,7 @@ impl Graph {
     }
 
     /// Records that an object does not exist any more.
-    pub(super) fn remove(&mut self, uid: Uid) {
+    pub(in crate::server) fn remove(&mut self, uid: Uid) {
         let Some(node) = self.nodes.get_mut(&uid) else {
             return;
         };
@@ -181,7 +181,7 @@ impl Graph {
     }
 
     /// Removes the objects of a kind that a complete list does not have.
-    pub(super) fn retain(&mut self, group: &str, kind: &str, listed: &HashSet<Uid>) {
+    pub(in crate::server) fn retain(&mut self, group: &str, kind: &str, listed: &HashSet<Uid>) {
         let is_gone = |(uid, node): (&Uid, &Node)| {
             let place = node.place.as_ref()?;
             let is_of_kind = place.group == group && place.kind == kind;
@@ -194,14 +194,14 @@ impl Graph {
     }
 
     /// Puts an object off until [`Graph::resume`].
-    pub(super) fn postpone(&mut self, uid: Uid) {
+    pub(in crate::server) fn postpone(&mut self, uid: Uid) {
         if let Some(node) = self.nodes.get_mut(&uid) {
             node.is_postponed = true;
         }
     }
 
     /// Judges the objects that were put off.
-    pub(super) fn resume(&mut self) {
+    pub(in crate::server) fn resume(&mut self) {
         for (uid, node) in &mut self.nodes {
             if std::mem::take(&mut node.is_postponed) {
                 self.work.push(Work::Judge(*uid));
@@ -210,7 +210,7 @@ impl Graph {
     }
 
     /// An object that was observed.
-    pub(super) fn get(&self, uid: Uid) -> Option<Known> {
+    pub(in crate::server) fn get(&self, uid: Uid) -> Option<Known> {
         let node = self.nodes.get(&uid)?;
         Some(Known {
             place: node.place.clone()?,
@@ -220,7 +220,7 @@ impl Graph {
     }
 
     /// The dependents of an object that were observed.
-    pub(super) fn dependents(&self, uid: Uid) -> Vec<(Uid, Known)> {
+    pub(in crate::server) fn dependents(&self, uid: Uid) -> Vec<(Uid, Known)> {
         let dependents = self.dependents_of(uid);
         dependents
             .filter_map(|dependent| Some((dependent, self.get(dependent)?)))
@@ -228,7 +228,7 @@ impl Graph {
     }
 
     /// The dependents for which a foreground deletion of an object waits.
-    pub(super) fn blocking_dependents(&self, uid: Uid) -> Vec<(Uid, Known)> {
+    pub(in crate::server) fn blocking_dependents(&self, uid: Uid) -> Vec<(Uid, Known)> {
         let mut dependents = self.dependents(uid);
         dependents.retain(|(dependent, _)| {
             // An object that owns itself does not wait for itself.
@@ -244,7 +244,7 @@ impl Graph {
 
     /// The objects whose foreground deletions wait for each other in circles, or lead from one circle to another. Takes
     /// time in proportion to the foreground deletions and their owners.
-    pub(super) fn circles(&self) -> HashSet<Uid> {
+    pub(in crate::server) fn circles(&self) -> HashSet<Uid> {
         let waits: Vec<(Uid, Uid)> = self
             .foreground
             .iter()
@@ -286,7 +286,7 @@ impl Graph {
 
     /// Number of nodes.
     #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::server) fn len(&self) -> usize {
         self.nodes.len()
     }
 

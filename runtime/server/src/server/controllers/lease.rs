@@ -11,14 +11,14 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
 /// A Lease in the store, by which one of several servers runs a controller.
-pub(super) struct StoredLease {
+pub(in crate::server) struct StoredLease {
     store: Arc<dyn Storage>,
     key: String,
 }
 
 impl StoredLease {
     /// The lease of the controller with this name; `prefix` is that of all keys of the servers.
-    pub(super) fn new(store: Arc<dyn Storage>, prefix: &str, controller: &str) -> Self {
+    pub(in crate::server) fn new(store: Arc<dyn Storage>, prefix: &str, controller: &str) -> Self {
         Self {
             store,
             key: format!("{prefix}/apiloom/leases/{controller}"),

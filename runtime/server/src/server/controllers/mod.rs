@@ -1,4 +1,4 @@
-//! The server's own controllers: the garbage collector, and the deletion of namespaces.
+//! What the controllers of the server's parts share: requests, watches, elections, and the graph of owners.
 //!
 //! They send requests to the server as its other clients do, through its [`Loopback`], and read metadata from its watch
 //! caches. Of several servers over one store, the one that holds the lease of a controller runs it.
@@ -6,15 +6,15 @@
 //! # Inside
 //!
 //! - `watch.rs` begins a watch of all objects of a kind. `feed.rs` follows the metadata of a kind, and `graph.rs` makes the graph of owner references from it: plain data that says
-//!   what is to be looked at. `garbage/collector.rs` decides by the state in the store, with that as the precondition of each
+//!   what is to be looked at. `parts/garbage/collector.rs` decides by the state in the store, with that as the precondition of each
 //!   write.
 //! - What follows from the absence of dependents (the end of a foreground deletion, the start of orphaning) waits until every feed
-//!   has reported all that was in its store by then (`garbage/progress.rs`: one round for all that wait at the same time; while
+//!   has reported all that was in its store by then (`parts/garbage/progress.rs`: one round for all that wait at the same time; while
 //!   feeds are late, one worker waits and the others go on).
 //! - An object that cannot be read (of a version that left its definition, damaged) is left out of the watches of all controllers
 //!   (`registry/reads/unreadable.rs`): the others of its kind are followed. What follows from the absence of dependents waits 30 s for
 //!   such an object, and for a kind whose watch fails (a webhook that converts nothing), then goes on without them, as the collector of
-//!   Kubernetes does at once; a store or a cache that is slow is waited for. `unreadable.rs` tells the check
+//!   Kubernetes does at once; a store or a cache that is slow is waited for. `parts/garbage/unreadable.rs` tells the check
 //!   `/healthz/garbage-collector-controller`, which fails no probe, and an event names the definition. The definition of such
 //!   objects is deleted with them by their keys (`registry/endpoint/unreadable.rs`); a namespace with one says so in its conditions and stays.
 //! - Foreground deletions in a circle are found by the graph one second after the last one began, and no longer block each other;
@@ -35,43 +35,33 @@
 //!   all servers of a newer release are gone, the objects of their new kinds are kept out of everything, and those whose owners
 //!   were deleted or orphaned meanwhile are collected when the kinds are served again.
 
-#[cfg(feature = "apis-apiregistration")]
-pub(super) mod api_services;
 pub(super) mod config;
-#[cfg(feature = "apis-apiextensions")]
-pub(super) mod definitions;
-mod feed;
-mod garbage;
-mod graph;
+pub(super) mod feed;
+pub(super) mod graph;
 mod lease;
-mod namespaces;
 #[cfg(any(feature = "apis-apiextensions", feature = "apis-apiregistration"))]
-mod readable;
-mod requests;
-mod servers;
-mod uid;
-mod unreadable;
-mod watch;
+pub(super) mod readable;
+pub(super) mod requests;
+pub(super) mod servers;
+pub(super) mod uid;
+pub(super) mod watch;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use apiloom_client::controller::{CancellationToken, ElectionConfig, LeaderElector, WriteGuard};
 use apiloom_client::metrics::{Registry as MetricRegistry, RequestMetrics};
-use apiloom_http::sources::aggregation::{Aggregation, UnreachableNotices};
 use apiloom_registry::{Catalog, Endpoint, Registry};
 use futures_util::future::join_all;
 
-use self::config::Controller;
 pub use self::config::{ControllerConfig, ControllerNames};
 use self::lease::StoredLease;
 use self::requests::Requests;
 use self::servers::Servers;
 pub(super) use self::servers::SharedStore;
-pub(super) use self::unreadable::UnreadableKinds;
 use super::ServerError;
+use super::capability::Capability;
 use super::loopback::Loopback;
-use super::webhooks::Webhooks;
 
 /// The times by which servers stand for their controllers. A leader that was killed renewed last at most 3.3 s before another
 /// server saw it, and that takes the lease 10 s later: its work waits less than 15 s, the lease duration of Kubernetes.
@@ -82,38 +72,30 @@ const ELECTION: ElectionConfig = ElectionConfig {
     release: true,
 };
 
-/// The controllers of a server.
+/// The controllers of the parts of a server.
 pub(super) struct Controllers {
-    pub(super) config: ControllerConfig,
-    pub(super) registry: Arc<Registry>,
-    /// Those of the next servers, whose versions are registered with those of this one.
-    #[cfg_attr(
-        not(feature = "apis-apiregistration"),
-        allow(dead_code, reason = "only APIServices have them")
-    )]
-    pub(super) next_registries: Vec<Arc<Registry>>,
-    pub(super) loopback: Loopback,
-    /// Other servers may have the same store.
-    pub(super) shared: Option<SharedStore>,
-    pub(super) metrics: ControllerMetrics,
-    /// The kinds without which the garbage collector goes on.
-    pub(super) unreadable: UnreadableKinds,
-    /// The versions that other servers serve.
-    pub(super) services: Services,
-    #[cfg_attr(
-        not(feature = "apis-apiextensions"),
-        allow(dead_code, reason = "only definitions have webhooks")
-    )]
-    pub(super) webhooks: Webhooks,
+    pub(super) parts: Vec<Arc<dyn Capability>>,
+    pub(super) host: ControllerHost,
 }
 
-/// The versions that other servers serve, and the notices of those that requests did not reach; `None` without APIServices.
-pub(super) type Services = Option<(Arc<Aggregation>, UnreachableNotices)>;
+/// What a controller is given. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct ControllerHost {
+    pub(super) registry: Arc<Registry>,
+    /// Those of the next servers of a chain.
+    pub(super) next_registries: Vec<Arc<Registry>>,
+    pub(super) loopback: Loopback,
+    /// The store, if other servers may have it too.
+    pub(super) shared: Option<SharedStore>,
+    pub(super) metrics: ControllerMetrics,
+    /// Its leadership and the other servers over the store, if it was elected among them.
+    elected: Option<(WriteGuard, Arc<Servers>)>,
+}
 
 /// Where the controllers count what they do.
 #[derive(Clone)]
 pub(super) struct ControllerMetrics {
-    registry: MetricRegistry,
+    pub(super) registry: MetricRegistry,
     requests: RequestMetrics,
 }
 
@@ -126,6 +108,33 @@ impl ControllerMetrics {
     }
 }
 
+impl ControllerHost {
+    /// What the controllers of a server over this registry are given.
+    pub(super) fn new(
+        registry: Arc<Registry>,
+        next_registries: Vec<Arc<Registry>>,
+        loopback: Loopback,
+        shared: Option<SharedStore>,
+        metrics: MetricRegistry,
+    ) -> Self {
+        Self {
+            registry,
+            next_registries,
+            loopback,
+            shared,
+            metrics: ControllerMetrics::new(metrics),
+            elected: None,
+        }
+    }
+
+    /// The requests of the controller with this name, which is the manager of the fields that it writes.
+    pub(super) fn requests(&self, name: &'static str) -> Requests {
+        let (guard, servers) = self.elected.clone().unzip();
+        let client = requests::client(&self.loopback, name, guard, &self.metrics.requests);
+        Requests::new(Arc::clone(&self.registry), client).beside(servers)
+    }
+}
+
 /// Checks that all kinds with owners and dependents are in stores that other servers have too, or none is. Otherwise, of two
 /// servers, the one that runs the controllers would not find owners that the other has for itself, and delete their
 /// dependents.
@@ -133,10 +142,10 @@ impl ControllerMetrics {
 /// # Errors
 /// Names a kind of each sort.
 pub(super) fn check_stores(
-    config: &ControllerConfig,
+    parts: &[Arc<dyn Capability>],
     catalog: &Catalog,
 ) -> Result<(), ServerError> {
-    if config.names == ControllerNames::NONE {
+    if parts.iter().all(|part| part.elected().is_none()) {
         return Ok(());
     }
     let endpoints = catalog.endpoints().iter();
@@ -162,126 +171,74 @@ pub(super) fn check_stores(
 impl Controllers {
     /// Runs the controllers until the signal; each of those that only one server over a store may run while no other server
     /// does.
-    pub(super) async fn run(mut self, stop: CancellationToken) {
-        let services = self.services.take();
+    pub(super) async fn run(self, stop: CancellationToken) {
+        let running = self.parts.iter().map(|part| part.run(self.host.clone()));
         let in_every_server = async {
             tokio::select! {
-                _ = async { tokio::join!(self.serve_definitions(), self.follow_services(services)) } => {}
+                _ = join_all(running) => {}
                 () = stop.cancelled() => {}
             }
         };
         tokio::join!(in_every_server, self.run_alone(stop.clone()));
     }
 
-    /// Follows APIServices; never returns.
-    async fn follow_services(&self, services: Services) {
-        #[cfg(feature = "apis-apiregistration")]
-        if let Some((aggregation, unreachable)) = services {
-            let registry = Arc::clone(&self.registry);
-            let metrics = &self.metrics.requests;
-            let client = requests::client(&self.loopback, api_services::NAME, None, metrics);
-            let requests = Requests::new(registry, client);
-            let metrics = &self.metrics.registry;
-            let next = self.next_registries.clone();
-            api_services::run(requests, next, (aggregation, unreachable), metrics).await;
-        }
-        #[cfg(not(feature = "apis-apiregistration"))]
-        drop(services);
-        std::future::pending::<()>().await;
+    /// The elected controllers, by name.
+    fn elected(&self) -> impl Iterator<Item = (&'static str, &dyn Capability)> {
+        let parts = self.parts.iter();
+        parts.filter_map(|part| Some((part.elected()?, &**part)))
     }
 
-    /// Serves the kinds of CustomResourceDefinitions; never returns.
-    async fn serve_definitions(&self) {
-        #[cfg(feature = "apis-apiextensions")]
-        {
-            let registry = Arc::clone(&self.registry);
-            let metrics = &self.metrics.requests;
-            let client = requests::client(&self.loopback, definitions::NAME, None, metrics);
-            let requests = Requests::new(registry, client);
-            definitions::run(requests, self.shared.as_ref(), &self.webhooks).await;
-        }
-        std::future::pending::<()>().await;
-    }
-
-    /// Runs the controllers until the signal, each while no other server over the same store does.
+    /// Runs the elected controllers until the signal, each while no other server over the same store does.
     async fn run_alone(&self, stop: CancellationToken) {
-        let Some(shared) = &self.shared else {
-            let running = self.config.names.running();
-            let running = running.map(|controller| self.control(controller, None, None));
+        let Some(shared) = &self.host.shared else {
+            let running = self.elected().map(|(_, part)| part.lead(self.host.clone()));
             tokio::select! {
                 _ = join_all(running) => {}
                 () = stop.cancelled() => {}
             }
             return;
         };
-        let (registry, names) = (Arc::clone(&self.registry), self.config.names);
-        let servers = Arc::new(Servers::new(shared, registry, names));
-        let candidacies = names
-            .running()
-            .map(|controller| self.stand_for_election(controller, shared, &servers, &stop));
+        let names = self.elected().map(|(name, _)| name).collect();
+        let servers = Servers::new(shared, Arc::clone(&self.host.registry), names);
+        let servers = Arc::new(servers);
+        let candidacies = self
+            .elected()
+            .map(|candidate| self.stand_for_election(candidate, shared, &servers, &stop));
         tokio::join!(servers.keep_record(&stop), join_all(candidacies));
     }
 
     /// Runs a controller whenever this server is elected for it, until the signal.
     async fn stand_for_election(
         &self,
-        controller: Controller,
+        (name, part): (&'static str, &dyn Capability),
         shared: &SharedStore,
         servers: &Arc<Servers>,
         stop: &CancellationToken,
     ) {
         while !stop.is_cancelled() {
             let store = Arc::clone(&shared.store);
-            let lease = StoredLease::new(store, &shared.key_prefix, controller.name());
+            let lease = StoredLease::new(store, &shared.key_prefix, name);
             let identity = LeaderElector::unique_identity("apiloom");
             let elector = LeaderElector::new(lease, identity, ELECTION);
             let mut elector = elector.expect("the times fit together");
-            elector.register_metrics(&self.metrics.registry, controller.name());
+            elector.register_metrics(&self.host.metrics.registry, name);
             tokio::select! {
-                () = servers.wait_for_none_better(controller) => {}
+                () = servers.wait_for_none_better(name) => {}
                 () = elector.follow() => {}
                 () = stop.cancelled() => return,
             }
             let led = elector.run(stop, async |leadership| {
                 let ended = leadership.cancel().clone();
-                let guard = leadership.guard().clone();
+                let mut host = self.host.clone();
+                host.elected = Some((leadership.guard().clone(), Arc::clone(servers)));
                 tokio::select! {
-                    () = self.control(controller, Some(guard), Some(servers)) => {}
-                    () = servers.wait_for_better(controller) => {}
+                    () = part.lead(host) => {}
+                    () = servers.wait_for_better(name) => {}
                     () = ended.cancelled() => {}
                 }
             });
             // A lost lease was logged by the elector; another one is tried for.
             let _ = led.await;
-        }
-    }
-
-    /// Runs a controller; never returns.
-    async fn control(
-        &self,
-        controller: Controller,
-        guard: Option<WriteGuard>,
-        servers: Option<&Arc<Servers>>,
-    ) {
-        let Self {
-            config, registry, ..
-        } = self;
-        let requests = |name: &'static str| {
-            let registry = Arc::clone(registry);
-            let client =
-                requests::client(&self.loopback, name, guard.clone(), &self.metrics.requests);
-            Requests::new(registry, client).beside(servers.cloned())
-        };
-        let metrics = &self.metrics.registry;
-        match controller {
-            Controller::GarbageCollector => {
-                let (requests, workers) = (requests(garbage::NAME), config.gc_workers);
-                garbage::run(requests, workers, metrics, &self.unreadable).await;
-            }
-            Controller::Namespaces => {
-                let requests = requests(namespaces::NAME);
-                namespaces::run(requests, config.namespace_workers, metrics).await;
-            }
         }
     }
 }

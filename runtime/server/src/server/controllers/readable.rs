@@ -9,7 +9,7 @@ use super::watch::{stored, watch_all};
 ///
 /// # Errors
 /// If the store cannot be read.
-pub(super) async fn read_all(
+pub(in crate::server) async fn read_all(
     endpoint: &Endpoint,
 ) -> Result<(Vec<Document>, Option<String>), ApiError> {
     // A large store is read for longer than the registry waits at its start.
@@ -32,11 +32,11 @@ pub(super) async fn read_all(
 
 /// Logs objects that a watch leaves out because they cannot be read, each problem once.
 #[derive(Default)]
-pub(super) struct UnreadableLog(Option<String>);
+pub(in crate::server) struct UnreadableLog(Option<String>);
 
 impl UnreadableLog {
     /// Notes the present problem of the objects of a kind.
-    pub(super) fn note(&mut self, kind: &str, problem: Option<&str>) {
+    pub(in crate::server) fn note(&mut self, kind: &str, problem: Option<&str>) {
         if self.0.as_deref() == problem {
             return;
         }

@@ -33,7 +33,7 @@ const LITTLE: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.i
 
 /// A client of the server itself, for one controller.
 #[derive(Clone)]
-pub(super) struct Requests {
+pub(in crate::server) struct Requests {
     registry: Arc<Registry>,
     client: Client,
     /// The servers over the same store, if there may be others.
@@ -42,7 +42,7 @@ pub(super) struct Requests {
 
 /// Why a request had no result.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum RequestError {
+pub(in crate::server) enum RequestError {
     #[error("no resource is served for the kind {kind} of the group {group:?}")]
     NotServed { group: SmolStr, kind: SmolStr },
     #[error("{resource} has no verb {verbs}")]
@@ -71,13 +71,13 @@ pub(super) enum RequestError {
 
 impl RequestError {
     /// Whether the object has changed since it was read.
-    pub(super) fn is_conflict(&self) -> bool {
+    pub(in crate::server) fn is_conflict(&self) -> bool {
         matches!(self, Self::Client(error) if error.is_conflict())
     }
 
     /// Whether the server answered that the request itself is wrong or not allowed: the same one is refused again.
     #[cfg(feature = "apis-apiregistration")]
-    pub(super) fn is_refusal(&self) -> bool {
+    pub(in crate::server) fn is_refusal(&self) -> bool {
         let Self::Client(Error::Api(status)) = self else {
             return false;
         };
@@ -85,7 +85,7 @@ impl RequestError {
     }
 
     /// Whether it stays as it is while the same kinds are served.
-    pub(super) fn is_lasting(&self) -> bool {
+    pub(in crate::server) fn is_lasting(&self) -> bool {
         match self {
             Self::Shared(error) => error.is_lasting(),
             Self::NotServed { .. } | Self::NoVerb { .. } | Self::Client(Error::Request(_)) => true,
@@ -94,7 +94,7 @@ impl RequestError {
     }
 
     /// Whether the resource does not have the verb.
-    pub(super) fn is_not_allowed(&self) -> bool {
+    pub(in crate::server) fn is_not_allowed(&self) -> bool {
         matches!(self, Self::Client(Error::Api(status)) if status.code == Some(405))
     }
 }
@@ -102,7 +102,7 @@ impl RequestError {
 /// Whether the garbage collector follows the objects of a kind, as that of Kubernetes does: those that can be listed,
 /// watched and deleted, but no Events, whose deletion has no rules for dependents, and none by code of the program, whose
 /// changes have no revision of the store.
-pub(super) fn is_followed(def: &ResourceDef) -> bool {
+pub(in crate::server) fn is_followed(def: &ResourceDef) -> bool {
     let can = |verb: Verb| def.verbs.contains(&verb);
     let has_no_dependents = matches!(
         &def.deletion,
@@ -113,11 +113,11 @@ pub(super) fn is_followed(def: &ResourceDef) -> bool {
 
 /// How a kind is served.
 #[derive(Clone, Debug)]
-pub(super) struct ServedKind {
+pub(in crate::server) struct ServedKind {
     resource: ApiResource,
-    pub(super) is_namespaced: bool,
+    pub(in crate::server) is_namespaced: bool,
     /// Whether the garbage collector sees its objects.
-    pub(super) is_followed: bool,
+    pub(in crate::server) is_followed: bool,
     can_get: bool,
     can_list: bool,
     can_patch: bool,
@@ -126,16 +126,16 @@ pub(super) struct ServedKind {
 
 /// An object of a served kind.
 #[derive(Clone, Debug)]
-pub(super) struct Target {
+pub(in crate::server) struct Target {
     served: ServedKind,
-    pub(super) path: String,
+    pub(in crate::server) path: String,
     collection: String,
     name: String,
 }
 
 impl Target {
     /// Group and version in which it is requested.
-    pub(super) fn api_version(&self) -> String {
+    pub(in crate::server) fn api_version(&self) -> String {
         self.served.resource.api_version()
     }
 
@@ -148,7 +148,7 @@ impl Target {
 }
 
 impl ServedKind {
-    pub(super) fn new(def: &ResourceDef) -> Self {
+    pub(in crate::server) fn new(def: &ResourceDef) -> Self {
         let (group, version) = (def.group.clone(), def.version.clone());
         let can = |verb: Verb| def.verbs.contains(&verb);
         Self {
@@ -166,7 +166,7 @@ impl ServedKind {
     ///
     /// # Errors
     /// If no object can have the name.
-    pub(super) fn target(&self, namespace: &str, name: &str) -> Result<Target, Error> {
+    pub(in crate::server) fn target(&self, namespace: &str, name: &str) -> Result<Target, Error> {
         Ok(Target {
             path: self.object(namespace, name)?,
             collection: self.collection(namespace)?,
@@ -176,12 +176,12 @@ impl ServedKind {
     }
 
     /// The path of the objects of a namespace, which is empty for cluster-scoped kinds.
-    pub(super) fn collection(&self, namespace: &str) -> Result<String, Error> {
+    pub(in crate::server) fn collection(&self, namespace: &str) -> Result<String, Error> {
         self.resource.collection_path(in_namespace(namespace))
     }
 
     /// The path of an object.
-    pub(super) fn object(&self, namespace: &str, name: &str) -> Result<String, Error> {
+    pub(in crate::server) fn object(&self, namespace: &str, name: &str) -> Result<String, Error> {
         self.resource.object_path(in_namespace(namespace), name)
     }
 }
@@ -210,7 +210,7 @@ fn in_namespace(namespace: &str) -> Option<&str> {
 
 /// A client for the controller with this name, which is the manager of the fields that it writes. The guard refuses
 /// writes once another server may run the controller.
-pub(super) fn client(
+pub(in crate::server) fn client(
     loopback: &Loopback,
     name: &'static str,
     guard: Option<WriteGuard>,
@@ -229,7 +229,7 @@ pub(super) fn client(
 
 impl Requests {
     /// The requests that a client of this server sends, whose kinds are those of the registry.
-    pub(super) fn new(registry: Arc<Registry>, client: Client) -> Self {
+    pub(in crate::server) fn new(registry: Arc<Registry>, client: Client) -> Self {
         Self {
             registry,
             client,
@@ -238,13 +238,13 @@ impl Requests {
     }
 
     /// The same beside other servers over the same store.
-    pub(super) fn beside(self, servers: Option<Arc<Servers>>) -> Self {
+    pub(in crate::server) fn beside(self, servers: Option<Arc<Servers>>) -> Self {
         Self { servers, ..self }
     }
 
     /// Fails if another server over the same store serves a kind that this one does not: what follows from the absence of
     /// objects is left to it.
-    pub(super) async fn check_serves_all(&self) -> Result<(), RequestError> {
+    pub(in crate::server) async fn check_serves_all(&self) -> Result<(), RequestError> {
         let Some(servers) = &self.servers else {
             return Ok(());
         };
@@ -254,12 +254,12 @@ impl Requests {
         }
     }
 
-    pub(super) fn registry(&self) -> &Arc<Registry> {
+    pub(in crate::server) fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }
 
     /// The client, for what sends requests of its own.
-    pub(super) fn client(&self) -> &Client {
+    pub(in crate::server) fn client(&self) -> &Client {
         &self.client
     }
 
@@ -267,7 +267,11 @@ impl Requests {
     ///
     /// # Errors
     /// [`RequestError::NotServed`].
-    pub(super) fn served(&self, group: &str, kind: &str) -> Result<ServedKind, RequestError> {
+    pub(in crate::server) fn served(
+        &self,
+        group: &str,
+        kind: &str,
+    ) -> Result<ServedKind, RequestError> {
         let catalog = self.registry.catalog();
         let is_of_kind = |endpoint: &&Arc<Endpoint>| {
             let def = endpoint.def();
@@ -282,7 +286,7 @@ impl Requests {
     }
 
     /// The metadata of an object, as the store has it; `None` if it does not exist.
-    pub(super) async fn metadata(
+    pub(in crate::server) async fn metadata(
         &self,
         object: &Target,
     ) -> Result<Option<ObjectMeta>, RequestError> {
@@ -312,7 +316,7 @@ impl Requests {
     }
 
     /// An object; `None` if it does not exist.
-    pub(super) async fn get<T: DeserializeOwned>(
+    pub(in crate::server) async fn get<T: DeserializeOwned>(
         &self,
         path: &str,
     ) -> Result<Option<T>, RequestError> {
@@ -321,7 +325,7 @@ impl Requests {
 
     /// Sets a field of the metadata of an object that has not changed since `latest`, or removes it with null; `None` if
     /// the object does not exist.
-    pub(super) async fn set(
+    pub(in crate::server) async fn set(
         &self,
         object: &Target,
         latest: &ObjectMeta,
@@ -348,7 +352,7 @@ impl Requests {
     }
 
     /// Merges a patch into an object or a subresource; `None` if the object does not exist.
-    pub(super) async fn merge(
+    pub(in crate::server) async fn merge(
         &self,
         path: &str,
         patch: &Value,
@@ -379,7 +383,7 @@ impl Requests {
     }
 
     /// A page of a list, metadata only, after the one with this token; `None` if the resource is not served.
-    pub(super) async fn list<T: DeserializeOwned>(
+    pub(in crate::server) async fn list<T: DeserializeOwned>(
         &self,
         path: &str,
         limit: usize,
@@ -394,7 +398,7 @@ impl Requests {
     }
 
     /// Replaces an object; `None` if it does not exist.
-    pub(super) async fn put<K: Kind>(
+    pub(in crate::server) async fn put<K: Kind>(
         &self,
         path: &str,
         object: &K,
@@ -419,7 +423,11 @@ impl Requests {
     }
 
     /// Deletes an object, or all of a collection; nothing if it does not exist. What the server responds is not read.
-    pub(super) async fn delete(&self, path: &str, options: Value) -> Result<(), RequestError> {
+    pub(in crate::server) async fn delete(
+        &self,
+        path: &str,
+        options: Value,
+    ) -> Result<(), RequestError> {
         let mut body = json!({"kind": "DeleteOptions", "apiVersion": "v1"});
         if let (Some(body), Value::Object(options)) = (body.as_object_mut(), options) {
             body.extend(options);

@@ -14,8 +14,6 @@ use apiloom_storage::{ListRequest, Revision, Storage, StorageError};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::config::{Controller, ControllerNames};
-
 /// How long the record of a server that was killed stays: with a look less than the 15 s after which its work goes on.
 const LIFETIME: Duration = Duration::from_secs(12);
 
@@ -41,7 +39,7 @@ pub(in crate::server) struct SharedStore {
 /// Whether other servers run over a store.
 #[cfg(feature = "apis-apiextensions")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OtherServers {
+pub(in crate::server) enum OtherServers {
     /// There are none.
     None,
     /// There are some, or the records cannot be read.
@@ -73,7 +71,7 @@ impl SharedStore {
     /// Whether other servers run now. One that was stopped does not, although its record stays for a time; one that was
     /// killed counts until its record ends.
     #[cfg(feature = "apis-apiextensions")]
-    pub(super) async fn other_servers(&self) -> OtherServers {
+    pub(in crate::server) async fn other_servers(&self) -> OtherServers {
         let request = ListRequest {
             prefix: self.prefix(),
             ..ListRequest::default()
@@ -132,8 +130,8 @@ impl Record {
 
     /// Whether its server should run a controller in place of one with these kinds: it serves all of them and more, and
     /// may run the controller.
-    fn is_better_than(&self, kinds: &BTreeSet<KindName>, controller: Controller) -> bool {
-        self.controllers.contains(controller.name())
+    fn is_better_than(&self, kinds: &BTreeSet<KindName>, controller: &str) -> bool {
+        self.controllers.contains(controller)
             && self.kinds.len() > kinds.len()
             && kinds.is_subset(&self.kinds)
     }
@@ -147,7 +145,7 @@ enum State {
 }
 
 /// The records of the servers over a store, and this server's own.
-pub(super) struct Servers {
+pub(in crate::server) struct Servers {
     store: Arc<dyn Storage>,
     registry: Arc<Registry>,
     /// The prefix of the keys of all records.
@@ -155,15 +153,15 @@ pub(super) struct Servers {
     /// The key of the record of this server.
     own: String,
     /// The controllers that this server may run.
-    names: ControllerNames,
+    names: Vec<&'static str>,
 }
 
 impl Servers {
     /// The servers over a store. This one may run the controllers with these names.
-    pub(super) fn new(
+    pub(in crate::server) fn new(
         shared: &SharedStore,
         registry: Arc<Registry>,
-        names: ControllerNames,
+        names: Vec<&'static str>,
     ) -> Self {
         let SharedStore { store, .. } = shared;
         let (prefix, own) = (shared.prefix(), shared.own_key());
@@ -178,7 +176,7 @@ impl Servers {
 
     /// Writes the record of this server, and keeps it up to date until the signal. Then the record says that the server runs
     /// no controllers, and ends by itself: while the server starts again, others know that there are objects of its kinds.
-    pub(super) async fn keep_record(&self, stop: &CancellationToken) {
+    pub(in crate::server) async fn keep_record(&self, stop: &CancellationToken) {
         let mut at = None;
         let mut catalogs = self.registry.generations();
         loop {
@@ -211,10 +209,10 @@ impl Servers {
 
     async fn write(&self, at: Option<Revision>, state: State) -> Result<Revision, StorageError> {
         let names = match state {
-            State::Running => self.names,
-            State::Stopped => ControllerNames::NONE,
+            State::Running => &*self.names,
+            State::Stopped => &[],
         };
-        let names = names.running().map(Controller::name);
+        let names = names.iter().copied();
         let record = Record {
             kinds: self.own_kinds(),
             controllers: names.map(SmolStr::new_static).collect(),
@@ -261,7 +259,7 @@ impl Servers {
     ///
     /// # Errors
     /// If the records cannot be read.
-    pub(super) async fn unserved_kind(&self) -> Result<Option<KindName>, StorageError> {
+    pub(in crate::server) async fn unserved_kind(&self) -> Result<Option<KindName>, StorageError> {
         let own = self.own_kinds();
         let kinds = self
             .others()
@@ -272,7 +270,7 @@ impl Servers {
     }
 
     /// Waits until no other server should run the controller in place of this one.
-    pub(super) async fn wait_for_none_better(&self, controller: Controller) {
+    pub(in crate::server) async fn wait_for_none_better(&self, controller: &str) {
         while self.has_better(controller).await {
             tokio::time::sleep(LOOK).await;
         }
@@ -280,7 +278,7 @@ impl Servers {
 
     /// Waits until another server should run the controller in place of this one, in two looks in a row: the kinds of a
     /// server change while it reads its definitions.
-    pub(super) async fn wait_for_better(&self, controller: Controller) {
+    pub(in crate::server) async fn wait_for_better(&self, controller: &str) {
         let mut had_better = false;
         loop {
             let has_better = self.has_better(controller).await;
@@ -292,7 +290,7 @@ impl Servers {
         }
     }
 
-    async fn has_better(&self, controller: Controller) -> bool {
+    async fn has_better(&self, controller: &str) -> bool {
         let own = self.own_kinds();
         let is_better = |other: &Record| other.is_better_than(&own, controller);
         // With a store that cannot be read, the lease is lost as well.

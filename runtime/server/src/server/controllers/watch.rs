@@ -12,14 +12,14 @@ const LIFETIME_SECONDS: u64 = 24 * 3600;
 ///
 /// # Errors
 /// MethodNotAllowed for a kind without a store, of which controllers read nothing.
-pub(super) fn stored(endpoint: &Endpoint) -> Result<&Arc<StoredReads>, ApiError> {
+pub(in crate::server) fn stored(endpoint: &Endpoint) -> Result<&Arc<StoredReads>, ApiError> {
     let resource = endpoint.resource().group_resource();
     let stored = endpoint.reads().stored();
     stored.ok_or_else(|| ApiError::method_not_supported(resource, "watch"))
 }
 
 /// Begins to watch all objects of a kind that can be read. A bookmark follows those that are there.
-pub(super) async fn watch_all(endpoint: &Endpoint) -> Result<StoredEvents, ApiError> {
+pub(in crate::server) async fn watch_all(endpoint: &Endpoint) -> Result<StoredEvents, ApiError> {
     let options = ListOptions {
         send_initial_events: Some(true),
         allow_watch_bookmarks: true,

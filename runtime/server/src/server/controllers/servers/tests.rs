@@ -7,12 +7,10 @@ use apiloom_storage::{Entry, Layer, Memory};
 use async_trait::async_trait;
 use tokio::time::Instant;
 
+use super::super::config::{GARBAGE_COLLECTOR, NAMESPACES};
 use super::*;
 
-const ALL: ControllerNames = ControllerNames {
-    garbage_collector: true,
-    namespaces: true,
-};
+const ALL: [&str; 2] = [GARBAGE_COLLECTOR, NAMESPACES];
 
 /// A store whose next reads of single keys fail.
 struct Failing {
@@ -53,7 +51,7 @@ fn store_with_failures(failures: usize) -> Arc<dyn Storage> {
 fn server_over(store: &Arc<dyn Storage>) -> Servers {
     let registry = Registry::builder(Memory::new()).build().unwrap();
     let shared = SharedStore::new(Arc::clone(store), "/registry".to_owned());
-    Servers::new(&shared, Arc::new(registry), ALL)
+    Servers::new(&shared, Arc::new(registry), ALL.to_vec())
 }
 
 /// The record of another server that serves Namespaces and one more kind.
@@ -80,7 +78,7 @@ async fn a_record_outlives_its_server_which_runs_no_controllers_then() {
     let stop = CancellationToken::new();
     let checks = async {
         let running = until_others(&stays, 1).await;
-        assert_eq!(running[0].controllers.len(), Controller::ALL.len());
+        assert_eq!(running[0].controllers.len(), ALL.len());
         stop.cancel();
     };
     tokio::join!(stops.keep_record(&stop), checks);
@@ -137,10 +135,10 @@ fn a_better_server_serves_more_kinds_and_runs_the_controller() {
             kinds: kinds.iter().map(|name| kind(name)).collect(),
             controllers: controllers.iter().map(SmolStr::new).collect(),
         };
-        let is_better = record.is_better_than(&own, Controller::Namespaces);
+        let is_better = record.is_better_than(&own, NAMESPACES);
         assert_eq!(is_better, expected, "{record:?}");
     }
-    assert!(!Record::unknown().is_better_than(&BTreeSet::new(), Controller::Namespaces));
+    assert!(!Record::unknown().is_better_than(&BTreeSet::new(), NAMESPACES));
 }
 
 /// A server that reads its definitions serves fewer kinds for a moment.
@@ -153,7 +151,7 @@ async fn leadership_is_kept_while_only_one_look_finds_a_better_server() {
         let value = larger(r#"["garbage-collector-controller"]"#);
         let revision = store.create(&other, value, None).await.unwrap();
         let started = Instant::now();
-        let looks = servers.wait_for_better(Controller::GarbageCollector);
+        let looks = servers.wait_for_better(GARBAGE_COLLECTOR);
         let change = async {
             tokio::time::sleep(LOOK / 2).await;
             if !is_lasting {
@@ -168,7 +166,7 @@ async fn leadership_is_kept_while_only_one_look_finds_a_better_server() {
     };
     assert_eq!(waits(false).await, None);
     assert!(waits(true).await.is_some_and(|waited| waited < 2 * LOOK));
-    servers.wait_for_none_better(Controller::Namespaces).await;
+    servers.wait_for_none_better(NAMESPACES).await;
 }
 
 #[cfg(feature = "apis-apiextensions")]
@@ -178,7 +176,7 @@ async fn a_stopped_server_is_no_other_server() {
     let server = || {
         let registry = Registry::builder(Memory::new()).build().unwrap();
         let shared = SharedStore::new(Arc::clone(&store), "/registry".to_owned());
-        let servers = Servers::new(&shared, Arc::new(registry), ALL);
+        let servers = Servers::new(&shared, Arc::new(registry), ALL.to_vec());
         (shared, servers)
     };
     let ((stays, stays_record), (_, stops)) = (server(), server());

@@ -2,25 +2,17 @@
 //!
 //! A webhook is another program, possibly one of a tenant: each has connections, a number of calls at a time and memory of its
 //! own, so that a slow one holds up no other, and each call ends in time.
-#![cfg_attr(
-    not(feature = "apis-apiextensions"),
-    allow(dead_code, reason = "only definitions have webhooks")
-)]
 
-#[cfg(feature = "apis-apiextensions")]
 mod client;
-#[cfg(feature = "apis-apiextensions")]
 mod conversion;
-#[cfg(feature = "apis-apiextensions")]
 mod refusal;
 
 use std::sync::{Arc, OnceLock};
 
 use apiloom_http::observation::metrics::ConversionMetrics;
 
-use super::services::ServiceResolver;
+use crate::server::services::ServiceResolver;
 
-#[cfg(feature = "apis-apiextensions")]
 pub(super) use self::conversion::ConversionWebhook;
 
 /// What all webhooks of a server share.

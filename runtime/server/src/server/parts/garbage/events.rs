@@ -8,8 +8,8 @@ use apiloom_client::controller::{
 use apiloom_meta::OwnerReference;
 use apiloom_registry::Registry;
 
+use super::unreadable::UnreadableKind;
 use crate::server::controllers::requests::Requests;
-use crate::server::controllers::unreadable::UnreadableKind;
 
 /// The name of the collector in its events, as in Kubernetes.
 const CONTROLLER: &str = "garbage-collector-controller";

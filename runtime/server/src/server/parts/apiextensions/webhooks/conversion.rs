@@ -37,7 +37,7 @@ enum ReviewVersion {
 
 /// The converter of a definition with the strategy Webhook.
 #[derive(Debug)]
-pub(in crate::server) struct ConversionWebhook {
+pub(in crate::server::parts::apiextensions) struct ConversionWebhook {
     /// The name of the definition.
     name: String,
     /// Or why it cannot be called.
@@ -47,7 +47,10 @@ pub(in crate::server) struct ConversionWebhook {
 
 impl ConversionWebhook {
     /// The webhook of a definition. If its configuration cannot be used, as that of another release, each conversion says so.
-    pub(in crate::server) fn of_definition(document: &Value, webhooks: &Webhooks) -> Self {
+    pub(in crate::server::parts::apiextensions) fn of_definition(
+        document: &Value,
+        webhooks: &Webhooks,
+    ) -> Self {
         Self {
             name: document["metadata"]["name"]
                 .as_str()

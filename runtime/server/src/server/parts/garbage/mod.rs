@@ -9,21 +9,28 @@ mod collector;
 mod events;
 mod feeds;
 mod progress;
+mod unreadable;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use apiloom_client::metrics::Registry;
+use apiloom_http::documents::health::{Check, Probe};
+use async_trait::async_trait;
 use tokio::task::JoinSet;
 
 use self::collector::Collector;
 use self::feeds::Feeds;
-use super::requests::Requests;
-use super::unreadable::UnreadableKinds;
+use self::unreadable::UnreadableKinds;
+use crate::server::Config;
+use crate::server::capability::Capability;
+use crate::server::controllers::ControllerHost;
+use crate::server::controllers::config::GARBAGE_COLLECTOR;
+use crate::server::controllers::requests::Requests;
 
 /// The manager of fields that the collector writes.
-pub(super) const NAME: &str = "garbage-collector";
+const NAME: &str = "garbage-collector";
 
 /// The name of its queue in metrics: that of kube-controller-manager has two, one of which is for orphans.
 const QUEUE: &str = "garbage_collector";
@@ -38,8 +45,46 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Failures in a row of one object after which the error is logged.
 const WORTH_A_WARNING: u32 = 5;
 
+/// The garbage collector, unless the configuration leaves it out.
+pub(super) fn part(config: &Config) -> Option<Arc<dyn Capability>> {
+    if !config.controllers.names.garbage_collector {
+        return None;
+    }
+    Some(Arc::new(GarbageCollector {
+        workers: config.controllers.gc_workers,
+        unreadable: UnreadableKinds::default(),
+    }))
+}
+
+/// The garbage collector of a server.
+#[derive(Debug)]
+struct GarbageCollector {
+    workers: NonZeroUsize,
+    /// The kinds without which it goes on.
+    unreadable: UnreadableKinds,
+}
+
+#[async_trait]
+impl Capability for GarbageCollector {
+    /// The check of the kinds without which it goes on; with the name of the controller, as in kube-controller-manager.
+    fn checks(&self) -> Vec<Check> {
+        let unreadable = self.unreadable.clone();
+        let check = Check::new(GARBAGE_COLLECTOR, move || unreadable.check());
+        vec![check.on(&[Probe::Healthz]).advisory()]
+    }
+
+    fn elected(&self) -> Option<&'static str> {
+        Some(GARBAGE_COLLECTOR)
+    }
+
+    async fn lead(&self, host: ControllerHost) {
+        let metrics = &host.metrics.registry;
+        run(host.requests(NAME), self.workers, metrics, &self.unreadable).await;
+    }
+}
+
 /// Runs the collector; never returns.
-pub(super) async fn run(
+async fn run(
     requests: Requests,
     workers: NonZeroUsize,
     metrics: &Registry,

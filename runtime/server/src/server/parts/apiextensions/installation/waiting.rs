@@ -11,7 +11,7 @@ use apiloom_registry::{
 use tokio::time::Instant;
 
 use super::step::{Step, problem};
-use crate::server::controllers::definitions::Progress;
+use crate::server::parts::apiextensions::definitions::Progress;
 
 /// How long it may take until the kinds are served. Beside other servers over the same store it takes 5 s.
 const PATIENCE: Duration = Duration::from_secs(60);

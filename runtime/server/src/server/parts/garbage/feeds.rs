@@ -12,9 +12,9 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::collector::{Collector, FeedSink};
 use super::progress::Position;
+use super::unreadable::UnreadableKind;
 use crate::server::controllers::feed::{self, Counts, FeedReports, Reporter};
 use crate::server::controllers::requests::is_followed;
-use crate::server::controllers::unreadable::UnreadableKind;
 
 /// The beginning of the names of feeds in metrics.
 const FOLLOWER: &str = "garbage-collector";

@@ -16,6 +16,7 @@ use apiloom_client::metrics::Registry;
 use apiloom_meta::kind::{Scope, SmolStr, Verb};
 use apiloom_meta::{GroupResource, ListMeta, Resource as _};
 use apiloom_registry::Endpoint;
+use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::json;
@@ -23,13 +24,14 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use self::conditions::Content;
-use super::feed::{self, Counts, Reporter, Sink};
-use super::graph::ObservedObject;
-use super::requests::{RequestError, Requests, ServedKind};
-use super::uid::Uid;
-
-/// The manager of fields that the controller writes.
-pub(super) const NAME: &str = "namespace-controller";
+use crate::server::Config;
+use crate::server::capability::Capability;
+use crate::server::controllers::ControllerHost;
+use crate::server::controllers::config::NAMESPACES;
+use crate::server::controllers::feed::{self, Counts, Reporter, Sink};
+use crate::server::controllers::graph::ObservedObject;
+use crate::server::controllers::requests::{RequestError, Requests, ServedKind};
+use crate::server::controllers::uid::Uid;
 
 /// The name of its queue in metrics, that of kube-controller-manager.
 const QUEUE: &str = "namespace";
@@ -50,8 +52,40 @@ const LATE_CREATES: Duration = Duration::from_secs(5);
 /// Number of objects in a page of a list.
 const PAGE: usize = 500;
 
+/// The deletion of namespaces, unless the configuration leaves it out.
+pub(super) fn part(config: &Config) -> Option<Arc<dyn Capability>> {
+    if !config.controllers.names.namespaces {
+        return None;
+    }
+    let workers = config.controllers.namespace_workers;
+    Some(Arc::new(NamespaceDeletion { workers }))
+}
+
+/// The deletion of the content of namespaces.
+#[derive(Debug)]
+struct NamespaceDeletion {
+    workers: NonZeroUsize,
+}
+
+#[async_trait]
+impl Capability for NamespaceDeletion {
+    fn elected(&self) -> Option<&'static str> {
+        Some(NAMESPACES)
+    }
+
+    async fn lead(&self, host: ControllerHost) {
+        // The controller is the manager of the fields that it writes, by its name.
+        run(
+            host.requests(NAMESPACES),
+            self.workers,
+            &host.metrics.registry,
+        )
+        .await;
+    }
+}
+
 /// Runs the controller; never returns while the server serves namespaces.
-pub(super) async fn run(requests: Requests, workers: NonZeroUsize, metrics: &Registry) {
+async fn run(requests: Requests, workers: NonZeroUsize, metrics: &Registry) {
     let registry = requests.registry();
     let Some(endpoint) = registry.endpoint(Namespace::GROUP, Namespace::VERSION, Namespace::PLURAL)
     else {
@@ -73,7 +107,7 @@ pub(super) async fn run(requests: Requests, workers: NonZeroUsize, metrics: &Reg
         tasks.spawn(work(Arc::clone(&controller)));
     }
     let sink: Arc<dyn Sink> = controller;
-    let counts = Counts::register(metrics, format!("{NAME}/{}", Namespace::PLURAL));
+    let counts = Counts::register(metrics, format!("{NAMESPACES}/{}", Namespace::PLURAL));
     feed::follow(endpoint, sink, Reporter::unread(counts)).await;
 }
 

@@ -9,7 +9,7 @@ use crate::server::services::{ServiceError, ServicePort, ServiceResolver};
 
 /// The addresses that a resolver finds.
 #[derive(Debug)]
-pub(in crate::server) struct ResolvedAddresses(pub(in crate::server) Arc<dyn ServiceResolver>);
+pub(super) struct ResolvedAddresses(pub(super) Arc<dyn ServiceResolver>);
 
 #[async_trait]
 impl Addresses for ResolvedAddresses {

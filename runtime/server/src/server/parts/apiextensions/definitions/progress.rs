@@ -11,14 +11,14 @@ use super::known::{Known, object_of};
 use super::{definition_of, names};
 
 /// Checks the names of definitions before they are stored, as the controller will.
-pub(in crate::server) struct NameCheck {
+pub(in crate::server::parts::apiextensions) struct NameCheck {
     catalog: Arc<Catalog>,
     known: HashMap<String, Box<Known>>,
 }
 
 impl NameCheck {
     /// A check beside the kinds of this catalog.
-    pub(in crate::server) fn new(catalog: Arc<Catalog>) -> Self {
+    pub(in crate::server::parts::apiextensions) fn new(catalog: Arc<Catalog>) -> Self {
         Self {
             catalog,
             known: HashMap::new(),
@@ -26,7 +26,7 @@ impl NameCheck {
     }
 
     /// Adds a definition. Returns why its names cannot be accepted beside those that were added before.
-    pub(in crate::server) fn add(
+    pub(in crate::server::parts::apiextensions) fn add(
         &mut self,
         mut object: CustomResourceDefinition,
     ) -> Option<String> {
@@ -44,10 +44,10 @@ impl NameCheck {
 }
 
 /// The state of a stored definition.
-pub(in crate::server) struct Progress {
+pub(in crate::server::parts::apiextensions) struct Progress {
     known: Known,
     /// Why its kind is not served.
-    pub(in crate::server) refusal: Option<String>,
+    pub(in crate::server::parts::apiextensions) refusal: Option<String>,
 }
 
 impl Progress {
@@ -55,7 +55,7 @@ impl Progress {
     ///
     /// # Errors
     /// A document that is no definition.
-    pub(in crate::server) fn of(
+    pub(in crate::server::parts::apiextensions) fn of(
         endpoint: &Endpoint,
         document: &Document,
     ) -> Result<Self, ApiError> {
@@ -77,12 +77,12 @@ impl Progress {
     }
 
     /// The name of the definition.
-    pub(in crate::server) fn name(&self) -> &str {
+    pub(in crate::server::parts::apiextensions) fn name(&self) -> &str {
         &self.known.name
     }
 
     /// Whether the kind is established, and served as the definition says.
-    pub(in crate::server) fn is_served(&self, registry: &Registry) -> bool {
+    pub(in crate::server::parts::apiextensions) fn is_served(&self, registry: &Registry) -> bool {
         let (catalog, resource) = (registry.catalog(), self.known.resource());
         let is_published = || catalog.document_state(&resource) == Some(&self.known.state());
         self.known.is_established && (catalog.is_compiled(&resource) || is_published())

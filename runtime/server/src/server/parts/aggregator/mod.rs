@@ -17,27 +17,35 @@ use std::time::Duration;
 
 use apiloom_apis::apiregistration::v1::APIService;
 use apiloom_client::metrics::Registry as MetricRegistry;
+use apiloom_http::AddedSource;
+use apiloom_http::documents::health::Check;
 use apiloom_http::sources::aggregation::{
-    Aggregation, DocumentRoom, LocalService, Priority, RemoteDocuments, RemoteServer, RemoteTarget,
-    Service, UnreachableNotices,
+    Aggregation, DocumentRoom, LocalService, Priority, ProxyIdentity, RemoteDocuments,
+    RemoteServer, RemoteTarget, Service, UnreachableNotices,
 };
 use apiloom_meta::{ApiError, Resource as _};
 use apiloom_registry::{Document, Endpoint, Registry, WatchEvent, WatchEventKind};
+use async_trait::async_trait;
 use futures_util::future::select_all;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-pub(in crate::server) use self::addresses::ResolvedAddresses;
+use self::addresses::ResolvedAddresses;
 use self::check::{Outcome, Subject};
 use self::local::{Local, is_available};
 use self::metrics::AvailabilityMetrics;
-use super::readable::{UnreadableLog, read_all};
-use super::requests::Requests;
-use super::watch::watch_all;
+use crate::server::capability::Capability;
+use crate::server::controllers::ControllerHost;
+use crate::server::controllers::readable::{UnreadableLog, read_all};
+use crate::server::controllers::requests::Requests;
+use crate::server::controllers::watch::watch_all;
+use crate::server::services::ServiceResolver;
+use crate::server::{Config, ServerError};
 
 /// The manager of fields that the controller writes.
-pub(super) const NAME: &str = "apiservice-controller";
+const NAME: &str = "apiservice-controller";
 
 /// Time between attempts to watch the APIServices.
 const RETRY: Duration = Duration::from_secs(1);
@@ -47,6 +55,80 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Time before the second look at a server that is not available. Each later one takes twice as long, up to the usual interval.
 const FIRST_RETRY: Duration = Duration::from_millis(500);
+
+/// The aggregator of a server that finds services by `services`.
+#[allow(clippy::unnecessary_wraps, reason = "other parts may be left out")]
+pub(super) fn part(
+    config: &Config,
+    services: &Arc<dyn ServiceResolver>,
+) -> Option<Arc<dyn Capability>> {
+    let files = config.proxy_client.clone();
+    let identity = files.map(|files| (files.certificate, files.private_key));
+    let addresses = Arc::new(ResolvedAddresses(Arc::clone(services)));
+    let interval = config.service_documents_interval;
+    let (aggregation, unreachable) =
+        Aggregation::new(addresses, ProxyIdentity::new(identity), interval);
+    Some(Arc::new(Aggregator {
+        aggregation: Arc::new(aggregation),
+        unreachable: Mutex::new(Some(unreachable)),
+    }))
+}
+
+/// The versions that other servers serve.
+#[derive(Debug)]
+struct Aggregator {
+    aggregation: Arc<Aggregation>,
+    /// The notices of servers that requests did not reach, for the controller.
+    unreachable: Mutex<Option<UnreachableNotices>>,
+}
+
+#[async_trait]
+impl Capability for Aggregator {
+    fn is_of_first(&self) -> bool {
+        true
+    }
+
+    async fn start(&self, registry: &Arc<Registry>) -> Result<(), ServerError> {
+        let read = self.aggregation.identity().read().await;
+        read.map_err(|(path, reason)| ServerError::File { path, reason })?;
+        let published = publish_stored(registry, &self.aggregation).await;
+        published.map_err(|error| ServerError::Storage(error.message))
+    }
+
+    fn checks(&self) -> Vec<Check> {
+        if self.aggregation.is_registered() {
+            return Vec::new();
+        }
+        let aggregation = Arc::clone(&self.aggregation);
+        let is_registered = move || {
+            if aggregation.is_registered() {
+                Ok(())
+            } else {
+                Err("not all APIServices of this server are available".to_owned())
+            }
+        };
+        vec![Check::new("autoregister-completion", is_registered)]
+    }
+
+    fn source(&self) -> Option<AddedSource> {
+        Some(self.aggregation.source())
+    }
+
+    /// Waits until the server has made the APIServices of its compiled versions.
+    async fn ready(&self, _: &Registry) -> Result<(), ServerError> {
+        self.aggregation.registered().await;
+        Ok(())
+    }
+
+    async fn run(&self, host: ControllerHost) {
+        let Some(unreachable) = self.unreachable.lock().take() else {
+            return;
+        };
+        let aggregation = (Arc::clone(&self.aggregation), unreachable);
+        let (requests, next) = (host.requests(NAME), host.next_registries.clone());
+        run(requests, next, aggregation, &host.metrics.registry).await;
+    }
+}
 
 /// The endpoint of APIServices, if the server has them.
 fn endpoint(registry: &Registry) -> Option<Arc<Endpoint>> {
@@ -58,7 +140,7 @@ fn endpoint(registry: &Registry) -> Option<Arc<Endpoint>> {
 ///
 /// # Errors
 /// If they cannot be read.
-pub(in crate::server) async fn publish_stored(
+async fn publish_stored(
     registry: &Arc<Registry>,
     aggregation: &Aggregation,
 ) -> Result<(), ApiError> {
@@ -88,7 +170,7 @@ fn typed(endpoint: &Endpoint, document: &Document) -> Result<APIService, ApiErro
 }
 
 /// Runs the controller; never returns while the server has APIServices.
-pub(super) async fn run(
+async fn run(
     requests: Requests,
     next: Vec<Arc<Registry>>,
     (aggregation, mut unreachable): (Arc<Aggregation>, UnreachableNotices),

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::step::{Step, problem};
 use super::waiting::Waiting;
-use crate::server::controllers::definitions::NameCheck;
+use crate::server::parts::apiextensions::definitions::NameCheck;
 use crate::server::{Config, ServerError};
 
 /// Number of definitions that are checked or applied at the same time. They wait for a disk together.
@@ -32,7 +32,7 @@ const OF_SERVERS: [&str; 7] = [
 
 /// The definitions to install.
 #[derive(Clone, Debug, Default)]
-pub(in crate::server) struct Definitions {
+pub(super) struct Definitions {
     files: Arc<Vec<DefinitionFile>>,
 }
 

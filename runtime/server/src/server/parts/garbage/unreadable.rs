@@ -16,14 +16,14 @@ pub(super) struct UnreadableKind {
 
 /// The kinds that the garbage collector has given up, shared with the health check.
 #[derive(Clone, Debug, Default)]
-pub(in crate::server) struct UnreadableKinds(Arc<Mutex<BTreeSet<GroupResource>>>);
+pub(super) struct UnreadableKinds(Arc<Mutex<BTreeSet<GroupResource>>>);
 
 impl UnreadableKinds {
     /// Fails while there are some. Names no object: health can be read without authentication.
     ///
     /// # Errors
     /// Names the kinds.
-    pub(in crate::server) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), String> {
         let kinds = self.0.lock();
         if kinds.is_empty() {
             return Ok(());

@@ -1,0 +1,81 @@
+//! What a part of the server does while it runs: a [`Capability`]. The host starts, asks and stops all of them alike, and knows none by its
+//! name.
+
+use std::fmt;
+use std::sync::Arc;
+
+use apiloom_http::AddedSource;
+use apiloom_http::documents::health::Check;
+use apiloom_http::observation::metrics::Metrics;
+use apiloom_registry::Registry;
+use async_trait::async_trait;
+
+use super::controllers::ControllerHost;
+use super::{Config, ServerError};
+
+/// What a part of the server does while it runs. The methods are called in this order, each once, but for `lead`; all have defaults that
+/// do nothing.
+#[async_trait]
+pub(super) trait Capability: fmt::Debug + Send + Sync + 'static {
+    /// Whether only the first server of a chain has it: it serves all of them.
+    fn is_of_first(&self) -> bool {
+        false
+    }
+
+    /// Checks what the configuration says of it, before a store is opened.
+    ///
+    /// # Errors
+    /// All problems.
+    async fn check(&self, config: &Config) -> Result<(), ServerError> {
+        let _ = config;
+        Ok(())
+    }
+
+    /// Reads what it needs before requests are answered. The registry is started.
+    ///
+    /// # Errors
+    /// What keeps the server from its start.
+    async fn start(&self, registry: &Arc<Registry>) -> Result<(), ServerError> {
+        let _ = registry;
+        Ok(())
+    }
+
+    /// Its health checks.
+    fn checks(&self) -> Vec<Check> {
+        Vec::new()
+    }
+
+    /// The source of what it serves, which is asked before all others.
+    fn source(&self) -> Option<AddedSource> {
+        None
+    }
+
+    /// Counts in these metrics from now on.
+    fn count_in(&self, metrics: &Metrics) {
+        let _ = metrics;
+    }
+
+    /// Completes when it has done what the server does before it is ready, while its controllers run.
+    ///
+    /// # Errors
+    /// What the server refuses, and what is not done in time.
+    async fn ready(&self, registry: &Registry) -> Result<(), ServerError> {
+        let _ = registry;
+        Ok(())
+    }
+
+    /// Its controller in every server; dropped when the server stops.
+    async fn run(&self, host: ControllerHost) {
+        drop(host);
+    }
+
+    /// The name, in flags and as that of a lease, of its controller that one server at a time runs.
+    fn elected(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Runs that controller; dropped when another server may run it, and when the server stops.
+    async fn lead(&self, host: ControllerHost) {
+        drop(host);
+    }
+}
