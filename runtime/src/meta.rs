@@ -42,6 +42,7 @@ pub use apiloom_meta::ResourceDef;
 pub use apiloom_meta::SortedMap;
 pub use apiloom_meta::Status;
 pub use apiloom_meta::StatusCause;
+pub use apiloom_meta::StatusCondition;
 pub use apiloom_meta::StatusDetails;
 pub use apiloom_meta::StatusReason;
 pub use apiloom_meta::Time;

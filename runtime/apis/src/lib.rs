@@ -13,6 +13,7 @@ pub mod apiextensions;
 #[cfg(feature = "apiregistration")]
 pub mod apiregistration;
 pub mod autoscaling;
+mod condition;
 #[cfg(feature = "coordination")]
 pub mod coordination;
 pub mod core;

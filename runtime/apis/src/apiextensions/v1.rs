@@ -3,6 +3,8 @@
 use apiloom_macros::{api, resource};
 use apiloom_meta::{JsonSchemaProps, ObjectMeta, Time};
 
+use crate::condition::status_condition;
+
 /// CustomResourceDefinition describes a kind that the server serves while it exists: its names, its scope and the schemas of
 /// its versions. Its name is `<spec.names.plural>.<spec.group>`.
 #[resource(group = "apiextensions.k8s.io", version = "v1", cluster, crate = apiloom_meta,
@@ -272,3 +274,5 @@ pub struct CustomResourceDefinitionCondition {
     #[api(proto(number = 6, omit_empty))]
     pub observed_generation: Option<i64>,
 }
+
+status_condition!(CustomResourceDefinitionCondition, observed_generation);

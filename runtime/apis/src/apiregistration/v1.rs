@@ -1,7 +1,9 @@
 //! Version v1 of the group apiregistration.k8s.io.
 
 use apiloom_macros::{api, resource};
-use apiloom_meta::{ObjectMeta, Time};
+use apiloom_meta::{Conditions as _, ObjectMeta, Time};
+
+use crate::condition::status_condition;
 
 /// APIService says who serves a version of a group: this server itself, or the one behind a service, to which requests for the
 /// version are forwarded. Its name is `<spec.version>.<spec.group>`.
@@ -97,16 +99,15 @@ pub struct APIServiceCondition {
     pub message: Option<String>,
 }
 
+status_condition!(APIServiceCondition);
+
 impl APIService {
     /// The type of the condition that says whether the version can be used.
     pub const AVAILABLE: &str = "Available";
 
     /// The condition Available.
     pub fn available(&self) -> Option<&APIServiceCondition> {
-        let conditions = &self.status.conditions;
-        conditions
-            .iter()
-            .find(|one| one.condition_type == Self::AVAILABLE)
+        self.status.conditions.condition(Self::AVAILABLE)
     }
 
     /// The namespace and name of the service, or Local.

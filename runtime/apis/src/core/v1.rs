@@ -25,6 +25,8 @@ pub use service_account::{LocalObjectReference, ServiceAccount};
 use apiloom_macros::{api, resource};
 use apiloom_meta::{ObjectMeta, Time};
 
+use crate::condition::status_condition;
+
 /// Namespace provides a scope for names. Use of multiple namespaces is optional.
 #[resource(group = "", version = "v1", cluster, crate = apiloom_meta, proto(package = "k8s.io.api.core.v1"), shortname = "ns",
     verbs(skip = [delete_collection]), name_format = dns_label, generation = none, strategic_merge_patch,
@@ -87,3 +89,5 @@ pub struct NamespaceCondition {
     #[api(proto(number = 6, omit_empty))]
     pub message: Option<String>,
 }
+
+status_condition!(NamespaceCondition);

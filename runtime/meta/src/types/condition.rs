@@ -45,6 +45,17 @@ pub enum ConditionStatus {
     Unknown,
 }
 
+impl ConditionStatus {
+    /// The status as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+}
+
 impl From<bool> for ConditionStatus {
     fn from(holds: bool) -> Self {
         if holds { Self::True } else { Self::False }
@@ -77,6 +88,35 @@ impl Condition {
     }
 }
 
+/// A type of conditions: [`Condition`], or one that a kind of Kubernetes has of its own.
+pub trait StatusCondition: From<Condition> + PartialEq {
+    /// The type of the condition.
+    fn condition_type(&self) -> &str;
+
+    /// Whether it holds.
+    fn is_true(&self) -> bool;
+
+    /// Keeps what a new condition does not change of the present one of its type: the transition time, unless the status is
+    /// another one.
+    fn keep(&mut self, present: &Self);
+}
+
+impl StatusCondition for Condition {
+    fn condition_type(&self) -> &str {
+        &self.condition_type
+    }
+
+    fn is_true(&self) -> bool {
+        self.status == ConditionStatus::True
+    }
+
+    fn keep(&mut self, present: &Self) {
+        if present.status == self.status {
+            self.last_transition_time = present.last_transition_time;
+        }
+    }
+}
+
 /// A list of conditions with one of each type.
 ///
 /// ```
@@ -87,39 +127,42 @@ impl Condition {
 /// assert!(!conditions.set_condition(Condition::new("Ready", true, "Started", "")));
 /// ```
 pub trait Conditions {
+    /// The type of the conditions.
+    type Condition: StatusCondition;
+
     /// The condition of a type.
-    fn condition(&self, condition_type: &str) -> Option<&Condition>;
+    fn condition(&self, condition_type: &str) -> Option<&Self::Condition>;
 
     /// Whether there is a condition of a type with the status True.
     fn is_condition_true(&self, condition_type: &str) -> bool {
         self.condition(condition_type)
-            .is_some_and(|c| c.status == ConditionStatus::True)
+            .is_some_and(StatusCondition::is_true)
     }
 
     /// Adds the condition, or updates the one of its type, whose transition time changes only with the status. Returns
     /// whether anything changed.
-    fn set_condition(&mut self, condition: Condition) -> bool;
+    fn set_condition(&mut self, condition: Self::Condition) -> bool;
 
     /// Removes the condition of a type. Returns whether there was one.
     fn remove_condition(&mut self, condition_type: &str) -> bool;
 }
 
-impl Conditions for Vec<Condition> {
-    fn condition(&self, condition_type: &str) -> Option<&Condition> {
-        self.iter().find(|c| c.condition_type == condition_type)
+impl<C: StatusCondition> Conditions for Vec<C> {
+    type Condition = C;
+
+    fn condition(&self, condition_type: &str) -> Option<&C> {
+        self.iter().find(|c| c.condition_type() == condition_type)
     }
 
-    fn set_condition(&mut self, mut condition: Condition) -> bool {
+    fn set_condition(&mut self, mut condition: C) -> bool {
         let Some(present) = self
             .iter_mut()
-            .find(|c| c.condition_type == condition.condition_type)
+            .find(|c| c.condition_type() == condition.condition_type())
         else {
             self.push(condition);
             return true;
         };
-        if present.status == condition.status {
-            condition.last_transition_time = present.last_transition_time;
-        }
+        condition.keep(present);
         let changed = *present != condition;
         *present = condition;
         changed
@@ -127,8 +170,26 @@ impl Conditions for Vec<Condition> {
 
     fn remove_condition(&mut self, condition_type: &str) -> bool {
         let before = self.len();
-        self.retain(|c| c.condition_type != condition_type);
+        self.retain(|c| c.condition_type() != condition_type);
         self.len() != before
+    }
+}
+
+/// A list that is null before it has conditions.
+impl<C: StatusCondition> Conditions for Option<Vec<C>> {
+    type Condition = C;
+
+    fn condition(&self, condition_type: &str) -> Option<&C> {
+        self.as_ref()?.condition(condition_type)
+    }
+
+    fn set_condition(&mut self, condition: C) -> bool {
+        self.get_or_insert_default().set_condition(condition)
+    }
+
+    fn remove_condition(&mut self, condition_type: &str) -> bool {
+        self.as_mut()
+            .is_some_and(|conditions| conditions.remove_condition(condition_type))
     }
 }
 
@@ -173,6 +234,18 @@ mod tests {
         assert!(conditions.remove_condition("Ready"));
         assert!(!conditions.remove_condition("Ready"));
         assert_eq!(conditions.condition("Ready"), None);
+    }
+
+    #[test]
+    fn a_list_may_be_null_before_it_has_conditions() {
+        let mut conditions = None::<Vec<Condition>>;
+        assert!(!conditions.remove_condition("Ready"));
+        assert!(!conditions.is_condition_true("Ready"));
+        assert_eq!(conditions, None);
+        assert!(conditions.set_condition(ready(true, "A", 1)));
+        assert!(!conditions.set_condition(ready(true, "A", 2)));
+        assert_eq!(conditions, Some(vec![ready(true, "A", 1)]));
+        assert!(conditions.remove_condition("Ready"));
     }
 
     #[test]

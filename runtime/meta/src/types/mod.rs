@@ -14,7 +14,7 @@ mod status;
 mod time;
 
 pub use clock::{Clock, ManualClock};
-pub use condition::{Condition, ConditionStatus, Conditions};
+pub use condition::{Condition, ConditionStatus, Conditions, StatusCondition};
 pub use duration::{Duration, DurationRangeError, ParseDurationError};
 pub use fields_v1::FieldsV1;
 pub use int_or_string::IntOrString;

@@ -3,10 +3,10 @@
 mod quota;
 
 use apiloom_apis::apiregistration::v1::{
-    APIService, APIServiceCondition, APIServiceSpec, APIServiceStatus, ServiceReference,
+    APIService, APIServiceSpec, APIServiceStatus, ServiceReference,
 };
 use apiloom_meta::field::go_quote;
-use apiloom_meta::{FieldError, FieldPath, Time, names};
+use apiloom_meta::{Condition, Conditions as _, FieldError, FieldPath, names};
 
 pub(crate) use self::quota::APIServiceQuota;
 use crate::options::RequestContext;
@@ -27,7 +27,8 @@ impl Strategy<APIService> for APIServiceRules {
     fn prepare_for_create(&self, _ctx: &RequestContext, object: &mut APIService) {
         object.status = APIServiceStatus::default();
         if object.spec.service.is_none() {
-            set_available(object, true, LOCAL.0, LOCAL.1);
+            let condition = Condition::new(APIService::AVAILABLE, true, LOCAL.0, LOCAL.1);
+            object.status.conditions.set_condition(condition.into());
         }
     }
 
@@ -54,31 +55,6 @@ impl Strategy<APIService> for APIServiceRules {
 
 /// The reason and the message of the condition of a version that this server serves.
 pub const LOCAL: (&str, &str) = ("Local", "Local APIServices are always available");
-
-/// Sets the condition Available; returns whether it was another one.
-pub fn set_available(object: &mut APIService, is_true: bool, reason: &str, message: &str) -> bool {
-    let conditions = &mut object.status.conditions;
-    let position = conditions
-        .iter()
-        .position(|one| one.condition_type == APIService::AVAILABLE);
-    let position = position.unwrap_or_else(|| {
-        conditions.push(APIServiceCondition {
-            condition_type: APIService::AVAILABLE.to_owned(),
-            ..APIServiceCondition::default()
-        });
-        conditions.len() - 1
-    });
-    let condition = &mut conditions[position];
-    let before = condition.clone();
-    let status = if is_true { "True" } else { "False" };
-    if condition.status != status {
-        status.clone_into(&mut condition.status);
-        condition.last_transition_time = Some(Time::now());
-    }
-    condition.reason = Some(reason.to_owned());
-    condition.message = Some(message.to_owned());
-    *condition != before
-}
 
 fn text(text: &Option<String>) -> &str {
     text.as_deref().unwrap_or_default()

@@ -10,10 +10,10 @@ mod versions;
 mod webhook;
 
 use apiloom_apis::apiextensions::v1::{
-    CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionCondition,
-    CustomResourceDefinitionNames, CustomResourceDefinitionSpec, CustomResourceDefinitionStatus,
+    CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionNames,
+    CustomResourceDefinitionSpec, CustomResourceDefinitionStatus,
 };
-use apiloom_meta::{FieldError, FieldPath, ObjectMeta, Time};
+use apiloom_meta::{Condition, Conditions as _, FieldError, FieldPath, ObjectMeta};
 use serde_json::Value;
 
 use self::conversion::authorities_error;
@@ -94,12 +94,13 @@ impl Strategy<CustomResourceDefinition> for DefinitionRules {
         if !finalizers.iter().any(|known| known == CLEANUP) {
             finalizers.push(CLEANUP.to_owned());
         }
-        set_condition(
-            &mut object.status.conditions,
-            ("Terminating", true),
+        let condition = Condition::new(
+            "Terminating",
+            true,
             "InstanceDeletionPending",
             "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
         );
+        object.status.conditions.set_condition(condition.into());
     }
 
     fn validate(&self, ctx: &RequestContext, object: &CustomResourceDefinition) -> Vec<FieldError> {
@@ -184,54 +185,14 @@ fn add_storage_version(object: &mut CustomResourceDefinition) {
     }
 }
 
-/// The conditions of a definition; `None`, which is null on the wire, before there are any.
-pub(crate) type Conditions = Option<Vec<CustomResourceDefinitionCondition>>;
-
 /// Whether the kind was served at some time.
 fn is_established(object: &CustomResourceDefinition) -> bool {
-    has_condition(&object.status.conditions, "Established")
-}
-
-/// Whether a condition is true.
-pub fn has_condition(conditions: &Conditions, condition_type: &str) -> bool {
-    let mut conditions = conditions.iter().flatten();
-    conditions.any(|one| one.condition_type == condition_type && one.status == "True")
+    object.status.conditions.is_condition_true("Established")
 }
 
 /// Whether the authorities of its conversion webhook are malformed, so that its kind is not established.
 pub fn has_invalid_authorities(object: &CustomResourceDefinition) -> bool {
     authorities_error(object).is_some()
-}
-
-/// Sets a condition. The time changes with the status alone.
-pub fn set_condition(
-    conditions: &mut Conditions,
-    (condition_type, is_true): (&str, bool),
-    reason: &str,
-    message: &str,
-) {
-    let conditions = conditions.get_or_insert_default();
-    let position = conditions
-        .iter()
-        .position(|one| one.condition_type == condition_type);
-    let mut condition = match position {
-        Some(at) => conditions[at].clone(),
-        None => CustomResourceDefinitionCondition {
-            condition_type: condition_type.to_owned(),
-            ..CustomResourceDefinitionCondition::default()
-        },
-    };
-    let status = if is_true { "True" } else { "False" };
-    if condition.status != status {
-        status.clone_into(&mut condition.status);
-        condition.last_transition_time = Some(Time::now());
-    }
-    condition.reason = Some(reason.to_owned());
-    condition.message = Some(message.to_owned());
-    match position {
-        Some(at) => conditions[at] = condition,
-        None => conditions.push(condition),
-    }
 }
 
 fn spec_errors(ctx: &RequestContext, spec: &CustomResourceDefinitionSpec) -> Vec<FieldError> {

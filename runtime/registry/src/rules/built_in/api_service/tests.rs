@@ -134,13 +134,11 @@ fn only_a_service_has_settings_of_tls() {
 fn the_time_of_a_condition_is_that_of_its_status() {
     let mut object = created(local);
     let before = object.available().unwrap().clone();
-    assert!(!set_available(&mut object, true, LOCAL.0, LOCAL.1));
-    assert!(set_available(
-        &mut object,
-        true,
-        "Passed",
-        "all checks passed"
-    ));
+    let conditions = &mut object.status.conditions;
+    let available =
+        |reason, message| Condition::new(APIService::AVAILABLE, true, reason, message).into();
+    assert!(!conditions.set_condition(available(LOCAL.0, LOCAL.1)));
+    assert!(conditions.set_condition(available("Passed", "all checks passed")));
     let after = object.available().unwrap();
     assert_eq!(after.last_transition_time, before.last_transition_time);
     assert_eq!(after.reason.as_deref(), Some("Passed"));

@@ -7,7 +7,8 @@ use apiloom_apis::apiregistration::v1::{APIService, APIServiceSpec};
 use apiloom_http::sources::aggregation::{
     Aggregation, Connections, RemoteDocuments, RemoteServer, Unreachable, path_of_version,
 };
-use apiloom_registry::api_service_rules::{LOCAL, set_available};
+use apiloom_meta::{Condition, Conditions as _};
+use apiloom_registry::api_service_rules::LOCAL;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 
@@ -188,7 +189,8 @@ async fn write(
     };
     let is_other = object.metadata.uid != subject.uid || object.spec != subject.spec;
     let was_available = is_available(&object);
-    if is_other || !set_available(&mut object, is_true, reason, message) {
+    let condition = Condition::new(APIService::AVAILABLE, is_true, reason, message);
+    if is_other || !object.status.conditions.set_condition(condition.into()) {
         return Ok(Change::None);
     }
     requests.put(&format!("{path}/status"), &object).await?;

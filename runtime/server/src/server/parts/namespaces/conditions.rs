@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use apiloom_apis::core::v1::{NamespaceCondition, NamespaceStatus};
-use apiloom_meta::{GroupResource, Time};
+use apiloom_apis::core::v1::NamespaceStatus;
+use apiloom_meta::{Condition, Conditions as _, GroupResource, Time};
 
 use crate::server::controllers::requests::RequestError;
 
@@ -79,39 +79,13 @@ pub(super) fn set(status: &mut NamespaceStatus, content: &Content, now: Time) ->
     let mut is_changed = false;
     for (kind, problem) in KINDS.iter().zip(problems(content)) {
         let has_problem = problem.is_some();
-        let condition = NamespaceCondition {
-            condition_type: kind.name.to_owned(),
-            status: if has_problem { "True" } else { "False" }.to_owned(),
-            last_transition_time: Some(now),
-            reason: Some(kind.reasons[usize::from(has_problem)].to_owned()),
-            message: Some(problem.unwrap_or_else(|| kind.message.to_owned())),
-        };
-        let known = status
-            .conditions
-            .iter_mut()
-            .find(|known| known.condition_type == kind.name);
-        match known {
-            None => {
-                status.conditions.push(condition);
-                is_changed = true;
-            }
-            Some(known) if says_the_same(known, &condition) => {}
-            Some(known) => {
-                let time = known.last_transition_time.take();
-                let is_same = known.status == condition.status;
-                *known = condition;
-                if is_same {
-                    known.last_transition_time = time;
-                }
-                is_changed = true;
-            }
-        }
+        let reason = kind.reasons[usize::from(has_problem)];
+        let message = problem.unwrap_or_else(|| kind.message.to_owned());
+        let mut condition = Condition::new(kind.name, has_problem, reason, message);
+        condition.last_transition_time = now;
+        is_changed |= status.conditions.set_condition(condition.into());
     }
     is_changed
-}
-
-fn says_the_same(one: &NamespaceCondition, other: &NamespaceCondition) -> bool {
-    (&one.status, &one.reason, &one.message) == (&other.status, &other.reason, &other.message)
 }
 
 /// The message of each condition that has a problem.

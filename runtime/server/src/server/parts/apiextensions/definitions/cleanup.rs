@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use apiloom_apis::apiextensions::v1::CustomResourceDefinition;
-use apiloom_meta::{ApiError, GroupResource};
-use apiloom_registry::definition_rules::{CLEANUP, set_condition};
+use apiloom_meta::{ApiError, Condition, Conditions as _, GroupResource};
+use apiloom_registry::definition_rules::CLEANUP;
 use apiloom_registry::{DeleteOptions, Endpoint, ListOptions, PropagationPolicy, RequestContext};
 use serde_json::json;
 use tokio::time::Instant;
@@ -123,9 +123,8 @@ async fn step(
 
 /// Whether a server has found that no objects are left.
 fn has_ended(object: &CustomResourceDefinition) -> bool {
-    let mut conditions = object.status.conditions.iter().flatten();
-    conditions
-        .any(|one| one.condition_type == "Terminating" && one.reason.as_deref() == Some(COMPLETED))
+    let condition = object.status.conditions.condition("Terminating");
+    condition.is_some_and(|one| one.reason.as_deref() == Some(COMPLETED))
 }
 
 /// Deletes all objects, and waits until they are gone: those with finalizers stay until these are removed.
@@ -179,10 +178,8 @@ async fn write(
     mut object: CustomResourceDefinition,
     (is_true, reason, message): (bool, &str, &str),
 ) -> Result<Option<CustomResourceDefinition>, RequestError> {
-    let before = object.status.clone();
-    let condition = ("Terminating", is_true);
-    set_condition(&mut object.status.conditions, condition, reason, message);
-    if object.status == before {
+    let condition = Condition::new("Terminating", is_true, reason, message);
+    if !object.status.conditions.set_condition(condition.into()) {
         return Ok(Some(object));
     }
     let name = object.metadata.name.clone().unwrap_or_default();

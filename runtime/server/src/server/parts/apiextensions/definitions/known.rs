@@ -2,8 +2,8 @@
 
 use apiloom_apis::apiextensions::v1::{CustomResourceDefinition, CustomResourceDefinitionNames};
 use apiloom_meta::kind::{SmolStr, StoredDefinition};
-use apiloom_meta::{GroupResource, Time};
-use apiloom_registry::definition_rules::{CLEANUP, has_condition};
+use apiloom_meta::{Conditions as _, GroupResource, Time};
+use apiloom_registry::definition_rules::CLEANUP;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -71,9 +71,9 @@ impl Known {
             group: object.spec.group.clone(),
             plural: object.spec.names.plural.clone(),
             accepted: status.accepted_names.clone().unwrap_or_default(),
-            has_all_names: has_condition(&status.conditions, "NamesAccepted"),
-            is_established: has_condition(&status.conditions, "Established"),
-            is_refused: has_condition(&status.conditions, "NonStructuralSchema"),
+            has_all_names: status.conditions.is_condition_true("NamesAccepted"),
+            is_established: status.conditions.is_condition_true("Established"),
+            is_refused: status.conditions.is_condition_true("NonStructuralSchema"),
             is_deleting: metadata.deletion_timestamp.is_some(),
             has_finalizer: metadata.finalizers.iter().any(|known| known == CLEANUP),
         }

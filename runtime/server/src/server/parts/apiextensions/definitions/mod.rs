@@ -72,8 +72,7 @@ use std::time::Duration;
 
 use apiloom_apis::apiextensions::v1::{CustomResourceDefinition, CustomResourceDefinitionStatus};
 use apiloom_meta::kind::StoredDefinition;
-use apiloom_meta::{ApiError, ObjectMeta, Resource as _};
-use apiloom_registry::definition_rules::has_condition;
+use apiloom_meta::{ApiError, Conditions as _, ObjectMeta, Resource as _};
 use apiloom_registry::{Document, Endpoint, Registry, WatchEvent, WatchEventKind};
 use bytes::Bytes;
 use serde_json::json;
@@ -539,8 +538,8 @@ impl Controller<'_> {
     /// Keeps a definition that is to be changed again.
     fn keep_unfinished(&mut self, change: Change) {
         let conditions = &change.work.object.status.conditions;
-        let is_finished =
-            has_condition(conditions, "NamesAccepted") && has_condition(conditions, "Established");
+        let is_finished = conditions.is_condition_true("NamesAccepted")
+            && conditions.is_condition_true("Established");
         if !is_finished {
             self.unfinished.insert(change.name, change.work);
         }

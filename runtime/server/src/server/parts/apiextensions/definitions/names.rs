@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use apiloom_apis::apiextensions::v1::{CustomResourceDefinition, CustomResourceDefinitionNames};
+use apiloom_meta::{Condition, Conditions as _};
 use apiloom_registry::Catalog;
-use apiloom_registry::definition_rules::{has_condition, set_condition};
 
 use super::known::{Known, kinds, resources};
 
@@ -106,9 +106,9 @@ pub(super) fn accept(
     let mut accepted = object.status.accepted_names.clone().unwrap_or_default();
     let names = &object.spec.names;
     let conditions = &object.status.conditions;
-    let has_all = *names == accepted && has_condition(conditions, "NamesAccepted");
+    let has_all = *names == accepted && conditions.is_condition_true("NamesAccepted");
     // An established definition keeps its names.
-    if has_all && has_condition(conditions, "Established") {
+    if has_all && conditions.is_condition_true("Established") {
         return;
     }
     let refused = RefusedNames::new(object, known, catalog);
@@ -189,43 +189,20 @@ pub(super) fn accept(
     accepted.categories.clone_from(&names.categories);
     let status = &mut object.status;
     status.accepted_names = Some(accepted);
-    let is_established = has_condition(&status.conditions, "Established");
-    match &conflict {
-        Some((reason, message)) => {
-            set_condition(
-                &mut status.conditions,
-                ("NamesAccepted", false),
-                reason,
-                message,
-            );
-            if !is_established {
-                let why = "not all names are accepted";
-                set_condition(
-                    &mut status.conditions,
-                    ("Established", false),
-                    "NotAccepted",
-                    why,
-                );
-            }
-        }
-        None => {
-            let why = "no conflicts found";
-            set_condition(
-                &mut status.conditions,
-                ("NamesAccepted", true),
-                "NoConflicts",
-                why,
-            );
-            if !is_established {
-                let why = "the initial names have been accepted";
-                set_condition(
-                    &mut status.conditions,
-                    ("Established", false),
-                    "Installing",
-                    why,
-                );
-            }
-        }
+    let (is_accepted, reason, message) = match &conflict {
+        Some((reason, message)) => (false, *reason, message.as_str()),
+        None => (true, "NoConflicts", "no conflicts found"),
+    };
+    let condition = Condition::new("NamesAccepted", is_accepted, reason, message);
+    status.conditions.set_condition(condition.into());
+    if !status.conditions.is_condition_true("Established") {
+        let (reason, message) = if is_accepted {
+            ("Installing", "the initial names have been accepted")
+        } else {
+            ("NotAccepted", "not all names are accepted")
+        };
+        let condition = Condition::new("Established", false, reason, message);
+        status.conditions.set_condition(condition.into());
     }
 }
 

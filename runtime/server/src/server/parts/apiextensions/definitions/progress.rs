@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use apiloom_apis::apiextensions::v1::CustomResourceDefinition;
-use apiloom_meta::ApiError;
+use apiloom_meta::{ApiError, Conditions as _};
 use apiloom_registry::{Catalog, Document, Endpoint, Registry};
 
 use super::known::{Known, object_of};
@@ -33,9 +33,8 @@ impl NameCheck {
         names::accept(&mut object, &self.known, &self.catalog);
         let known = Known::of_object(&object);
         self.known.insert(known.name.clone(), Box::new(known));
-        let conditions = object.status.conditions.iter().flatten();
-        let mut refused = conditions.filter(|one| one.condition_type == "NamesAccepted");
-        let refused = refused.find(|one| one.status != "True")?;
+        let condition = object.status.conditions.condition("NamesAccepted");
+        let refused = condition.filter(|one| one.status != "True")?;
         Some(text_of(
             refused.reason.as_deref(),
             refused.message.as_deref(),

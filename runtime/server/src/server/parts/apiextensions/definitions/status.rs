@@ -4,9 +4,9 @@
 use apiloom_apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionNames, CustomResourceDefinitionStatus,
 };
-use apiloom_meta::{ObjectMeta, Time};
+use apiloom_meta::{Condition, Conditions as _, ObjectMeta, Time};
 use apiloom_registry::definition_rules::{
-    APPROVAL, Approval, has_condition, has_invalid_authorities, is_protected, set_condition,
+    APPROVAL, Approval, has_invalid_authorities, is_protected,
 };
 use serde_json::{Map, Value, json};
 use tokio::time::Duration;
@@ -43,7 +43,7 @@ pub(super) fn judge(object: &mut CustomResourceDefinition, problem: Option<&Prob
         conditions.retain(|one| !is_past(&one.condition_type));
     }
     if let Some((condition, reason, why)) = found {
-        set_condition(conditions, (condition, true), reason, why);
+        conditions.set_condition(Condition::new(condition, true, reason, why).into());
     }
     if !is_protected(&object.spec.group) {
         return;
@@ -73,14 +73,15 @@ pub(super) fn judge(object: &mut CustomResourceDefinition, problem: Option<&Prob
             approval.problem().unwrap_or_default(),
         ),
     };
-    let condition = ("KubernetesAPIApprovalPolicyConformant", is_approved);
-    set_condition(&mut object.status.conditions, condition, reason, &message);
+    let condition = "KubernetesAPIApprovalPolicyConformant";
+    let condition = Condition::new(condition, is_approved, reason, message);
+    object.status.conditions.set_condition(condition.into());
 }
 
 /// Whether a definition has all its names, and is not established yet.
 pub(super) fn is_installing(object: &CustomResourceDefinition) -> bool {
     let conditions = &object.status.conditions;
-    has_condition(conditions, "NamesAccepted") && !has_condition(conditions, "Established")
+    conditions.is_condition_true("NamesAccepted") && !conditions.is_condition_true("Established")
 }
 
 /// Sets the condition Established of a definition that is being installed and whose kind is served. Returns the time after which
@@ -93,30 +94,23 @@ pub(super) fn establish(
         return Some(AGAIN);
     }
     if others == OtherServers::Some {
-        let accepted = object.status.conditions.iter().flatten();
-        let mut accepted = accepted.filter(|one| one.condition_type == "NamesAccepted");
-        let since = accepted.next().and_then(|one| one.last_transition_time);
+        let accepted = object.status.conditions.condition("NamesAccepted");
+        let since = accepted.and_then(|one| one.last_transition_time);
         let since = since.map_or(Duration::ZERO, |at| Time::now().duration_since(at));
         let rest = INSTALLATION.saturating_sub(since);
         if !rest.is_zero() {
             return Some(rest);
         }
     }
-    if has_invalid_authorities(object) {
-        set_condition(
-            &mut object.status.conditions,
-            ("Established", false),
-            "InvalidCABundle",
-            "The conversion webhook CABundle is invalid",
-        );
-        return None;
-    }
-    set_condition(
-        &mut object.status.conditions,
-        ("Established", true),
-        "InitialNamesAccepted",
-        "the initial names have been accepted",
-    );
+    let (is_established, reason, message) = if has_invalid_authorities(object) {
+        let why = "The conversion webhook CABundle is invalid";
+        (false, "InvalidCABundle", why)
+    } else {
+        let why = "the initial names have been accepted";
+        (true, "InitialNamesAccepted", why)
+    };
+    let condition = Condition::new("Established", is_established, reason, message);
+    object.status.conditions.set_condition(condition.into());
     None
 }
 
@@ -201,12 +195,8 @@ mod tests {
         object.metadata.resource_version = Some("7".to_owned());
         let before = object.status.clone();
         assert!(StatusPatch::new(&before, &object).is_none());
-        set_condition(
-            &mut object.status.conditions,
-            ("Established", true),
-            "R",
-            "m",
-        );
+        let condition = Condition::new("Established", true, "R", "m");
+        object.status.conditions.set_condition(condition.into());
         let patch = StatusPatch::new(&before, &object).unwrap().body;
         let conditions = json!(object.status.conditions);
         assert_eq!(

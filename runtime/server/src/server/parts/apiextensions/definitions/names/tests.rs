@@ -45,7 +45,7 @@ fn kind_of(object: &CustomResourceDefinition) -> &str {
 }
 
 fn has_names(object: &CustomResourceDefinition) -> bool {
-    has_condition(&object.status.conditions, "NamesAccepted")
+    object.status.conditions.is_condition_true("NamesAccepted")
 }
 
 #[test]
@@ -74,13 +74,8 @@ fn of_two_definitions_with_a_name_the_older_one_keeps_it() {
 #[test]
 fn an_established_definition_keeps_a_name_that_an_older_one_has() {
     let (older, mut newer) = accepted_at_once();
-    let established = ("Established", true);
-    set_condition(
-        &mut newer.status.conditions,
-        established,
-        "InitialNamesAccepted",
-        "",
-    );
+    let established = Condition::new("Established", true, "InitialNamesAccepted", "");
+    newer.status.conditions.set_condition(established.into());
     let mut seen = newer.clone();
     accept_beside(&mut seen, &[&older, &newer]);
     assert_eq!(seen, newer);
