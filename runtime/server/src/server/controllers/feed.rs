@@ -11,19 +11,16 @@ use std::time::Duration;
 use apiloom_meta::codec::Finder;
 use apiloom_meta::kind::SmolStr;
 use apiloom_meta::{ApiError, JsonPath, OwnerReference, StatusReason};
-use apiloom_registry::{Document, Endpoint, WatchEventKind};
+use apiloom_registry::{Document, Endpoint};
 use apiloom_storage::Revision;
 use apiloom_storage::cache::CacheProgress;
 use tokio::sync::watch;
 
 pub(in crate::server) use self::counts::Counts;
 pub(in crate::server) use self::reports::{FeedReports, Progress, ReportReader};
+use super::follower::{Follower, Update};
 use super::graph::{Finalizer, ObservedObject, Place, Reference};
 use super::uid::Uid;
-use super::watch::watch_all;
-
-/// Time between attempts to watch a kind whose store or conversion fails.
-const RETRY: Duration = Duration::from_secs(1);
 
 /// Time between looks at the progress of a watch that tells none.
 const CHECK_AGAIN: Duration = Duration::from_millis(10);
@@ -32,6 +29,8 @@ const CHECK_AGAIN: Duration = Duration::from_millis(10);
 pub(in crate::server) const FOREGROUND: &str = "foregroundDeletion";
 /// The finalizer of a deletion that keeps the dependents.
 pub(in crate::server) const ORPHAN: &str = "orphan";
+
+type FeedFollower = Follower<Uid, ObservedObject>;
 
 /// What a feed reports, in order.
 pub(in crate::server) trait Sink: Send + Sync {
@@ -75,6 +74,54 @@ impl Reporter {
     fn set_reached(&self, delivered: Option<Revision>) {
         let Some(reached) = delivered else { return };
         self.progress.change(|progress| progress.reached = reached);
+    }
+
+    fn fail(&self, endpoint: &Endpoint, error: &ApiError) {
+        self.counts.count_failure();
+        let resource = endpoint.resource().group_resource();
+        tracing::warn!(%resource, %error, "cannot follow a resource");
+        // Others are those of a store or a cache that does not answer yet. That of a webhook has no reason.
+        if matches!(error.reason, None | Some(StatusReason::InternalError)) {
+            self.progress.set_problem(Some(&error.message));
+        }
+    }
+
+    /// Reports what an open watch tells.
+    fn report(
+        &self,
+        update: Update<Uid, ObservedObject>,
+        follower: &mut FeedFollower,
+        sink: &dyn Sink,
+    ) {
+        self.counts.set_updated();
+        if follower.is_complete() {
+            self.progress.set_problem(follower.unreadable());
+        }
+        match update {
+            Update::Added(object) => {
+                if follower.is_complete() {
+                    self.counts.count_new();
+                }
+                sink.observe(object);
+            }
+            Update::Modified(object) => sink.observe(object),
+            Update::Deleted(uid) => {
+                self.counts.count_deleted();
+                sink.remove(uid);
+            }
+            Update::Complete(listed) => {
+                let def = follower.endpoint().def();
+                sink.complete(&def.group, &def.kind, &listed);
+                self.counts.count_list(listed.len());
+                self.set_reached(follower.delivered());
+                self.set_complete(true);
+            }
+            Update::Begun | Update::Alive | Update::Ended(_) => {}
+        }
+        // A kind that changes all the time is never idle.
+        if self.is_awaited() {
+            self.set_reached(follower.delivered());
+        }
     }
 
     /// Waits until the feed may have reached the revision that is waited for, and converts nothing.
@@ -149,102 +196,45 @@ pub(in crate::server) async fn follow(
     sink: Arc<dyn Sink>,
     mut reporter: Reporter,
 ) {
-    loop {
-        sink.begin();
-        let problem = follow_once(&endpoint, &*sink, &mut reporter).await;
-        reporter.set_complete(false);
-        if endpoint.has_ended() {
-            return;
-        }
-        if let Some(error) = problem {
-            reporter.counts.count_failure();
-            let resource = endpoint.resource().group_resource();
-            tracing::warn!(%resource, %error, "cannot follow a resource");
-            // Others are those of a store or a cache that does not answer yet. That of a webhook has no reason.
-            if matches!(error.reason, None | Some(StatusReason::InternalError)) {
-                reporter.progress.set_problem(Some(&error.message));
-            }
-        }
-        // Also after a watch that was too slow: the next one lists all objects.
-        tokio::time::sleep(RETRY).await;
-    }
-}
-
-/// Follows the kind until its watch ends; returns why, if that was an error.
-async fn follow_once(
-    endpoint: &Endpoint,
-    sink: &dyn Sink,
-    reporter: &mut Reporter,
-) -> Option<ApiError> {
-    // What is needed only to begin is large, and there is one of these tasks for each kind.
-    let mut events = match Box::pin(watch_all(endpoint)).await {
-        Ok(events) => events,
-        Err(error) => return Some(error),
-    };
-    reporter.counts.count_watch();
     let cache = endpoint.resource().cache.as_ref();
     let mut cache = cache.map(|cache| cache.progress());
     let mut checked = Revision(0);
-    let idle = events.idle();
-    let mut listed = Some(HashSet::new());
+    let mut follower: FeedFollower = Follower::new(endpoint, observe);
     loop {
-        let event = tokio::select! {
+        let idle = follower.idle();
+        let update = tokio::select! {
             biased;
-            event = events.next() => event,
+            update = follower.next() => update,
             // A conversion would begin again with each look at the progress.
-            () = reporter.may_be_reached(cache.as_mut(), &mut checked, &idle) => {
+            () = reporter.may_be_reached(cache.as_mut(), &mut checked, &idle), if follower.is_complete() => {
                 // An object that is left out makes no event.
-                reporter.progress.set_problem(events.unreadable());
-                reporter.set_reached(events.delivered());
+                reporter.progress.set_problem(follower.unreadable());
+                reporter.set_reached(follower.delivered());
                 continue;
             }
         };
-        let event = match event? {
-            Ok(event) => event,
-            Err(error) => return Some(error),
-        };
-        reporter.counts.set_updated();
-        if listed.is_none() {
-            reporter.progress.set_problem(events.unreadable());
-        }
-        if event.kind == WatchEventKind::Bookmark {
-            if let Some(listed) = listed.take() {
-                let def = endpoint.def();
-                sink.complete(&def.group, &def.kind, &listed);
-                reporter.progress.set_problem(events.unreadable());
-                reporter.counts.count_list(listed.len());
-                reporter.set_reached(events.delivered());
-                reporter.set_complete(true);
+        match update {
+            Update::Begun => {
+                checked = Revision(0);
+                reporter.counts.count_watch();
+                sink.begin();
             }
-            continue;
-        }
-        let Some(observed) = observe(endpoint, &event.object) else {
-            continue;
-        };
-        match event.kind {
-            WatchEventKind::Added | WatchEventKind::Modified => {
-                if let Some(listed) = &mut listed {
-                    listed.insert(observed.uid);
-                } else if event.kind == WatchEventKind::Added {
-                    reporter.counts.count_new();
+            Update::Ended(error) => {
+                reporter.set_complete(false);
+                if follower.endpoint().has_ended() {
+                    return;
                 }
-                sink.observe(observed);
+                if let Some(error) = error {
+                    reporter.fail(follower.endpoint(), &error);
+                }
             }
-            WatchEventKind::Deleted => {
-                reporter.counts.count_deleted();
-                sink.remove(observed.uid);
-            }
-            WatchEventKind::Bookmark => {}
-        }
-        // A kind that changes all the time is never idle.
-        if reporter.is_awaited() {
-            reporter.set_reached(events.delivered());
+            update => reporter.report(update, &mut follower, &*sink),
         }
     }
 }
 
 /// What the graph needs of an object; `None` for an object without a uid.
-fn observe(endpoint: &Endpoint, document: &Document) -> Option<ObservedObject> {
+fn observe(endpoint: &Endpoint, document: &Document) -> Option<(Uid, ObservedObject)> {
     static FIELDS: LazyLock<Finder> = LazyLock::new(|| {
         let fields = [
             "uid",
@@ -271,11 +261,12 @@ fn observe(endpoint: &Endpoint, document: &Document) -> Option<ObservedObject> {
     if uid.is_empty() {
         return None;
     }
+    let uid = Uid::of(&uid);
     let finalizers: Vec<String> = parse(finalizers);
     let owners: Vec<OwnerReference> = parse(owners);
     let def = endpoint.def();
-    Some(ObservedObject {
-        uid: Uid::of(&uid),
+    let observed = ObservedObject {
+        uid,
         place: Place {
             group: def.group.clone(),
             kind: def.kind.clone(),
@@ -285,7 +276,8 @@ fn observe(endpoint: &Endpoint, document: &Document) -> Option<ObservedObject> {
         owners: owners.iter().map(reference).collect(),
         is_deleting: deletion.is_some(),
         finalizer: finalizer(&finalizers),
-    })
+    };
+    Some((uid, observed))
 }
 
 /// A list of the metadata; empty if it is absent.

@@ -5,9 +5,10 @@
 //!
 //! # Inside
 //!
-//! - `watch.rs` begins a watch of all objects of a kind. `feed.rs` follows the metadata of a kind, and `graph.rs` makes the graph of owner references from it: plain data that says
-//!   what is to be looked at. `parts/garbage/collector.rs` decides by the state in the store, with that as the precondition of each
-//!   write.
+//! - `follower.rs` follows the objects of a kind for all that do: the collector, the deletion of namespaces, the definitions, the
+//!   APIServices and the installation of definitions. `feed.rs` follows the metadata of a kind with it, and `graph.rs` makes the
+//!   graph of owner references from that: plain data that says what is to be looked at. `parts/garbage/collector.rs` decides by the state
+//!   in the store, with that as the precondition of each write.
 //! - What follows from the absence of dependents (the end of a foreground deletion, the start of orphaning) waits until every feed
 //!   has reported all that was in its store by then (`parts/garbage/progress.rs`: one round for all that wait at the same time; while
 //!   feeds are late, one worker waits and the others go on).
@@ -37,6 +38,7 @@
 
 pub(super) mod config;
 pub(super) mod feed;
+pub(super) mod follower;
 pub(super) mod graph;
 mod lease;
 #[cfg(any(feature = "apis-apiextensions", feature = "apis-apiregistration"))]
@@ -44,7 +46,6 @@ pub(super) mod readable;
 pub(super) mod requests;
 pub(super) mod servers;
 pub(super) mod uid;
-pub(super) mod watch;
 
 use std::sync::Arc;
 use std::time::Duration;

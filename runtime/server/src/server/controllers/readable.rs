@@ -1,33 +1,42 @@
 //! What the controllers of definitions and of APIServices read of their own kinds: all that can be read, and a log of the rest.
 
-use apiloom_meta::ApiError;
-use apiloom_registry::{Document, Endpoint, WatchEventKind};
+use std::hash::Hash;
+use std::sync::Arc;
 
-use super::watch::{stored, watch_all};
+use apiloom_meta::ApiError;
+use apiloom_registry::Endpoint;
+
+use super::follower::{Follower, Read, Update, stored};
 
 /// All objects of a kind that can be read, and why one cannot. A list would fail because of that one.
 ///
 /// # Errors
 /// If the store cannot be read.
-pub(in crate::server) async fn read_all(
-    endpoint: &Endpoint,
-) -> Result<(Vec<Document>, Option<String>), ApiError> {
+pub(in crate::server) async fn read_all<K: Eq + Hash, T>(
+    endpoint: Arc<Endpoint>,
+    read: Read<K, T>,
+) -> Result<(Vec<T>, Option<String>), ApiError> {
     // A large store is read for longer than the registry waits at its start.
-    stored(endpoint)?.filled().await;
-    let mut events = watch_all(endpoint).await?;
+    stored(&endpoint)?.filled().await;
+    let mut follower = Follower::new(endpoint, read);
     let mut objects = Vec::new();
-    while let Some(event) = events.next().await {
-        let event = event?;
-        if event.kind == WatchEventKind::Bookmark {
-            let problem = events.unreadable().map(str::to_owned);
-            return Ok((objects, problem));
+    loop {
+        match follower.next().await {
+            Update::Added(object) | Update::Modified(object) => objects.push(object),
+            Update::Complete(_) => {
+                let problem = follower.unreadable().map(str::to_owned);
+                return Ok((objects, problem));
+            }
+            Update::Ended(Some(error)) => return Err(error),
+            Update::Ended(None) => {
+                let resource = follower.endpoint().resource().group_resource();
+                return Err(ApiError::internal(format!(
+                    "the watch of {resource} ended before all objects were read"
+                )));
+            }
+            Update::Begun | Update::Deleted(_) | Update::Alive => {}
         }
-        objects.push(event.object);
     }
-    let resource = endpoint.resource().group_resource();
-    Err(ApiError::internal(format!(
-        "the watch of {resource} ended before all objects were read"
-    )))
 }
 
 /// Logs objects that a watch leaves out because they cannot be read, each problem once.

@@ -11,7 +11,7 @@ mod documents;
 mod local;
 mod metrics;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use apiloom_http::sources::aggregation::{
     RemoteServer, RemoteTarget, Service, UnreachableNotices,
 };
 use apiloom_meta::{ApiError, Resource as _};
-use apiloom_registry::{Document, Endpoint, Registry, WatchEvent, WatchEventKind};
+use apiloom_registry::{Document, Endpoint, Registry};
 use async_trait::async_trait;
 use futures_util::future::select_all;
 use parking_lot::Mutex;
@@ -38,17 +38,14 @@ use self::local::{Local, is_available};
 use self::metrics::AvailabilityMetrics;
 use crate::server::capability::Capability;
 use crate::server::controllers::ControllerHost;
+use crate::server::controllers::follower::{Follower, Update};
 use crate::server::controllers::readable::{UnreadableLog, read_all};
 use crate::server::controllers::requests::Requests;
-use crate::server::controllers::watch::watch_all;
 use crate::server::services::ServiceResolver;
 use crate::server::{Config, ServerError};
 
 /// The manager of fields that the controller writes.
 const NAME: &str = "apiservice-controller";
-
-/// Time between attempts to watch the APIServices.
-const RETRY: Duration = Duration::from_secs(1);
 
 /// Time between two looks at a server that is available.
 const CHECK_INTERVAL: Duration = Duration::from_secs(30);
@@ -148,32 +145,31 @@ async fn publish_stored(
         aggregation.set_registered();
         return Ok(());
     };
-    let (documents, problem) = read_all(&endpoint).await?;
+    let (objects, problem) = read_all(endpoint, read).await?;
     UnreadableLog::default().note(APIService::KIND, problem.as_deref());
     let mut entries = Entries::default();
-    for document in documents {
-        if let Ok(object) = typed(&endpoint, &document).inspect_err(warn_unreadable) {
-            entries.set(object, aggregation);
-        }
+    for object in objects {
+        entries.set(object, aggregation);
     }
     entries.publish(aggregation);
     Ok(())
 }
 
-fn warn_unreadable(error: &ApiError) {
-    tracing::warn!(%error, "an APIService cannot be read");
-}
-
-fn typed(endpoint: &Endpoint, document: &Document) -> Result<APIService, ApiError> {
+/// Reads an APIService, by its name.
+fn read(endpoint: &Endpoint, document: &Document) -> Option<(String, APIService)> {
     let json = document.json(endpoint.schema());
-    serde_json::from_slice(json.whole()).map_err(|error| ApiError::internal(error.to_string()))
+    let object = serde_json::from_slice(json.whole());
+    let object: APIService = object
+        .inspect_err(|error| tracing::warn!(%error, "an APIService cannot be read"))
+        .ok()?;
+    Some((object.metadata.name.clone().unwrap_or_default(), object))
 }
 
 /// Runs the controller; never returns while the server has APIServices.
 async fn run(
     requests: Requests,
     next: Vec<Arc<Registry>>,
-    (aggregation, mut unreachable): (Arc<Aggregation>, UnreachableNotices),
+    (aggregation, unreachable): (Arc<Aggregation>, UnreachableNotices),
     metrics: &MetricRegistry,
 ) {
     let Some(endpoint) = endpoint(requests.registry()) else {
@@ -188,12 +184,8 @@ async fn run(
         requests,
         aggregation,
     };
-    loop {
-        if let Err(error) = controller.follow(&endpoint, &mut unreachable).await {
-            tracing::warn!(%error, "cannot follow APIServices");
-        }
-        tokio::time::sleep(RETRY).await;
-    }
+    let follower = Follower::new(endpoint, read);
+    controller.follow(follower, unreachable).await;
 }
 
 /// An APIService as it was last seen, and what is known of its server.
@@ -326,25 +318,21 @@ fn target_of(object: &APIService) -> Option<RemoteTarget> {
 }
 
 impl Controller {
-    /// Follows the APIServices until their watch ends.
+    /// Follows the APIServices.
     async fn follow(
         &mut self,
-        endpoint: &Endpoint,
-        unreachable: &mut UnreachableNotices,
-    ) -> Result<(), ApiError> {
-        let mut events = watch_all(endpoint).await?;
+        mut follower: Follower<String, APIService>,
+        mut unreachable: UnreachableNotices,
+    ) {
         let registries = std::iter::once(self.requests.registry()).chain(self.local.next());
         let mut generations: Vec<_> = registries.map(|of| of.generations()).collect();
-        let mut listed = Some(HashSet::new());
         loop {
-            let at = self.next_look().filter(|_| listed.is_none());
+            let at = self.next_look().filter(|_| follower.is_complete());
             tokio::select! {
                 biased;
-                event = events.next() => {
-                    let Some(event) = event else { return Ok(()) };
-                    self.take(endpoint, event?, &mut listed);
-                    self.unreadable.note(APIService::KIND, events.unreadable());
-                    if events.is_ready() {
+                update = follower.next() => {
+                    self.take(update);
+                    if follower.is_ready() {
                         continue;
                     }
                 }
@@ -357,7 +345,9 @@ impl Controller {
                 Some(name) = unreachable.recv() => self.look_soon(&name),
                 () = tokio::time::sleep_until(at.unwrap_or_else(Instant::now)), if at.is_some() => {}
             }
-            if listed.is_none() {
+            if follower.is_complete() {
+                self.unreadable
+                    .note(APIService::KIND, follower.unreadable());
                 self.entries.publish(&self.aggregation);
                 let entries = self.entries.0.iter();
                 self.metrics
@@ -367,7 +357,7 @@ impl Controller {
                 let objects = objects.map(|(name, entry)| (name.as_str(), &entry.object));
                 self.local.update(&self.requests, objects.collect()).await;
                 // The start does not wait for those.
-                for name in events.unreadable_names() {
+                for name in follower.unreadable_names() {
                     self.local.leave_out(name);
                 }
                 if self.local.is_complete() {
@@ -377,34 +367,25 @@ impl Controller {
         }
     }
 
-    /// Notes an event; `listed` has the names of the initial ones, until all were read.
-    fn take(
-        &mut self,
-        endpoint: &Endpoint,
-        event: WatchEvent,
-        listed: &mut Option<HashSet<String>>,
-    ) {
-        if event.kind == WatchEventKind::Bookmark {
-            if let Some(listed) = listed.take() {
+    /// Notes what the follower tells.
+    fn take(&mut self, update: Update<String, APIService>) {
+        match update {
+            Update::Added(object) | Update::Modified(object) => {
+                self.local.look_now();
+                self.entries.set(object, &self.aggregation);
+            }
+            Update::Deleted(name) => {
+                self.local.look_now();
+                self.entries.0.remove(&name);
+            }
+            Update::Complete(listed) => {
                 self.entries.0.retain(|name, _| listed.contains(name));
                 let names = self.entries.0.keys().cloned();
                 self.local.begin(names.collect());
             }
-            return;
+            Update::Ended(Some(error)) => tracing::warn!(%error, "cannot follow APIServices"),
+            Update::Begun | Update::Alive | Update::Ended(None) => {}
         }
-        let Ok(object) = typed(endpoint, &event.object).inspect_err(warn_unreadable) else {
-            return;
-        };
-        let name = object.metadata.name.clone().unwrap_or_default();
-        self.local.look_now();
-        if event.kind == WatchEventKind::Deleted {
-            self.entries.0.remove(&name);
-            return;
-        }
-        if let Some(listed) = listed {
-            listed.insert(name);
-        }
-        self.entries.set(object, &self.aggregation);
     }
 
     /// When something is to be done without an event.

@@ -73,7 +73,7 @@ use std::time::Duration;
 use apiloom_apis::apiextensions::v1::{CustomResourceDefinition, CustomResourceDefinitionStatus};
 use apiloom_meta::kind::StoredDefinition;
 use apiloom_meta::{ApiError, Conditions as _, ObjectMeta, Resource as _};
-use apiloom_registry::{Document, Endpoint, Registry, WatchEvent, WatchEventKind};
+use apiloom_registry::{Document, Endpoint, Registry};
 use bytes::Bytes;
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -84,19 +84,16 @@ use self::cleanup::Deletion;
 use self::known::Known;
 use self::publish::{Publisher, Schemas};
 use self::status::{AGAIN, StatusPatch};
+use crate::server::controllers::follower::{Follower, Update};
 use crate::server::controllers::readable::{UnreadableLog, read_all};
 use crate::server::controllers::requests::{RequestError, Requests};
 use crate::server::controllers::servers::{OtherServers, SharedStore};
-use crate::server::controllers::watch::watch_all;
 use crate::server::parts::apiextensions::webhooks::Webhooks;
 
 pub(super) use self::progress::{NameCheck, Progress};
 
 /// The manager of fields that the controller writes.
 pub(super) const NAME: &str = "definition-controller";
-
-/// Time between attempts to watch the definitions.
-const RETRY: Duration = Duration::from_secs(1);
 
 /// Number of statuses that are written at the same time.
 const WRITES: usize = 64;
@@ -121,16 +118,14 @@ pub(super) async fn publish_stored(
     let Some(endpoint) = endpoint(registry) else {
         return Ok(());
     };
-    let (documents, problem) = read_all(&endpoint).await?;
+    // One that cannot be read does not keep the others from being served.
+    let stored = read_all(endpoint, |endpoint, document| {
+        let (name, read) = read(endpoint, document)?;
+        Some((name, (read.known, read.definition)))
+    });
+    let (mut stored, problem) = stored.await?;
     UnreadableLog::default().note(CustomResourceDefinition::KIND, problem.as_deref());
     let mut publisher = Publisher::new(Arc::clone(registry), webhooks.clone());
-    // One that cannot be read does not keep the others from being served.
-    let read = documents.iter().filter_map(|document| {
-        let definition = definition_of(&endpoint, document).inspect_err(warn_unreadable);
-        let definition = definition.ok()?;
-        Some((Known::of_object(&known::object_of(&definition)), definition))
-    });
-    let mut stored: Vec<_> = read.collect();
     // If there is not enough room for all, the older ones have it.
     stored.sort_by_key(|(known, _)| known.created);
     for (known, definition) in stored {
@@ -161,6 +156,28 @@ fn definition_of(endpoint: &Endpoint, document: &Document) -> Result<StoredDefin
     StoredDefinition::parse(&json).map_err(|error| ApiError::internal(error.to_string()))
 }
 
+/// A definition as the controller reads it.
+struct ReadDefinition {
+    known: Known,
+    object: CustomResourceDefinition,
+    definition: StoredDefinition,
+}
+
+/// Reads a definition, by its name.
+fn read(endpoint: &Endpoint, document: &Document) -> Option<(String, ReadDefinition)> {
+    let definition = definition_of(endpoint, document).inspect_err(warn_unreadable);
+    let definition = definition.ok()?;
+    let object = known::object_of(&definition);
+    let known = Known::of_object(&object);
+    let name = known.name.clone();
+    let read = ReadDefinition {
+        known,
+        object,
+        definition,
+    };
+    Some((name, read))
+}
+
 /// Runs the controller; never returns while the server has definitions.
 pub(super) async fn run(requests: Requests, shared: Option<&SharedStore>, webhooks: &Webhooks) {
     let Some(endpoint) = endpoint(requests.registry()) else {
@@ -177,12 +194,7 @@ pub(super) async fn run(requests: Requests, shared: Option<&SharedStore>, webhoo
         cleanups: JoinSet::new(),
         in_cleanup: HashSet::new(),
     };
-    loop {
-        if let Err(error) = controller.follow(&endpoint).await {
-            tracing::warn!(%error, "cannot follow CustomResourceDefinitions");
-        }
-        tokio::time::sleep(RETRY).await;
-    }
+    controller.follow(Follower::new(endpoint, read)).await;
 }
 
 /// A definition whose status is to be changed, without its schemas.
@@ -220,21 +232,17 @@ struct Controller<'a> {
 }
 
 impl Controller<'_> {
-    /// Follows the definitions until their watch ends.
-    async fn follow(&mut self, endpoint: &Endpoint) -> Result<(), ApiError> {
-        let mut events = watch_all(endpoint).await?;
-        let mut listed = Some(HashSet::new());
+    /// Follows the definitions.
+    async fn follow(&mut self, mut follower: Follower<String, ReadDefinition>) {
         loop {
             let at = self.queue.iter().map(|(at, _)| *at).min();
-            let at = at.filter(|_| listed.is_none());
+            let at = at.filter(|_| follower.is_complete());
             tokio::select! {
                 biased;
-                event = events.next() => {
-                    let Some(event) = event else { return Ok(()) };
-                    self.take(endpoint, event?, &mut listed);
-                    self.unreadable.note(CustomResourceDefinition::KIND, events.unreadable());
+                update = follower.next() => {
+                    self.take(update);
                     // Changes of the catalog are published together.
-                    if events.is_ready() {
+                    if follower.is_ready() {
                         continue;
                     }
                 }
@@ -246,12 +254,14 @@ impl Controller<'_> {
                 }
                 () = tokio::time::sleep_until(at.unwrap_or_else(Instant::now)), if at.is_some() => {}
             }
-            if listed.is_none() {
+            if follower.is_complete() {
+                self.unreadable
+                    .note(CustomResourceDefinition::KIND, follower.unreadable());
                 self.publish().await;
                 self.look_at_due().await;
-                // The watch begins again, and shows those that wait for room.
+                // The next watch shows those that wait for room.
                 if self.publisher.has_room_again() {
-                    return Ok(());
+                    follower.begin_again();
                 }
             }
         }
@@ -264,15 +274,12 @@ impl Controller<'_> {
         }
     }
 
-    /// Notes an event; `listed` has the names of the initial ones, until all were read.
-    fn take(
-        &mut self,
-        endpoint: &Endpoint,
-        event: WatchEvent,
-        listed: &mut Option<HashSet<String>>,
-    ) {
-        if event.kind == WatchEventKind::Bookmark {
-            if let Some(listed) = listed.take() {
+    /// Notes what the follower tells.
+    fn take(&mut self, update: Update<String, ReadDefinition>) {
+        match update {
+            Update::Added(read) | Update::Modified(read) => self.observe(read),
+            Update::Deleted(name) => self.forget(&name),
+            Update::Complete(listed) => {
                 let gone = self.known.keys().filter(|name| !listed.contains(*name));
                 let gone: Vec<String> = gone.cloned().collect();
                 gone.iter().for_each(|name| self.forget(name));
@@ -280,22 +287,21 @@ impl Controller<'_> {
                 let resources = known.map(|known| known.resource()).collect();
                 self.publisher.remove_all_but(&resources);
             }
-            return;
+            Update::Ended(Some(error)) => {
+                tracing::warn!(%error, "cannot follow CustomResourceDefinitions");
+            }
+            Update::Begun | Update::Alive | Update::Ended(None) => {}
         }
-        let definition = definition_of(endpoint, &event.object);
-        let Ok(definition) = definition.inspect_err(warn_unreadable) else {
-            return;
-        };
-        let object = known::object_of(&definition);
-        let known = Known::of_object(&object);
+    }
+
+    /// Notes the present state of a definition.
+    fn observe(&mut self, read: ReadDefinition) {
+        let ReadDefinition {
+            known,
+            object,
+            definition,
+        } = read;
         let name = known.name.clone();
-        if event.kind == WatchEventKind::Deleted {
-            self.forget(&name);
-            return;
-        }
-        if let Some(listed) = listed {
-            listed.insert(name.clone());
-        }
         let is_newer =
             |present: &Known| present.uid != known.uid || present.version <= known.version;
         let present = self.known.get(&name).map(|present| &**present);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use apiloom_apis::apiextensions::v1::CustomResourceDefinition;
-use apiloom_meta::{ApiError, Conditions as _};
+use apiloom_meta::Conditions as _;
 use apiloom_registry::{Catalog, Document, Endpoint, Registry};
 
 use super::known::{Known, object_of};
@@ -50,15 +50,12 @@ pub(in crate::server::parts::apiextensions) struct Progress {
 }
 
 impl Progress {
-    /// Of a stored document.
-    ///
-    /// # Errors
-    /// A document that is no definition.
-    pub(in crate::server::parts::apiextensions) fn of(
+    /// That of a stored document, with the name of the definition; `None` of a document that is no definition.
+    pub(in crate::server::parts::apiextensions) fn read(
         endpoint: &Endpoint,
         document: &Document,
-    ) -> Result<Self, ApiError> {
-        let definition = definition_of(endpoint, document)?;
+    ) -> Option<(String, Self)> {
+        let definition = definition_of(endpoint, document).ok()?;
         let conditions = definition.document()["status"]["conditions"].as_array();
         let mut conditions = conditions.into_iter().flatten();
         let refused = conditions.find(|one| {
@@ -69,10 +66,10 @@ impl Progress {
             };
             one["status"] != expected
         });
-        Ok(Self {
-            known: Known::of_object(&object_of(&definition)),
-            refusal: refused.map(|one| text_of(one["reason"].as_str(), one["message"].as_str())),
-        })
+        let known = Known::of_object(&object_of(&definition));
+        let name = known.name.clone();
+        let refusal = refused.map(|one| text_of(one["reason"].as_str(), one["message"].as_str()));
+        Some((name, Self { known, refusal }))
     }
 
     /// The name of the definition.

@@ -125,7 +125,7 @@ impl Definitions {
             .flat_map(|(file, lines)| lines.into_iter().map(|line| problem(file, &line)))
             .collect();
         if problems.is_empty() {
-            problems = Waiting::new(registry, &self.files).run(&endpoint).await;
+            problems = Waiting::new(registry, &self.files).run(endpoint).await;
         }
         if problems.is_empty() {
             Ok(())

@@ -1,16 +1,15 @@
 //! Waits until the kinds of applied definitions are served.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use apiloom_apis::definition_files::DefinitionFile;
-use apiloom_meta::ApiError;
-use apiloom_registry::{
-    Endpoint, ListOptions, Registry, RequestContext, WatchEvent, WatchEventKind,
-};
+use apiloom_registry::{Endpoint, Registry};
 use tokio::time::Instant;
 
 use super::step::{Step, problem};
+use crate::server::controllers::follower::{Follower, Update};
 use crate::server::parts::apiextensions::definitions::Progress;
 
 /// How long it may take until the kinds are served. Beside other servers over the same store it takes 5 s.
@@ -39,16 +38,10 @@ impl<'a> Waiting<'a> {
     }
 
     /// Returns when all kinds are served, or the problems of those that are not.
-    pub(super) async fn run(mut self, endpoint: &Endpoint) -> Vec<String> {
-        let end = Instant::now() + PATIENCE;
-        let followed = tokio::time::timeout_at(end, async {
-            while let Err(error) = self.follow(endpoint).await {
-                tracing::debug!(%error, "cannot watch the definitions; to be tried again");
-                tokio::time::sleep(RETRY).await;
-            }
-        });
+    pub(super) async fn run(mut self, endpoint: Arc<Endpoint>) -> Vec<String> {
+        let follower = Follower::new(endpoint, Progress::read).retry_after(RETRY);
         // What is left is reported, for whichever reason it is.
-        let _ = followed.await;
+        let _ = tokio::time::timeout(PATIENCE, self.follow(follower)).await;
         let mut left: Vec<_> = self.pending.into_values().collect();
         left.sort_by_key(|(file, _)| &file.place);
         let lines = left.into_iter().map(|(file, progress)| {
@@ -62,15 +55,8 @@ impl<'a> Waiting<'a> {
     }
 
     /// Follows the definitions until nothing is pending, or one is refused.
-    async fn follow(&mut self, endpoint: &Endpoint) -> Result<(), ApiError> {
+    async fn follow(&mut self, mut follower: Follower<String, Progress>) {
         let mut generations = self.registry.generations();
-        let options = ListOptions {
-            send_initial_events: Some(true),
-            allow_watch_bookmarks: true,
-            ..ListOptions::default()
-        };
-        let ctx = RequestContext::default();
-        let mut events = endpoint.reads().watch(&ctx, None, &options).await?;
         let refusal = tokio::time::sleep(REFUSAL);
         tokio::pin!(refusal);
         loop {
@@ -86,13 +72,15 @@ impl<'a> Waiting<'a> {
                 .filter_map(|(_, progress)| progress.as_ref());
             let is_refused = refusal.is_elapsed() && states.any(|state| state.refusal.is_some());
             if self.pending.is_empty() || is_refused {
-                return Ok(());
+                return;
             }
             tokio::select! {
-                event = events.next() => match event {
-                    Some(event) => self.take(endpoint, event?).await,
-                    None => return Err(ApiError::internal_text("the watch has ended")),
-                },
+                update = follower.next() => {
+                    if let Update::Begun = update {
+                        refusal.as_mut().reset(Instant::now() + REFUSAL);
+                    }
+                    self.take(follower.endpoint(), update).await;
+                }
                 // An error means that the registry has ended; the watch ends then, too.
                 _ = generations.changed() => {}
                 () = &mut refusal, if !refusal.is_elapsed() => {}
@@ -100,25 +88,29 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Notes an event.
-    async fn take(&mut self, endpoint: &Endpoint, event: WatchEvent) {
-        if event.kind == WatchEventKind::Bookmark {
-            return;
-        }
-        let Ok(progress) = Progress::of(endpoint, &event.object) else {
-            return;
-        };
-        let Some((file, present)) = self.pending.get_mut(progress.name()) else {
-            return;
-        };
-        // It was being deleted when it was applied.
-        if event.kind == WatchEventKind::Deleted {
-            *present = None;
-            if let Err(lines) = Step::Apply.run(endpoint, file).await {
-                tracing::warn!("{}", problem(file, &lines.join("; ")));
+    /// Notes what the follower tells.
+    async fn take(&mut self, endpoint: &Endpoint, update: Update<String, Progress>) {
+        match update {
+            Update::Added(progress) | Update::Modified(progress) => {
+                if let Some((_, present)) = self.pending.get_mut(progress.name()) {
+                    *present = Some(progress);
+                }
             }
-            return;
+            // It was being deleted when it was applied.
+            Update::Deleted(name) => {
+                let Some((file, present)) = self.pending.get_mut(&*name) else {
+                    return;
+                };
+                *present = None;
+                if let Err(lines) = Step::Apply.run(endpoint, file).await {
+                    tracing::warn!("{}", problem(file, &lines.join("; ")));
+                }
+            }
+            Update::Ended(error) => {
+                let error = error.as_ref().map(tracing::field::display);
+                tracing::debug!(error, "cannot watch the definitions; to be tried again");
+            }
+            Update::Begun | Update::Complete(_) | Update::Alive => {}
         }
-        *present = Some(progress);
     }
 }
