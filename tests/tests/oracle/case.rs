@@ -12,8 +12,8 @@
 //! (`published.rs`). `define` are schemas of the field `value` of further definitions, whose creation is a step each.
 //!
 //! `products` are requests that change nothing, `METHOD: PATH` with `query`, a list of values for each parameter: all combinations
-//! are a step each, and are sent side by side. The value null leaves a parameter out; `OLDEST`, `NEWEST` and `FUTURE` stand for
-//! resourceVersions, and `TOKEN` for the continue token of the last page (`seen.rs`).
+//! are a step each, and are sent side by side. The value null leaves a parameter out; `OLDEST`, `NEWEST`, `WRITTEN` and `FUTURE` stand
+//! for resourceVersions, and `TOKEN` for the continue token of the last page (`seen.rs`).
 
 use std::fmt;
 use std::time::{Duration, Instant};

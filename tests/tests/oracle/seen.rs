@@ -10,8 +10,10 @@ const FAR: u64 = 1_000_000;
 pub(crate) struct Seen {
     /// The resourceVersion of the first created object.
     oldest: u64,
-    /// The highest resourceVersion.
+    /// The highest resourceVersion: that of a list may be of a write of the server itself, such as of a lease.
     newest: u64,
+    /// The highest resourceVersion of an object.
+    written: u64,
     /// The continue token of the last page.
     token: String,
 }
@@ -23,6 +25,9 @@ impl Seen {
         let version = metadata["resourceVersion"].as_str().unwrap_or_default();
         let version = version.parse().unwrap_or(0);
         self.newest = self.newest.max(version);
+        if metadata["uid"].is_string() {
+            self.written = self.written.max(version);
+        }
         if answer.code == 201 && self.oldest == 0 {
             self.oldest = version;
         }
@@ -38,6 +43,7 @@ impl Seen {
     pub(crate) fn complete(&self, path: &str) -> String {
         path.replace("=OLDEST", &format!("={}", self.oldest))
             .replace("=NEWEST", &format!("={}", self.newest))
+            .replace("=WRITTEN", &format!("={}", self.written))
             .replace("=FUTURE", &format!("={}", self.newest + FAR))
             .replace("=TOKEN", &format!("={}", self.token))
     }
