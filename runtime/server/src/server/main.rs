@@ -227,18 +227,27 @@ impl Signals {
     }
 }
 
+/// The crates that log what the server does.
+const OF_SERVER: [&str; 3] = ["apiloom_http", "apiloom_registry", "apiloom_server"];
+
+/// The crates that log what a store does.
+const OF_STORES: [&str; 1] = ["apiloom_storage"];
+
 /// What is logged at a verbosity. HTTP/2 and TLS warn of single frames and handshakes of clients, as many as these send: below
 /// 6 only their errors are logged.
 fn directives(verbosity: u8) -> String {
-    let own = match verbosity {
-        0 => "warn",
-        1 => "warn,apiloom_server=info,apiloom_storage=info",
-        2 | 3 => "warn,apiloom_server=debug,apiloom_storage=info",
-        4 | 5 => "info,apiloom_server=trace,apiloom_storage=debug",
+    let (others, of_server, of_stores) = match verbosity {
+        0 => ("warn", "warn", "warn"),
+        1 => ("warn", "info", "info"),
+        2 | 3 => ("warn", "debug", "info"),
+        4 | 5 => ("info", "trace", "debug"),
         6 | 7 => return "debug".to_owned(),
         _ => return "trace".to_owned(),
     };
-    format!("{own},h2=error,hyper=error,hyper_util=error,rustls=error,tungstenite=error")
+    let of_server = OF_SERVER.map(|name| format!("{name}={of_server},"));
+    let of_stores = OF_STORES.map(|name| format!("{name}={of_stores},"));
+    let own = [of_server.concat(), of_stores.concat()].concat();
+    format!("{others},{own}h2=error,hyper=error,hyper_util=error,rustls=error,tungstenite=error")
 }
 
 fn start_logs(verbosity: u8) {
@@ -269,21 +278,93 @@ fn report(text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use tracing::Level;
+
     use super::*;
+
+    /// Runs a function with the logs of a verbosity, which go nowhere.
+    fn at_verbosity<T>(verbosity: u8, run: impl FnOnce() -> T) -> T {
+        let subscriber = tracing_subscriber::fmt()
+            .with_env_filter(EnvFilter::new(directives(verbosity)))
+            .with_writer(std::io::sink)
+            .finish();
+        tracing::subscriber::with_default(subscriber, run)
+    }
 
     #[test]
     fn frames_of_clients_are_logged_only_when_http2_is() {
         for (verbosity, is_logged) in [(0, false), (1, false), (3, false), (5, false), (6, true)] {
-            let subscriber = tracing_subscriber::fmt()
-                .with_env_filter(EnvFilter::new(directives(verbosity)))
-                .with_writer(std::io::sink)
-                .finish();
-            tracing::subscriber::with_default(subscriber, || {
-                let warns = tracing::enabled!(target: "h2::proto::ping_pong", tracing::Level::WARN);
+            at_verbosity(verbosity, || {
+                let warns = tracing::enabled!(target: "h2::proto::ping_pong", Level::WARN);
                 assert_eq!(warns, is_logged, "-v {verbosity}");
-                let own = tracing::enabled!(target: "apiloom_server", tracing::Level::WARN);
+                let own = tracing::enabled!(target: "apiloom_server", Level::WARN);
                 assert!(own, "-v {verbosity}");
             });
         }
+    }
+
+    /// The most that is logged of a target.
+    macro_rules! most {
+        ($target:literal) => {
+            [
+                (tracing::enabled!(target: $target, Level::TRACE), "trace"),
+                (tracing::enabled!(target: $target, Level::DEBUG), "debug"),
+                (tracing::enabled!(target: $target, Level::INFO), "info"),
+                (tracing::enabled!(target: $target, Level::WARN), "warn"),
+            ]
+            .into_iter()
+            .find_map(|(is_logged, level)| is_logged.then_some(level))
+        };
+    }
+
+    #[test]
+    fn the_parts_of_the_server_are_logged_alike() {
+        for (verbosity, of_server, of_stores, others) in [
+            (0, "warn", "warn", "warn"),
+            (1, "info", "info", "warn"),
+            (2, "debug", "info", "warn"),
+            (4, "trace", "debug", "info"),
+            (6, "debug", "debug", "debug"),
+            (8, "trace", "trace", "trace"),
+        ] {
+            let logged = at_verbosity(verbosity, || {
+                [
+                    most!("apiloom_server::server::main"),
+                    most!("apiloom_http::verbs::watch"),
+                    most!("apiloom_registry::reads::cached"),
+                    most!("apiloom_storage::cache"),
+                    most!("apiloom_client::cache"),
+                ]
+            });
+            let expected = [of_server, of_server, of_server, of_stores, others];
+            assert_eq!(logged, expected.map(Some), "-v {verbosity}");
+        }
+    }
+
+    /// A crate that begins to log is to be put where it belongs: without a rule its lines would be those of other libraries.
+    #[test]
+    fn each_crate_that_logs_has_a_rule() {
+        /// The crates whose lines are those of other libraries.
+        const OTHERS: [&str; 1] = ["apiloom_client"];
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let read = |folder: &str| std::fs::read_to_string(root.join(folder).join("Cargo.toml"));
+        let workspace = read("").unwrap();
+        let members = workspace
+            .lines()
+            .map(|line| line.trim_matches([' ', '"', ',']));
+        let mut logging = BTreeSet::new();
+        for member in members.filter(|member| member.starts_with("runtime/")) {
+            let manifest = read(member).unwrap();
+            let [name, logs] = ["name = ", "tracing."]
+                .map(|key| manifest.lines().find_map(|line| line.strip_prefix(key)));
+            if logs.is_some() {
+                logging.insert(name.unwrap().trim_matches('"').replace('-', "_"));
+            }
+        }
+        let known = OF_SERVER.into_iter().chain(OF_STORES).chain(OTHERS);
+        assert_eq!(logging, known.map(str::to_owned).collect());
     }
 }
