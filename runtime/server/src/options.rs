@@ -430,13 +430,8 @@ impl Options {
         extend: impl FnOnce(&mut Config, &ArgMatches) -> Result<(), Error>,
         problems: &mut Problems,
     ) -> Result<CommandLine, Vec<String>> {
-        let mut args: Vec<OsString> = args.into_iter().map(dashes).collect();
-        let listing = Listing::take(&mut args);
-        let command = command
-            .name(name.to_owned())
-            .version(env!("CARGO_PKG_VERSION"));
-        let command = listing::command(command, listing);
-        let matches = match problems.read_arguments(&command, args) {
+        let (listing, matches) = Self::matches(name, command, args, problems);
+        let matches = match matches {
             Ok(Some(matches)) => matches,
             Ok(None) => return Err(std::mem::take(&mut problems.lines)),
             Err(text) => return Ok(CommandLine::Print(text)),
@@ -457,6 +452,30 @@ impl Options {
                 config,
             },
         })
+    }
+
+    /// The configuration by the arguments without problems; `None` if they cannot be told apart, or the help is asked for.
+    fn without_problems(name: &str, command: Command, args: Vec<OsString>) -> Option<Config> {
+        let mut problems = Problems::default();
+        let (_, matches) = Self::matches(name, command, args, &mut problems);
+        let options = Self::from_arg_matches(&matches.ok()??).ok()?;
+        options.into_config(name, &mut problems)
+    }
+
+    /// Parses the arguments without those that have problems, as [`Problems::read_arguments`]; the subcommand is taken out of them.
+    fn matches(
+        name: &str,
+        command: Command,
+        args: Vec<OsString>,
+        problems: &mut Problems,
+    ) -> (Option<Listing>, Result<Option<ArgMatches>, String>) {
+        let mut args: Vec<OsString> = args.into_iter().map(dashes).collect();
+        let listing = Listing::take(&mut args);
+        let command = command
+            .name(name.to_owned())
+            .version(env!("CARGO_PKG_VERSION"));
+        let command = listing::command(command, listing);
+        (listing, problems.read_arguments(&command, args))
     }
 
     /// The configuration of a server called `name`; `None` if there are problems.

@@ -60,8 +60,46 @@ impl Arguments {
         })
     }
 
-    /// The configuration of a server without flags, for a program whose flags cannot be read without those of its parts.
+    /// The configuration by the flags that can be read without those of the program's parts.
+    pub(crate) fn known_config(&self) -> Config {
+        let known = Options::without_problems(&self.name, self.command.clone(), self.args.clone());
+        known.unwrap_or_else(|| self.default_config())
+    }
+
+    /// The configuration of a server without flags.
     pub(crate) fn default_config(&self) -> Config {
         Config::new(&self.name, PathBuf::from(format!("{}-data", self.name)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The arguments of a program whose part has the flag `--shelves`.
+    fn arguments(args: &[&str]) -> Arguments {
+        let args = ["srv"].iter().chain(args).map(OsString::from);
+        Arguments::of_package("srv", args)
+    }
+
+    #[test]
+    fn the_flags_of_the_server_are_known_before_those_of_parts() {
+        for args in [
+            &["-v", "2", "--shelves=3", "--secure-port=7"][..],
+            &["--shelves", "3", "-v2", "--secure_port", "7"],
+            &["print-chain", "--secure-port=7", "--shelves", "--v=2"],
+        ] {
+            let arguments = arguments(args);
+            let first = arguments.read(&mut []);
+            assert!(first.lacks_flags && first.result.is_err(), "{args:?}");
+            let known = arguments.known_config();
+            assert_eq!((known.verbosity, known.secure_port), (2, 7), "{args:?}");
+        }
+        for args in [&["--help"][..], &["--storage-backend=none", "--shelves=3"]] {
+            let arguments = arguments(args);
+            assert!(arguments.read(&mut []).lacks_flags, "{args:?}");
+            let known = arguments.known_config();
+            assert_eq!(known.secure_port, arguments.default_config().secure_port);
+        }
     }
 }

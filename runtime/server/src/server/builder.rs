@@ -95,7 +95,8 @@ pub trait Part: Send + 'static {
     fn name(&self) -> &'static str;
 
     /// Adds its flags to those of the server, which no flag of the server may have already: with a group of clap, its `augment_args`.
-    /// Called for the command line of [`main`](super::main), possibly more than once. Default: none.
+    /// Called for the command line of [`main`](super::main), possibly more than once, but not for a part that another one adds.
+    /// Default: none.
     fn add_flags(&self, command: Command) -> Command {
         command
     }
@@ -339,9 +340,10 @@ impl Builder {
     /// after the last one comes the 404.
     ///
     /// A version of a group belongs to the first server that has it. The groups and OpenAPI documents of all are merged, and with
-    /// the kind APIService the first one has APIServices for all of them; health checks, post-start hooks and handlers of paths of the next one are those of the first, and
-    /// its requests are counted there. The next one runs its own controllers and stops with the first. Its configuration of
-    /// addresses, certificates, limits and authentication has no effect; its own APIServices are not followed.
+    /// the kind APIService the first one has APIServices for all of them; health checks, post-start hooks and handlers of paths of the
+    /// next one are those of the first, and its requests are counted there; metrics that were added to it are shown nowhere. The next
+    /// one runs its own controllers and stops with the first. Its configuration of addresses, certificates, limits and authentication
+    /// has no effect; its own APIServices are not followed.
     /// Each server has its own store, and in it its own namespaces, unless the same one is given to both.
     ///
     /// ```

@@ -46,7 +46,7 @@ fn run_command(
         Ok(CommandLine::Serve(config) | CommandLine::List { config, .. }) => Config::clone(config),
         Ok(CommandLine::Dump) => config_of_dump(arguments),
         // The program has to be asked for its parts, whose flags these may be.
-        _ if first.lacks_flags => arguments.default_config(),
+        _ if first.lacks_flags => arguments.known_config(),
         Ok(CommandLine::Print(text)) => return print(text),
         Err(problems) => {
             problems.iter().for_each(|problem| report(problem));
