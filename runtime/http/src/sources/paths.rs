@@ -89,8 +89,8 @@ impl From<String> for PathResponse {
     }
 }
 
-/// Answers requests for a path that is none of the API, given to [`Builder::path`](crate::Builder::path) and
-/// [`Builder::prefix`](crate::Builder::prefix). An asynchronous function from a [`PathRequest`] to a [`Response`] or a text is one.
+/// Answers requests for a path that is none of the API, given to `Builder::path` and `Builder::prefix`. An asynchronous
+/// function from a [`PathRequest`] to a [`Response`] or a text is one.
 ///
 /// The request was authorized by its path and method. It has the deadline of all requests that are not long-running.
 #[diagnostic::on_unimplemented(

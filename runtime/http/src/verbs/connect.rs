@@ -38,17 +38,17 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// The handler of a subresource of the kind `K` that opens streams, which the key `connect` names.
 ///
-/// The server makes it with [`Default`], once for each served version, unless the program gives a value to
-/// [`Builder::connecter`](crate::Builder::connecter).
+/// The server makes it with [`Default`], once for each served version, unless the program gives a value to `Builder::connecter`.
 ///
 /// ```no_run
 /// # use apiloom_meta::{ApiError, Resource};
 /// # use apiloom_http::{ConnectRequest, ConnectResponse, ConnectSubresource};
+/// # use async_trait::async_trait;
 /// # use futures_util::stream;
 /// #[derive(Default)]
 /// struct Echo;
 ///
-/// #[apiloom_http::async_trait]
+/// #[async_trait]
 /// impl<K: Resource> ConnectSubresource<K> for Echo {
 ///     async fn connect(&self, request: ConnectRequest<K>) -> Result<ConnectResponse, ApiError> {
 ///         let line = format!("{}\n", request.path);

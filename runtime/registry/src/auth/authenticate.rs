@@ -14,7 +14,7 @@ use crate::UserInfo;
 /// Authenticates requests by one kind of credentials.
 ///
 /// Authenticators run in order until one returns a user: first the server's own (its administrator's token), then
-/// those of the builder ([`Builder::authenticator`](crate::server::Builder::authenticator)) in the order they were
+/// those of the builder (`Builder::authenticator`) in the order they were
 /// added. A request without a user is anonymous if it has no credentials, and refused with 401 if it has a bearer
 /// token or if an authenticator failed.
 ///

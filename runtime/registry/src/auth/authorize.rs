@@ -10,7 +10,7 @@ use crate::UserInfo;
 /// Decides whether a user may perform a request.
 ///
 /// Authorizers run in order until one allows or denies: first the rule that `system:masters` may do everything, then
-/// those of the builder ([`Builder::authorizer`](crate::server::Builder::authorizer)) in the order they were added,
+/// those of the builder (`Builder::authorizer`) in the order they were added,
 /// then the rule that all users may read health and version. A request without a decision is denied.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an authorizer",

@@ -6,8 +6,7 @@ use super::builder::{RegistryBuilder, own_kind};
 use super::kinds::VersionStrategy;
 use crate::rules::strategy::Strategy;
 
-/// A built-in kind, which a server serves after [`Builder::built_in`](crate::Builder::built_in). Each group has a cargo
-/// feature: `apis-core` and so on.
+/// A built-in kind, which a server serves after `Builder::built_in`. Each group has a cargo feature: `apis-core` and so on.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a built-in kind",
     note = "register your own kinds with `Builder::kind`; built-in kinds need the cargo feature of their group"

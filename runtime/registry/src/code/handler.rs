@@ -15,10 +15,11 @@ use crate::options::{CreateOptions, RequestContext};
 /// ```no_run
 /// # use apiloom_meta::{ApiError, Resource};
 /// # use apiloom_registry::{CreateOptions, Handler, RequestContext};
+/// # use async_trait::async_trait;
 /// # fn example<Review: Resource>() {
 /// struct Echo;
 ///
-/// #[apiloom_registry::async_trait]
+/// #[async_trait]
 /// impl<Review: Resource> Handler<Review> for Echo {
 ///     async fn create(&self, ctx: &RequestContext, object: Review, _: &CreateOptions) -> Result<Review, ApiError> {
 ///         ctx.warn("nothing was reviewed");

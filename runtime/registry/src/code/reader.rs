@@ -25,10 +25,11 @@ use crate::options::{ListOptions, RequestContext};
 /// # use apiloom_meta::kind::Verb;
 /// # use apiloom_meta::{ApiError, GroupResource};
 /// # use apiloom_registry::{ListOptions, Namespace, ObjectList, Reader, RequestContext};
+/// # use async_trait::async_trait;
 /// /// The namespaces of another system.
 /// struct Tenants(Vec<Namespace>);
 ///
-/// #[apiloom_registry::async_trait]
+/// #[async_trait]
 /// impl Reader<Namespace> for Tenants {
 ///     const VERBS: &'static [Verb] = &[Verb::Get, Verb::List];
 ///

@@ -25,12 +25,13 @@ use crate::writes::request::WriteRequest;
 /// Each verb of the declaration is a trait of its own: [`CreateSubresource`], [`GetSubresource`], [`UpdateSubresource`].
 ///
 /// The server makes it with [`Default`], once for each served version. A program that gives it more, such as a key or a
-/// client, gives a value to [`Builder::subresource`](crate::Builder::subresource).
+/// client, gives a value to `Builder::subresource`.
 ///
 /// ```
 /// # use apiloom_meta::{ApiError, Status};
 /// # use apiloom_registry::Namespace;
 /// # use apiloom_registry::{CreateSubresource, Subresource, SubresourceRequest};
+/// # use async_trait::async_trait;
 /// #[derive(Default)]
 /// struct Restarter;
 ///
@@ -39,7 +40,7 @@ use crate::writes::request::WriteRequest;
 ///     type Output = Status;
 /// }
 ///
-/// #[apiloom_registry::async_trait]
+/// #[async_trait]
 /// impl CreateSubresource<Namespace> for Restarter {
 ///     async fn create(
 ///         &self,
