@@ -106,7 +106,10 @@ impl CodeReads {
         let mut result = ListResult {
             resource_version: listed.resource_version,
             continue_token: listed.continue_token,
-            remaining_item_count: listed.remaining_item_count,
+            // With selectors the number is unknown: the code need not apply them.
+            remaining_item_count: listed
+                .remaining_item_count
+                .filter(|_| selection.is_everything()),
             items: Items::default(),
         };
         if !cuts_pages {

@@ -128,6 +128,7 @@ impl CodeEvents {
             ObjectEvent::Added(new) => (None, Some(new)),
             ObjectEvent::Modified { old, new } => (Some(old), Some(new)),
             ObjectEvent::Deleted(old) => (Some(old), None),
+            ObjectEvent::Bookmark(version) if version.is_empty() => return Ok(None),
             ObjectEvent::Bookmark(version) => {
                 self.delivered = version;
                 let shown = self.has_bookmarks;

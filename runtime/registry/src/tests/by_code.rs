@@ -61,6 +61,8 @@ struct Table {
     /// How many updates are answered with Conflict.
     conflicts: AtomicUsize,
     updates: AtomicUsize,
+    /// What deletes answer: an object that is not gone yet.
+    left: Mutex<Option<Sample>>,
 }
 
 /// The table of a test and of its registry.
@@ -196,7 +198,7 @@ impl Writer<Sample> for Code {
         let place = |of: &Sample| (of.metadata.namespace.clone(), of.metadata.name.clone());
         let mut rows = self.0.rows.lock().unwrap();
         rows.retain(|row| place(row) != place(&object));
-        Ok(None)
+        Ok(self.0.left.lock().unwrap().take())
     }
 }
 
@@ -316,6 +318,79 @@ async fn an_object_that_was_not_asked_for_is_an_error_of_the_server() {
     );
 }
 
+#[tokio::test]
+async fn a_delete_answers_the_object_that_was_asked_for() {
+    let code = Code::new(&[sample("a", "red", "1")], "1");
+    let (f, samples) = samples(&code).await;
+    let delete = async |left: Sample| {
+        *code.0.rows.lock().unwrap() = vec![sample("a", "red", "1")];
+        *code.0.left.lock().unwrap() = Some(left);
+        let options = DeleteOptions::default();
+        samples.writes().delete(&f.ctx, NS, "a", &options).await
+    };
+    let pending = delete(sample("a", "red", "2")).await.unwrap();
+    let DeleteResult::Pending(pending) = pending else {
+        panic!("{pending:?}")
+    };
+    assert_eq!((pending.name(), pending.resource_version()), ("a", "2"));
+    for other in ["b", "secret/a"] {
+        let refused = delete(sample(other, "red", "2")).await;
+        assert_eq!(refused.unwrap_err().reason, Some(InternalError), "{other}");
+    }
+}
+
+/// Code that cuts pages of one object, and counts the following ones.
+struct Pages;
+
+#[async_trait]
+impl Reader<Sample> for Pages {
+    const VERBS: &'static [Verb] = &[Verb::Get, Verb::List, Verb::Watch];
+    const CUTS_PAGES: bool = true;
+
+    async fn list(
+        &self,
+        _: &RequestContext,
+        _: Option<&str>,
+        options: &ListOptions,
+    ) -> Result<ObjectList<Sample>, ApiError> {
+        Ok(match (options.limit, &*options.continue_token) {
+            (1, "") => ObjectList::new(vec![sample("b", "red", "1")], "2").with_next("b", Some(1)),
+            (1, "b") => ObjectList::new(vec![sample("a", "blue", "2")], "2"),
+            other => panic!("{other:?}"),
+        })
+    }
+}
+
+#[tokio::test]
+async fn pages_of_the_code_are_passed_on() {
+    let store = Memory::new();
+    let mut builder = builder(&store);
+    builder.kind::<Sample>();
+    builder.reader::<Sample>(Pages);
+    builder.writer::<Sample>(Code::default());
+    let f = started(builder, store).await;
+    let samples = f.registry.endpoint(GROUP, "v1", "samples").unwrap();
+    let page = async |continue_token: &str, options: ListOptions| {
+        let options = ListOptions {
+            limit: 1,
+            continue_token: continue_token.to_owned(),
+            ..options
+        };
+        let page = samples.reads().list(&f.ctx, NS, &options).await.unwrap();
+        let names = names(&page).concat();
+        (names, page.continue_token, page.remaining_item_count)
+    };
+    let expected =
+        |names: &str, token: &str, remaining| (names.to_owned(), token.to_owned(), remaining);
+    let first = page("", ListOptions::default()).await;
+    assert_eq!(first, expected("b", "b", Some(1)));
+    let second = page("b", ListOptions::default()).await;
+    assert_eq!(second, expected("a", "", None));
+    // What follows may be left out: as in Kubernetes, its number is not told.
+    let selected = page("", labels("color=red")).await;
+    assert_eq!(selected, expected("b", "b", None));
+}
+
 /// The next event as type, name and resourceVersion.
 async fn next(events: &mut WatchEvents) -> (WatchEventKind, String) {
     let event = events.next().await.unwrap().unwrap();
@@ -344,6 +419,8 @@ async fn a_watch_begins_with_the_objects_and_goes_on_with_what_it_selects() {
             Ok(ObjectEvent::Added(sample("c", "red", "7"))),
             Ok(ObjectEvent::Added(sample("x/c", "red", "8"))),
             Ok(ObjectEvent::Bookmark("9".to_owned())),
+            // A client that resumed from it would begin anew.
+            Ok(ObjectEvent::Bookmark(String::new())),
             Ok(ObjectEvent::Deleted(sample("c", "red", "10"))),
         ],
         true,

@@ -108,6 +108,8 @@ impl Delete<'_> {
         Ok(match left {
             Some(mut left) => {
                 writes.resource.identify(&mut left)?;
+                let (namespace, name) = (request.namespace, request.name);
+                writes.resource.check_place(&left, namespace, name)?;
                 DeleteResult::Pending(left)
             }
             None => self.delete_result(present, None),
