@@ -338,6 +338,7 @@ impl Endpoint {
         self.resource.kind.is_terminating.load(Ordering::Acquire)
     }
     /// The schema of this version, including `apiVersion`, `kind` and metadata.
+    #[inline]
     pub fn schema(&self) -> &Arc<Schema> {
         self.resource.version().schema()
     }

@@ -162,6 +162,7 @@ impl RequestContext {
 ///
 /// # Errors
 /// Timeout. The client gets the response for the limit that has passed, or has left.
+#[inline]
 pub fn check_wanted() -> Result<(), ApiError> {
     if interrupt::is_set() {
         return Err(handler_timeout());

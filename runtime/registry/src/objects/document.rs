@@ -92,6 +92,7 @@ impl EncodedObject {
     }
 
     /// Length of the document in bytes; one or two off if it shows another revision than its own.
+    #[inline]
     #[allow(clippy::len_without_is_empty, reason = "no object is empty as JSON")]
     pub fn len(&self) -> usize {
         let object = self.item.object.as_ref();
@@ -141,6 +142,7 @@ impl AsRef<[u8]> for BodyOwner {
 
 impl Document {
     /// The document as JSON; `schema` is that of its version.
+    #[inline]
     pub fn json(&self, schema: &Schema) -> Json<'_> {
         match self {
             Document::Encoded(encoded) => encoded.json(),

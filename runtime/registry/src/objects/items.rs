@@ -134,6 +134,8 @@ impl Items {
 impl Iterator for Items {
     type Item = Result<Document, ApiError>;
 
+    // The crate of the wire asks for each object, as it does what else is marked so.
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.0 {
             Source::Read(documents) => documents.next().map(Ok),

@@ -67,11 +67,13 @@ impl<'a> Json<'a> {
     }
 
     /// The whole document.
+    #[inline]
     pub fn whole(&self) -> &[u8] {
         &self.bytes
     }
 
     /// The document as an item of a list, which has `kind` and `apiVersion` only once; without the opening brace.
+    #[inline]
     pub fn item(&self) -> &[u8] {
         match self.metadata {
             // Without metadata it is not an object of a list.
@@ -81,6 +83,7 @@ impl<'a> Json<'a> {
     }
 
     /// The value of `metadata`; `{}` for a document without it.
+    #[inline]
     pub fn metadata(&self) -> &[u8] {
         match self.metadata {
             (0, _) => b"{}",
