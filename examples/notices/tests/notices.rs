@@ -50,8 +50,9 @@ async fn wait_until_shown(loopback: &Loopback, name: &str, is_shown: bool) {
     loop {
         let frame = events.frame().await.expect("the watch goes on");
         let data = frame.expect("a piece").into_data().expect("data");
-        let event: Value = serde_json::from_slice(&data).expect("an event");
-        if event["object"]["status"]["shown"] == is_shown {
+        // Events that are ready together come in one piece.
+        let mut told = serde_json::Deserializer::from_slice(&data).into_iter::<Value>();
+        if told.any(|event| event.expect("an event")["object"]["status"]["shown"] == is_shown) {
             return;
         }
     }
