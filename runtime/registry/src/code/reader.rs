@@ -64,9 +64,9 @@ pub trait Reader<K: Resource>: Send + Sync + 'static {
     /// or the server does not start; so discovery lists them. A watch needs a list.
     const VERBS: &'static [Verb];
 
-    /// Whether [`Reader::list`] cuts pages, by the `limit` and the `continue_token` of its options. Default no: the server
-    /// calls it without them, and cuts pages in the order of namespaces and names. Later pages then show the state that is
-    /// present when they are read.
+    /// Whether [`Reader::list`] cuts pages, by the `limit` and the `continue_token` of its options; a list without a limit is
+    /// complete. Default no: the server calls it without them, and cuts pages in the order of namespaces and names. Later pages
+    /// then show the state that is present when they are read.
     const CUTS_PAGES: bool = false;
 
     /// Reads one object, with its name and namespace in the metadata.

@@ -97,6 +97,9 @@ impl CodeReads {
             })
         };
         let mut listed = self.code.list(ctx, namespace, &asked).await?;
+        if !cuts_pages {
+            self.check_complete(&listed)?;
+        }
         let wanted = WantedObjects {
             prefix: &prefix,
             start: &start,
@@ -106,10 +109,7 @@ impl CodeReads {
         let mut result = ListResult {
             resource_version: listed.resource_version,
             continue_token: listed.continue_token,
-            // With selectors the number is unknown: the code need not apply them.
-            remaining_item_count: listed
-                .remaining_item_count
-                .filter(|_| selection.is_everything()),
+            remaining_item_count: listed.remaining_item_count,
             items: Items::default(),
         };
         if !cuts_pages {
@@ -122,14 +122,27 @@ impl CodeReads {
                 // NUL is the smallest byte, so this is the smallest key greater than the last one.
                 let next = format!("{last}\0");
                 result.continue_token = continue_token::encode_inconsistent(&prefix, &next);
-                result.remaining_item_count = i64::try_from(remaining)
-                    .ok()
-                    .filter(|_| selection.is_everything());
+                result.remaining_item_count = i64::try_from(remaining).ok();
             }
         }
+        // What follows may be left out by selectors, so its number is unknown, as in Kubernetes.
+        result.remaining_item_count = result
+            .remaining_item_count
+            .filter(|_| selection.is_everything());
         let documents = chosen.into_iter().map(|(_, document)| document);
         result.items = Items::read(documents.collect());
         Ok(result)
+    }
+
+    /// InternalError if the code answers a page although it was asked for all objects: those that follow would be missing.
+    fn check_complete(&self, listed: &CodeList) -> Result<(), ApiError> {
+        if listed.continue_token.is_empty() {
+            return Ok(());
+        }
+        Err(ApiError::internal(format!(
+            "the code of {} answered with a page of a list where no limit was asked for",
+            self.resource.group_resource()
+        )))
     }
 
     /// The wanted objects of a list, with their keys, in the order of the list.
@@ -200,6 +213,7 @@ impl CodeReads {
         if options.send_initial_events.unwrap_or(is_any) {
             asked.version_match = (!is_any).then_some(VersionMatch::NotOlderThan);
             let mut listed = self.code.list(ctx, namespace, &asked).await?;
+            self.check_complete(&listed)?;
             if listed.resource_version.is_empty() {
                 return Err(ApiError::internal(format!(
                     "the code of {} lists without a resourceVersion, from which a watch could go on",

@@ -356,6 +356,8 @@ impl Reader<Sample> for Pages {
         Ok(match (options.limit, &*options.continue_token) {
             (1, "") => ObjectList::new(vec![sample("b", "red", "1")], "2").with_next("b", Some(1)),
             (1, "b") => ObjectList::new(vec![sample("a", "blue", "2")], "2"),
+            // Wrong: it is asked for all.
+            (0, "") => ObjectList::new(vec![sample("b", "red", "1")], "2").with_next("b", None),
             other => panic!("{other:?}"),
         })
     }
@@ -389,6 +391,13 @@ async fn pages_of_the_code_are_passed_on() {
     // What follows may be left out: as in Kubernetes, its number is not told.
     let selected = page("", labels("color=red")).await;
     assert_eq!(selected, expected("b", "b", None));
+    let all = ListOptions::default();
+    let refused = samples.reads().watch(&f.ctx, NS, &all).await;
+    assert_eq!(
+        refused.unwrap_err().message,
+        "Internal error occurred: the code of samples.test.example.com answered with a page of a list where no limit was \
+         asked for"
+    );
 }
 
 /// The next event as type, name and resourceVersion.
