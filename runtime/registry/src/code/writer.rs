@@ -34,7 +34,8 @@ pub trait Writer<K: Resource>: Send + Sync + 'static {
     /// unless `VERBS` has create.
     ///
     /// # Errors
-    /// The error for the client, AlreadyExists if there is such an object. Default MethodNotAllowed.
+    /// The error for the client, AlreadyExists if there is such an object; an apply is then made again, of that object.
+    /// Default MethodNotAllowed.
     async fn create(
         &self,
         ctx: &RequestContext,

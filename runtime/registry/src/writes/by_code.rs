@@ -12,7 +12,8 @@ use super::{Writes, stamp};
 use crate::objects::code::Write;
 use crate::options::{CreateOptions, UpdateOptions};
 
-/// How often a change is made while the code answers Conflict, as often as a patch in kube-apiserver.
+/// How often a change is made while the code answers Conflict, or AlreadyExists to its create, as often as a patch in
+/// kube-apiserver.
 const ATTEMPTS: usize = 5;
 
 impl Writes {
@@ -71,13 +72,22 @@ impl Writes {
         };
         let mut attempts_left = ATTEMPTS;
         loop {
+            attempts_left -= 1;
             let Some(old) = self.present_by_code(request).await? else {
                 if !code.verbs().contains(&Verb::Create) {
                     return Err(self.resource.not_found(request.name));
                 }
                 let (object, _) = self.absent_input(request, change).await?;
-                let created = self.create_by_code(code, request, object, &options);
-                return Ok((created.await?, true));
+                match self.create_by_code(code, request, object, &options).await {
+                    // Another request was first, and this one is of its object.
+                    Err(error)
+                        if attempts_left > 0
+                            && error.reason == Some(StatusReason::AlreadyExists) =>
+                    {
+                        continue;
+                    }
+                    created => return Ok((created?, true)),
+                }
             };
             let before = self.versions.versions_of_code(old)?;
             let old = &before.object;
@@ -86,7 +96,6 @@ impl Writes {
             if new == *old {
                 return Ok((new.into(), false));
             }
-            attempts_left -= 1;
             match code.update(request.ctx, old, &new, &options).await {
                 Err(error) if attempts_left > 0 && error.reason == Some(StatusReason::Conflict) => {
                 }
