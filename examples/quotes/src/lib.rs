@@ -8,6 +8,8 @@ pub mod market;
 use std::time::Duration;
 
 use apiloom::prelude::*;
+use apiloom::server::Host;
+use tokio::time::sleep;
 
 use crate::market::Market;
 
@@ -34,15 +36,12 @@ pub struct Quote {
 pub fn configure(builder: Builder) -> Builder {
     let market = Market::open();
     let traded = market.clone();
-    let trade = async move {
-        loop {
-            tokio::time::sleep(TRADE_INTERVAL).await;
+    let trade = async move |host: Host| {
+        let pause = || host.stop.run_until_cancelled(sleep(TRADE_INTERVAL));
+        while pause().await.is_some() {
             traded.trade();
         }
     };
     let builder = builder.reader::<Quote>(market);
-    builder.post_start_hook("quotes-trade", move |_| async move {
-        tokio::spawn(trade);
-        Ok(())
-    })
+    builder.controller("quotes-trade", trade)
 }
