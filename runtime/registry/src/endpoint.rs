@@ -276,7 +276,7 @@ impl Endpoint {
     /// # Errors
     /// A namespace or a name that cannot be part of a key.
     pub fn storage_key(&self, namespace: Option<&str>, name: &str) -> Result<String, ApiError> {
-        self.resource.kind.key(namespace, name)
+        self.resource.kind.keys.key(namespace, name)
     }
     /// The kind in this version, with its cache.
     pub fn resource(&self) -> &VersionedResource {

@@ -35,7 +35,7 @@ impl Registry {
         for endpoint in catalog.endpoints() {
             let kind = &endpoint.resource().kind;
             if kind.has_store() && counted.insert(&kind.resource) {
-                let count = kind.store.count(&kind.prefix(None)).await;
+                let count = kind.store.count(kind.keys.of_all()).await;
                 counts.push((kind.resource.clone(), count));
             }
         }

@@ -19,6 +19,7 @@ use crate::code::writer::{TypedWriter, Writer};
 use crate::endpoint::body_definitions;
 use crate::objects::code::{KindCode, Read, Write};
 use crate::objects::hooks::ErasedStrategy;
+use crate::objects::key::Keys;
 use crate::objects::kind::{AsynchronousConversion, Kind, KindConversion};
 use crate::objects::kind_version::{KindVersion, VersionIndex};
 use crate::objects::prepared_object::PendingWrites;
@@ -167,15 +168,15 @@ impl Kinds<'_> {
     /// Reports kinds whose keys are among those of another kind.
     fn check_store_paths(&mut self, kinds: &BTreeMap<GroupResource, Arc<Kind>>) {
         let stored = kinds.values().filter(|kind| kind.has_store());
-        let mut prefixes: Vec<(String, &Kind)> =
-            stored.map(|kind| (kind.prefix(None), &**kind)).collect();
+        let mut prefixes: Vec<(&str, &Kind)> =
+            stored.map(|kind| (kind.keys.of_all(), &**kind)).collect();
         // A prefix comes right before those that begin with it.
-        prefixes.sort_by(|(left, _), (right, _)| left.cmp(right));
+        prefixes.sort_by_key(|(prefix, _)| *prefix);
         for pair in prefixes.windows(2) {
             let [(outer, first), (inner, second)] = pair else {
                 continue;
             };
-            if inner.starts_with(outer.as_str()) && Arc::ptr_eq(&first.store, &second.store) {
+            if inner.starts_with(outer) && Arc::ptr_eq(&first.store, &second.store) {
                 let problem =
                     format!("have the same keys in the store, {inner}: change a `store_path`");
                 self.problems.push(two_kinds_problem(
@@ -229,7 +230,9 @@ impl Kinds<'_> {
             .map(|(index, def)| self.version(index, def))
             .collect();
         let versions: Vec<KindVersion> = versions.into_iter().collect::<Option<_>>()?;
-        let reads = ReadCounts::new(versions[storage_version?].def.selectable.len());
+        let stored = &versions[storage_version?].def;
+        let reads = ReadCounts::new(stored.selectable.len());
+        let keys = Keys::new(self.key_prefix, id, stored);
         // A single version is never converted.
         let converted = versions.iter().filter(|_| versions.len() > 1);
         let converted = converted.map(|_| RecentConversions::default()).collect();
@@ -246,7 +249,7 @@ impl Kinds<'_> {
             is_own,
             is_terminating: Arc::default(),
             store: self.store(id),
-            key_prefix: self.key_prefix.to_owned(),
+            keys,
             emulates,
             media_type,
             newest_write: AtomicU64::new(0),

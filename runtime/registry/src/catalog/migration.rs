@@ -303,7 +303,7 @@ impl ResourceMigration {
         };
         // Each page is of the current state: what is written meanwhile is not stale, and old states are compacted.
         let request = ListRequest {
-            prefix: self.kind.prefix(None),
+            prefix: self.kind.keys.of_all().to_owned(),
             start,
             limit: PAGE,
             at: None,

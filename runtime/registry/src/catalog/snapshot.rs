@@ -132,7 +132,7 @@ impl Settings {
 fn new_cache(kind: &Arc<Kind>, limits: Limits) -> KindCache {
     let served = CacheNormalizer(Arc::clone(kind));
     let store = Arc::clone(&kind.store);
-    KindCache::new(WatchCache::new(store, kind.prefix(None), served, limits))
+    KindCache::new(WatchCache::new(store, kind.keys.of_all(), served, limits))
 }
 
 /// The parts that a catalog is built from.

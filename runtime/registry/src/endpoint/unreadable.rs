@@ -19,7 +19,7 @@ impl Endpoint {
         let kind = &self.resource.kind;
         let mut deleted = 0;
         let mut request = ListRequest {
-            prefix: kind.prefix(None),
+            prefix: kind.keys.of_all().to_owned(),
             limit: PAGE,
             uncounted: true,
             ..ListRequest::default()

@@ -15,7 +15,7 @@ use super::recent_conversions::RecentConversions;
 use super::stored_value::StorageMediaType;
 
 impl Kind {
-    /// The kind of the bodies of a subresource of `parent`, whose scope they share. Its schema is made when it is first
+    /// The kind of the bodies of a subresource of `parent`, whose scope and keys they share. Its schema is made when it is first
     /// needed.
     pub(crate) fn of_bodies(def: ResourceDef, parent: &Self) -> Self {
         let schema = def.schema.clone().lazy();
@@ -35,7 +35,7 @@ impl Kind {
             is_own: true,
             is_terminating: Arc::default(),
             store: Arc::clone(&parent.store),
-            key_prefix: parent.key_prefix.clone(),
+            keys: parent.keys.clone(),
             emulates: None,
             media_type: StorageMediaType::default(),
             newest_write: AtomicU64::new(0),

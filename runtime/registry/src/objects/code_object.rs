@@ -20,7 +20,7 @@ impl VersionedResource {
         namespace: Option<&str>,
         name: &str,
     ) -> Result<Object, ApiError> {
-        self.kind.key(namespace, name)?;
+        self.kind.keys.key(namespace, name)?;
         let mut object = code.get(ctx, namespace, name).await?;
         self.identify(&mut object)?;
         self.check_place(&object, namespace, name)?;
@@ -39,7 +39,7 @@ impl VersionedResource {
         if namespace.is_some() != (self.kind.scope == Scope::Namespaced) {
             return Err(self.wrong_object(object));
         }
-        let key = self.kind.key(namespace, object.name());
+        let key = self.kind.keys.key(namespace, object.name());
         key.map_err(|_| self.wrong_object(object))
     }
 

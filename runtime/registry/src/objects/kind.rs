@@ -19,7 +19,7 @@ use bytes::Bytes;
 
 use super::document::EncodedObject;
 use super::hooks::ErasedStrategy;
-use super::key::check_segment;
+use super::key::Keys;
 use super::kind_version::{KindVersion, VersionIndex};
 use super::listed::ListedKind;
 use super::prepared_object::{PendingWrites, PreparedObject};
@@ -52,8 +52,8 @@ pub struct Kind {
     /// are made of the same definition, so that a request that began with an earlier one sees it too.
     pub(crate) is_terminating: Arc<AtomicBool>,
     pub store: Arc<dyn Storage>,
-    /// Common prefix of the keys of all kinds.
-    pub(crate) key_prefix: String,
+    /// The keys of its objects in the store.
+    pub(crate) keys: Keys,
     /// The earlier release that one of its groups emulates, in words.
     pub(crate) emulates: Option<String>,
     /// Format of the objects that are written. Those that are read may have any.
@@ -104,9 +104,6 @@ impl AsynchronousConversion {
     }
 }
 
-/// Initial capacity for a key, in bytes; enough for most.
-const KEY_BYTES: usize = 128;
-
 impl Kind {
     /// Whether objects are kept in a store.
     pub(crate) fn has_store(&self) -> bool {
@@ -135,52 +132,6 @@ impl Kind {
     /// The definition of the storage version.
     pub(crate) fn stored_def(&self) -> &ResourceDef {
         &self.versions[self.storage_version].def
-    }
-
-    /// Prefix of the keys of all objects, or of those in a namespace; ends in `/`.
-    pub(crate) fn prefix(&self, namespace: Option<&str>) -> String {
-        let GroupResource { group, resource } = &self.resource;
-        // Built without `format!`, since every request needs it.
-        let mut prefix = String::with_capacity(KEY_BYTES);
-        let (group, resource) = match &self.stored_def().store_path {
-            Some(path) => (None, path.as_str()),
-            // Keys of the core group have no segment for the group.
-            None => (
-                Some(group.as_str()).filter(|group| !group.is_empty()),
-                resource.as_str(),
-            ),
-        };
-        let namespace = namespace.filter(|_| self.scope == Scope::Namespaced);
-        let parts = [
-            Some(self.key_prefix.as_str()),
-            group,
-            Some(resource),
-            namespace,
-        ];
-        for part in parts.into_iter().flatten() {
-            prefix.push_str(part);
-            prefix.push('/');
-        }
-        prefix
-    }
-
-    /// The storage key of an object.
-    ///
-    /// # Errors
-    /// BadRequest if the name or the namespace cannot be a segment of a key.
-    pub(crate) fn key(&self, namespace: Option<&str>, name: &str) -> Result<String, ApiError> {
-        if self.scope == Scope::Namespaced {
-            check_segment("Namespace", namespace.unwrap_or_default())?;
-        }
-        check_segment("Name", name)?;
-        Ok(self.unchecked_key(namespace, name))
-    }
-
-    /// The storage key of an object whose name and namespace are segments of a key, or of none.
-    pub(crate) fn unchecked_key(&self, namespace: Option<&str>, name: &str) -> String {
-        let mut key = self.prefix(namespace);
-        key.push_str(name);
-        key
     }
 
     /// The version with this `apiVersion`.

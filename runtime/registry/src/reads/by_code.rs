@@ -80,7 +80,7 @@ impl CodeReads {
         options: &ListOptions,
     ) -> Result<ListResult, ApiError> {
         let selection = Selection::of(&self.resource, ctx, options).await?;
-        let prefix = self.resource.kind.prefix(namespace);
+        let prefix = self.resource.kind.keys.prefix(namespace);
         let cuts_pages = self.code.cuts_pages();
         let start = if cuts_pages || options.continue_token.is_empty() {
             String::new()
@@ -186,7 +186,7 @@ impl CodeReads {
         let opened = opened.map_err(|_| handler_timeout())??;
         Ok(CodeEvents::new(
             Arc::clone(&self.resource),
-            self.resource.kind.prefix(namespace),
+            self.resource.kind.keys.prefix(namespace),
             selection,
             options,
             opened,
@@ -221,7 +221,7 @@ impl CodeReads {
                 )));
             }
             let wanted = WantedObjects {
-                prefix: &self.resource.kind.prefix(namespace),
+                prefix: &self.resource.kind.keys.prefix(namespace),
                 start: "",
                 selection,
             };

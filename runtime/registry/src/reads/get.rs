@@ -22,7 +22,7 @@ impl StoredReads {
         options: &GetOptions,
     ) -> Result<Document, ApiError> {
         let at_least = error::version_option(&options.resource_version)?;
-        let key = self.resource.kind.key(namespace, name)?;
+        let key = self.resource.kind.keys.key(namespace, name)?;
         if let Some(cache) = &self.resource.cache {
             let wanted = Freshness::by(&options.resource_version, at_least);
             if let Some(state) = self.state(cache, wanted, "get").await? {

@@ -119,7 +119,7 @@ impl StoredReads {
         }
         match selection
             .name()
-            .map(|name| self.resource.kind.key(namespace, name))
+            .map(|name| self.resource.kind.keys.key(namespace, name))
         {
             // Of a namespaced kind, a name alone is a key only within one namespace.
             Some(Ok(key)) => self.list_one(&plan, &selection, key).await,
@@ -152,7 +152,7 @@ impl StoredReads {
         }
         if let Some(Ok(key)) = selection
             .name()
-            .map(|name| self.resource.kind.key(namespace, name))
+            .map(|name| self.resource.kind.keys.key(namespace, name))
         {
             let mut items = Vec::new();
             let item = state
@@ -214,7 +214,7 @@ impl StoredReads {
                 converted::check_convertible(&self.resource.kind, item, self.resource.version)?;
             }
         }
-        let objects = if plan.start.is_empty() && plan.prefix == self.resource.kind.prefix(None) {
+        let objects = if plan.start.is_empty() && plan.prefix == self.resource.kind.keys.of_all() {
             state.len()
         } else {
             state.range(&plan.prefix, &plan.start).count()
@@ -363,7 +363,7 @@ impl StoredReads {
 
     /// Decides what to read, from resourceVersion, resourceVersionMatch, limit and continue.
     fn plan(&self, namespace: Option<&str>, options: &ListOptions) -> Result<Plan, ApiError> {
-        let prefix = self.resource.kind.prefix(namespace);
+        let prefix = self.resource.kind.keys.prefix(namespace);
         let limit = usize::try_from(options.limit).unwrap_or(usize::MAX);
         let plan = Plan {
             prefix,

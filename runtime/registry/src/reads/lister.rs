@@ -74,7 +74,7 @@ impl<K: Resource> Lister<K> {
     fn list_prefix(&self, namespace: Option<&str>) -> Result<Vec<Arc<K>>, ApiError> {
         let source = self.core.source()?;
         let state = source.state()?;
-        let prefix = source.kind.prefix(namespace);
+        let prefix = source.kind.keys.prefix(namespace);
         let items = state.range(&prefix, "");
         Ok(items.filter_map(|item| source.typed(item)).collect())
     }
@@ -223,7 +223,7 @@ impl Source {
 
     fn key(&self, namespace: &str, name: &str) -> String {
         let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
-        self.kind.unchecked_key(namespace, name)
+        self.kind.keys.unchecked(namespace, name)
     }
 
     /// The typed value of an object; `None` if it cannot be decoded, which the cache has logged.

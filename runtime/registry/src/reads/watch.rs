@@ -67,11 +67,11 @@ impl StoredReads {
         let version = error::version_option(&options.resource_version)?;
         let prefix = match selection
             .name()
-            .map(|name| self.resource.kind.key(namespace, name))
+            .map(|name| self.resource.kind.keys.key(namespace, name))
         {
             // Longer names begin with this one too; the selector excludes them.
             Some(Ok(key)) => key,
-            _ => self.resource.kind.prefix(namespace),
+            _ => self.resource.kind.keys.prefix(namespace),
         };
         self.check_watchable().await?;
         let initial = options.send_initial_events.unwrap_or(version == 0);
@@ -159,7 +159,7 @@ impl StoredReads {
         if !prefix.ends_with('/') {
             return Interest::Key(prefix.into());
         }
-        let below = (prefix != self.resource.kind.prefix(None)).then(|| prefix.into());
+        let below = (prefix != self.resource.kind.keys.of_all()).then(|| prefix.into());
         match (self.watched_index(selection), below) {
             (Some((index, value)), below) => Interest::Indexed {
                 index,

@@ -104,7 +104,7 @@ async fn it_is_read_in_its_own_version_and_leaves_out_what_is_damaged() {
         .await
         .unwrap();
     let write = async |name: &str, value: &'static [u8]| {
-        let key = f.widgets.resource().kind.key(NS, name).unwrap();
+        let key = f.widgets.resource().kind.keys.key(NS, name).unwrap();
         store.create(&key, value.into(), None).await.unwrap();
     };
     write("broken", b"{").await;

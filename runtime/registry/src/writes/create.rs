@@ -99,7 +99,7 @@ impl Writes {
         if is_unpruned {
             object = self.decoder.decoded_again(object)?;
         }
-        let key = kind.key(request.namespace, request.name)?;
+        let key = kind.keys.key(request.namespace, request.name)?;
         let mut stored = self.versions.to_store(&object, draft).await?;
         if stored.is_none() && self.resource.def().dialect.defaults_reset_fields_late {
             // What was reset has the defaults that a read would apply.

@@ -44,7 +44,7 @@ impl Writes {
         name: &str,
         options: &DeleteOptions,
     ) -> Result<DeleteResult, ApiError> {
-        let key = self.resource.kind.key(namespace, name)?;
+        let key = self.resource.kind.keys.key(namespace, name)?;
         let request = WriteRequest::new(ctx, namespace, name).dry(options.dry_run);
         let delete = Delete {
             writes: self,

@@ -18,7 +18,7 @@ pub(crate) fn check_uid(
     if uid.is_empty() || uid == present {
         return Ok(());
     }
-    let key = resource.kind.key(request.namespace, request.name)?;
+    let key = resource.kind.keys.key(request.namespace, request.name)?;
     let why = format!(
         "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
          failed: UID in precondition: {uid}, UID in object meta: {present}"

@@ -52,7 +52,11 @@ impl Writes {
         if let Some(code) = self.resource.writer() {
             return Box::pin(self.write_by_code(code.as_ref(), request, change)).await;
         }
-        let key = self.resource.kind.key(request.namespace, request.name)?;
+        let key = self
+            .resource
+            .kind
+            .keys
+            .key(request.namespace, request.name)?;
         let mut created = false;
         let attempt = |present: Option<PresentObject>| {
             created = present.is_none();
