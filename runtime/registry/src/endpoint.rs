@@ -142,7 +142,7 @@ impl Endpoint {
         deprecation_warning: Option<String>,
     ) -> Self {
         let (cache, task) = cache.map(|of| (of.cache, of.task)).unzip();
-        let large = kind.large_documents(&shared.large);
+        let large = kind.versions.large_documents(&shared.large);
         let resource = Arc::new(VersionedResource {
             kind,
             version,
@@ -352,16 +352,12 @@ impl Endpoint {
     }
     /// The `apiVersion` in which objects are stored (for `storageVersionHash`).
     pub fn storage_version(&self) -> &str {
-        let kind = &self.resource.kind;
-        &kind.versions[kind.storage_version].def.version
+        &self.resource.kind.versions.stored_version().def.version
     }
     /// All versions of the kind with their schemas, in order of registration, whether served or not.
     pub fn versions(&self) -> impl Iterator<Item = (&Arc<ResourceDef>, &Arc<VersionSchema>)> {
-        self.resource
-            .kind
-            .versions
-            .iter()
-            .map(|version| (&version.def, &version.version_schema))
+        let versions = self.resource.kind.versions.all.iter();
+        versions.map(|version| (&version.def, &version.version_schema))
     }
     /// The text of the deprecation warning for this version, if it is deprecated in the server's release.
     pub fn deprecation_warning(&self) -> Option<&str> {

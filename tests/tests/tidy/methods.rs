@@ -6,9 +6,6 @@ use super::uses::Methods;
 /// Most inherent methods of a type.
 const MOST: usize = 40;
 
-/// The types that have more, with what they have. None may be added, and none may grow.
-const MORE: [&str; 1] = ["runtime/registry: Kind has 57"];
-
 #[test]
 fn types_have_few_methods() {
     let mut found = Vec::new();
@@ -21,5 +18,5 @@ fn types_have_few_methods() {
             }
         }
     }
-    assert_eq!(found, MORE);
+    assert!(found.is_empty(), "types with many methods: {found:#?}");
 }

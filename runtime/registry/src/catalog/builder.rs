@@ -423,7 +423,7 @@ fn own_namespaces(kind: &Arc<Kind>, clock: Clock) -> Endpoint {
         DEFAULT_DELETE_COLLECTION_WORKERS,
         GivenHandlers::default(),
     );
-    Endpoint::new(Arc::clone(kind), kind.hub, &shared, None, None)
+    Endpoint::new(Arc::clone(kind), kind.versions.hub, &shared, None, None)
 }
 
 /// Removes users' kinds that conflict with the server's own, and reports them.

@@ -26,7 +26,7 @@ impl Catalog {
 
     /// The state of the document from which a resource is served; `None` if it is not served from a document.
     pub fn document_state(&self, resource: &GroupResource) -> Option<&SmolStr> {
-        let def = self.kinds.get(resource)?.kind.stored_def();
+        let def = &self.kinds.get(resource)?.kind.versions.stored_version().def;
         Some(&def.custom.as_ref()?.state)
     }
 
@@ -36,7 +36,7 @@ impl Catalog {
         resource: &GroupResource,
     ) -> impl Iterator<Item = (&str, &Arc<StoredSchema>)> {
         let kinds = self.kinds.get(resource).into_iter();
-        let versions = kinds.flat_map(|of| &of.kind.versions);
+        let versions = kinds.flat_map(|of| &of.kind.versions.all);
         versions.filter_map(|version| match &version.def.schema {
             SchemaSource::Stored(schema) => Some((version.def.version.as_str(), schema)),
             _ => None,
@@ -47,7 +47,7 @@ impl Catalog {
     pub fn documents(&self) -> impl Iterator<Item = &GroupResource> {
         let kinds = self.kinds.iter();
         let kinds = kinds.filter(|(_, of)| {
-            let custom = of.kind.stored_def().custom.as_ref();
+            let custom = of.kind.versions.stored_version().def.custom.as_ref();
             custom.is_some_and(|custom| !custom.state.is_empty())
         });
         kinds.map(|(resource, _)| resource)
@@ -67,7 +67,7 @@ impl Catalog {
     ) -> Option<Endpoint> {
         let of = self.kinds.get(resource)?;
         let kind = Arc::clone(&of.kind);
-        let version = kind.storage_version;
+        let version = kind.versions.stored;
         let shared = &registry.settings.shared;
         Some(Endpoint::new(kind, version, shared, of.cache.clone(), None))
     }

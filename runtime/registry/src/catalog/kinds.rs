@@ -20,12 +20,12 @@ use crate::endpoint::body_definitions;
 use crate::objects::code::{KindCode, Read, Write};
 use crate::objects::hooks::ErasedStrategy;
 use crate::objects::key::Keys;
-use crate::objects::kind::{AsynchronousConversion, Kind, KindConversion};
+use crate::objects::kind::Kind;
 use crate::objects::kind_version::{KindVersion, VersionIndex};
+use crate::objects::kind_versions::{AsynchronousConversion, KindConversion, KindVersions};
 use crate::objects::prepared_object::PendingWrites;
 use crate::objects::read_counts::ReadCounts;
 use crate::objects::readers::Readers;
-use crate::objects::recent_conversions::RecentConversions;
 use crate::objects::stored_value::StorageMediaType;
 use crate::problems::{kind_problem, label, two_kinds_problem, with_places};
 use crate::rules::strategy::{Strategy, TypedStrategy};
@@ -180,8 +180,8 @@ impl Kinds<'_> {
                 let problem =
                     format!("have the same keys in the store, {inner}: change a `store_path`");
                 self.problems.push(two_kinds_problem(
-                    first.stored_def(),
-                    second.stored_def(),
+                    &first.versions.stored_version().def,
+                    &second.versions.stored_version().def,
                     problem,
                 ));
             }
@@ -230,31 +230,23 @@ impl Kinds<'_> {
             .map(|(index, def)| self.version(index, def))
             .collect();
         let versions: Vec<KindVersion> = versions.into_iter().collect::<Option<_>>()?;
-        let stored = &versions[storage_version?].def;
-        let reads = ReadCounts::new(stored.selectable.len());
-        let keys = Keys::new(self.key_prefix, id, stored);
-        // A single version is never converted.
-        let converted = versions.iter().filter(|_| versions.len() > 1);
-        let converted = converted.map(|_| RecentConversions::default()).collect();
+        let versions = KindVersions::new(versions, hub?, storage_version?, conversion?);
+        let stored = &versions.stored_version().def;
         consistent.then_some(Kind {
+            reads: ReadCounts::new(stored.selectable.len()),
+            keys: Keys::new(self.key_prefix, id, stored),
             versions,
-            converted,
-            hub: hub?,
-            conversion: conversion?,
             has_other_versions: AtomicBool::new(false),
-            storage_version: storage_version?,
             resource: id.clone(),
             group_kind,
             scope,
             is_own,
             is_terminating: Arc::default(),
             store: self.store(id),
-            keys,
             emulates,
             media_type,
             newest_write: AtomicU64::new(0),
             listed: OnceLock::new(),
-            reads,
             pending_writes: PendingWrites::default(),
             readers: Readers::new(self.readers_bytes),
         })

@@ -171,9 +171,9 @@ impl Registry {
         let CatalogKind { kind, cache } = catalog.kinds.get(resource)?;
         let versioned = VersionedResource {
             kind: Arc::clone(kind),
-            version: kind.storage_version,
+            version: kind.versions.stored,
             cache: cache.as_ref().map(|of| Arc::clone(&of.cache)),
-            large: kind.large_documents(&self.settings.shared.large),
+            large: kind.versions.large_documents(&self.settings.shared.large),
         };
         let writes = Writes::new(
             Arc::new(versioned),
@@ -186,7 +186,7 @@ impl Registry {
             next: Some(String::new()),
             report: MigrationReport::new(
                 resource.clone(),
-                kind.versions[kind.storage_version].api_version.clone(),
+                kind.versions.stored_version().api_version.clone(),
             ),
             kind: Arc::clone(kind),
             errors: 0,

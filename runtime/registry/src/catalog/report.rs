@@ -82,7 +82,7 @@ impl Registry {
 fn report_of(endpoint: &Endpoint) -> ResourceReport {
     let resource = endpoint.resource();
     let reads = &resource.kind.reads;
-    let stored = &resource.kind.versions[resource.kind.storage_version];
+    let stored = resource.kind.versions.stored_version();
     let fields = stored.def.selectable.iter();
     // Name of an index as in the metrics of kube-apiserver.
     let names =

@@ -27,7 +27,7 @@ impl RuntimeConfig {
         let defs = || {
             kinds
                 .values()
-                .flat_map(|kind| kind.versions.iter().map(|version| &*version.def))
+                .flat_map(|kind| kind.versions.all.iter().map(|version| &*version.def))
         };
         let versions = defs().map(|def| def.group_version().to_string());
         let resources = defs().map(resource_key);

@@ -242,7 +242,7 @@ fn endpoints_of(
     endpoints: &mut Vec<Arc<Endpoint>>,
 ) {
     let before = endpoints.len();
-    for (version, known) in of.kind.versions.iter().enumerate() {
+    for (version, known) in of.kind.versions.all.iter().enumerate() {
         let def = &known.def;
         let group = groups.iter().find(|group| group.name == def.group);
         let release = group.and_then(|group| group.release);

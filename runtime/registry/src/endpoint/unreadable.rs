@@ -31,7 +31,7 @@ impl Endpoint {
                 let is_kept = match kind.decode(&entry.key, &entry.value, entry.revision) {
                     Ok((object, stored)) => {
                         let is_convertible =
-                            !kind.is_asynchronous() || stored == kind.storage_version;
+                            !kind.versions.is_asynchronous() || stored == kind.versions.stored;
                         is_convertible || !object.finalizers().is_empty()
                     }
                     Err(_) => false,

@@ -12,11 +12,12 @@ use super::cached_object::{CachedObject, object};
 use super::converter_call::ConverterCall;
 use super::document::EncodedObject;
 use super::json::Json;
-use super::kind::{AsynchronousConversion, Kind, KindConversion};
+use super::kind::Kind;
 use super::kind_version::VersionIndex;
+use super::kind_versions::{AsynchronousConversion, KindConversion, KindVersions};
 use super::present_object::PresentObject;
 
-impl Kind {
+impl KindVersions {
     fn converter(&self) -> Option<&AsynchronousConversion> {
         match &self.conversion {
             KindConversion::Asynchronous(conversion) => Some(conversion),
@@ -46,7 +47,7 @@ impl Kind {
         result_of(call, object).await
     }
 
-    /// As [`Kind::object_in`]; of a kind without a hub, fields that the other version does not know are kept.
+    /// As [`Self::object_in`]; of a kind without a hub, fields that the other version does not know are kept.
     ///
     /// # Errors
     /// The error of the conversion.
@@ -60,7 +61,7 @@ impl Kind {
             _ if from == to => Ok(object),
             KindConversion::InMemory => self.convert(object, from, to),
             KindConversion::Rename => {
-                let target = &self.versions[to];
+                let target = &self[to];
                 object.set_type(&target.api_version, &target.def.kind);
                 Ok(object)
             }
@@ -78,7 +79,7 @@ impl Kind {
         object: &Object,
         [from, to]: [VersionIndex; 2],
     ) -> Result<ConverterCall<'k>, ApiError> {
-        let document = Json::of(object, self.versions[from].schema()).into_whole();
+        let document = Json::of(object, self[from].schema()).into_whole();
         ConverterCall::begin(self, converter, [from, to], vec![document.into()]).await
     }
 
@@ -92,109 +93,12 @@ impl Kind {
         object: Object,
         from: VersionIndex,
     ) -> Result<Object, ApiError> {
-        let stored = self.storage_version;
+        let stored = self.stored;
         let mut object = self.object_in(object, from, stored).await?;
         if from != stored {
             self.default(&mut object, stored);
         }
         Ok(object)
-    }
-
-    /// Decodes stored bytes in a version, as [`Kind::read`] does.
-    ///
-    /// # Errors
-    /// As [`Kind::read`].
-    pub(crate) async fn read_in(
-        &self,
-        key: &str,
-        bytes: &[u8],
-        revision: Revision,
-        version: VersionIndex,
-    ) -> Result<Object, ApiError> {
-        if self.converter().is_none() {
-            return self.read(key, bytes, revision, version);
-        }
-        let (object, stored) = self.decode(key, bytes, revision)?;
-        // The state of a conversion is large, and there is a future of this function for each watch.
-        Box::pin(self.object_in(object, stored, version)).await
-    }
-
-    /// Decodes a stored entry in a version.
-    ///
-    /// # Errors
-    /// As [`Kind::read`].
-    pub(crate) async fn entry_in(
-        &self,
-        entry: &Entry,
-        version: VersionIndex,
-    ) -> Result<Object, ApiError> {
-        self.read_in(&entry.key, &entry.value, entry.revision, version)
-            .await
-    }
-
-    /// Decodes stored entries in a version; they are converted in one batch.
-    ///
-    /// # Errors
-    /// As [`Kind::read`].
-    pub(crate) async fn entries_in(
-        &self,
-        entries: &[Entry],
-        version: VersionIndex,
-    ) -> Result<Vec<Object>, ApiError> {
-        let Some(converter) = self.converter() else {
-            return entries
-                .iter()
-                .map(|entry| self.read(&entry.key, &entry.value, entry.revision, version))
-                .collect();
-        };
-        let mut objects = Vec::with_capacity(entries.len());
-        let (mut first, mut documents) = (None, Vec::new());
-        for entry in entries {
-            tokio::task::coop::consume_budget().await;
-            let (object, from) = self.decode(&entry.key, &entry.value, entry.revision)?;
-            if from != version {
-                first.get_or_insert(from);
-                let document = Json::of(&object, self.versions[from].schema()).into_whole();
-                documents.push(document.into());
-            }
-            objects.push((object, from));
-        }
-        let Some(first) = first else {
-            return Ok(objects.into_iter().map(|(object, _)| object).collect());
-        };
-        let mut call = ConverterCall::begin(self, converter, [first, version], documents).await?;
-        let mut found = Vec::with_capacity(objects.len());
-        for (object, from) in objects {
-            found.push(if from == version {
-                object
-            } else {
-                call.next(object).await?
-            });
-        }
-        call.accept();
-        Ok(found)
-    }
-
-    /// Decodes the current object of a write in a version.
-    ///
-    /// # Errors
-    /// As [`Kind::read`].
-    pub(crate) async fn present_in(
-        &self,
-        present: &PresentObject,
-        version: VersionIndex,
-    ) -> Result<Object, ApiError> {
-        let cached = match present {
-            PresentObject::Stored(entry) => return self.entry_in(entry, version).await,
-            PresentObject::Cached(cached) if self.converter().is_none() => {
-                return self.read_cached(cached, version);
-            }
-            PresentObject::Cached(cached) => cached,
-        };
-        let mut object = cached.json().object()?;
-        object.set_meta_str("resourceVersion", &cached.revision().to_string());
-        self.object_in(object, cached.version_index(), version)
-            .await
     }
 
     /// Converts objects of the cache to a version; those of other versions are converted in one batch.
@@ -225,7 +129,7 @@ impl Kind {
             return Ok(items.to_vec());
         };
         let mut call = ConverterCall::begin(self, converter, [first, version], documents).await?;
-        let target = &self.versions[version];
+        let target = &self[version];
         let mut found = Vec::with_capacity(items.len());
         for item in items {
             if object(item)?.version_index() == version {
@@ -250,7 +154,7 @@ impl Kind {
     /// Converts an object of the cache to a version; watchers share the result.
     ///
     /// # Errors
-    /// As [`Kind::items_in`].
+    /// As [`Self::items_in`].
     pub(crate) async fn item_in(
         &self,
         item: &Arc<Item<CachedObject>>,
@@ -265,10 +169,111 @@ impl Kind {
             converted.ok_or_else(|| ApiError::internal("a conversion without a result"))
         };
         // The state of a conversion is large, and there is a future of this function for each watch.
-        match self.converted.get(version) {
+        match self.recent.get(version) {
             Some(recent) => Box::pin(recent.get_or_await(item, convert)).await,
             None => Box::pin(convert).await,
         }
+    }
+}
+
+impl Kind {
+    /// Decodes stored bytes in a version, as [`Self::read`] does.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub(crate) async fn read_in(
+        &self,
+        key: &str,
+        bytes: &[u8],
+        revision: Revision,
+        version: VersionIndex,
+    ) -> Result<Object, ApiError> {
+        if self.versions.converter().is_none() {
+            return self.read(key, bytes, revision, version);
+        }
+        let (object, stored) = self.decode(key, bytes, revision)?;
+        // The state of a conversion is large, and there is a future of this function for each watch.
+        Box::pin(self.versions.object_in(object, stored, version)).await
+    }
+
+    /// Decodes a stored entry in a version.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub(crate) async fn entry_in(
+        &self,
+        entry: &Entry,
+        version: VersionIndex,
+    ) -> Result<Object, ApiError> {
+        self.read_in(&entry.key, &entry.value, entry.revision, version)
+            .await
+    }
+
+    /// Decodes stored entries in a version; they are converted in one batch.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub(crate) async fn entries_in(
+        &self,
+        entries: &[Entry],
+        version: VersionIndex,
+    ) -> Result<Vec<Object>, ApiError> {
+        let Some(converter) = self.versions.converter() else {
+            return entries
+                .iter()
+                .map(|entry| self.read(&entry.key, &entry.value, entry.revision, version))
+                .collect();
+        };
+        let mut objects = Vec::with_capacity(entries.len());
+        let (mut first, mut documents) = (None, Vec::new());
+        for entry in entries {
+            tokio::task::coop::consume_budget().await;
+            let (object, from) = self.decode(&entry.key, &entry.value, entry.revision)?;
+            if from != version {
+                first.get_or_insert(from);
+                let document = Json::of(&object, self.versions[from].schema()).into_whole();
+                documents.push(document.into());
+            }
+            objects.push((object, from));
+        }
+        let Some(first) = first else {
+            return Ok(objects.into_iter().map(|(object, _)| object).collect());
+        };
+        let mut call =
+            ConverterCall::begin(&self.versions, converter, [first, version], documents).await?;
+        let mut found = Vec::with_capacity(objects.len());
+        for (object, from) in objects {
+            found.push(if from == version {
+                object
+            } else {
+                call.next(object).await?
+            });
+        }
+        call.accept();
+        Ok(found)
+    }
+
+    /// Decodes the current object of a write in a version.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub(crate) async fn present_in(
+        &self,
+        present: &PresentObject,
+        version: VersionIndex,
+    ) -> Result<Object, ApiError> {
+        let cached = match present {
+            PresentObject::Stored(entry) => return self.entry_in(entry, version).await,
+            PresentObject::Cached(cached) if self.versions.converter().is_none() => {
+                return self.versions.read_cached(cached, version);
+            }
+            PresentObject::Cached(cached) => cached,
+        };
+        let mut object = cached.json().object()?;
+        object.set_meta_str("resourceVersion", &cached.revision().to_string());
+        self.versions
+            .object_in(object, cached.version_index(), version)
+            .await
     }
 }
 

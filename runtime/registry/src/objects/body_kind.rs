@@ -6,12 +6,12 @@ use std::sync::{Arc, OnceLock};
 use apiloom_meta::ResourceDef;
 
 use super::code::KindCode;
-use super::kind::{Kind, KindConversion};
+use super::kind::Kind;
 use super::kind_version::KindVersion;
+use super::kind_versions::{KindConversion, KindVersions};
 use super::prepared_object::PendingWrites;
 use super::read_counts::ReadCounts;
 use super::readers::Readers;
-use super::recent_conversions::RecentConversions;
 use super::stored_value::StorageMediaType;
 
 impl Kind {
@@ -24,13 +24,13 @@ impl Kind {
             has_store: false,
             ..def
         };
+        let (resource, group_kind) = (def.group_resource(), def.group_kind());
+        let version = KindVersion::new(0, Arc::new(def), None, KindCode::default());
         Self {
-            hub: 0,
-            conversion: KindConversion::InMemory,
+            versions: KindVersions::new(vec![version], 0, 0, KindConversion::InMemory),
             has_other_versions: AtomicBool::new(false),
-            storage_version: 0,
-            resource: def.group_resource(),
-            group_kind: def.group_kind(),
+            resource,
+            group_kind,
             scope: parent.scope,
             is_own: true,
             is_terminating: Arc::default(),
@@ -41,16 +41,9 @@ impl Kind {
             newest_write: AtomicU64::new(0),
             listed: OnceLock::new(),
             reads: ReadCounts::new(0),
-            converted: vec![RecentConversions::default()],
             pending_writes: PendingWrites::default(),
             // Bodies are never listed.
             readers: Readers::new(0),
-            versions: vec![KindVersion::new(
-                0,
-                Arc::new(def),
-                None,
-                KindCode::default(),
-            )],
         }
     }
 }

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use apiloom_meta::ApiError;
 use apiloom_meta::codec::Encoder;
 use apiloom_meta::kind::ConvertJson;
+use apiloom_meta::{ApiError, Object};
 use apiloom_storage::cache::{INDEX_GROUP, Item};
 
 use super::cached_object::{CachedObject, object};
 use super::document::EncodedObject;
 use super::json::{Json, METADATA};
-use super::kind::{Kind, KindConversion};
 use super::kind_version::{KindVersion, VersionIndex};
+use super::kind_versions::{KindConversion, KindVersions};
 use crate::large::check_wanted;
 
 /// Converts an object of the cache to another version, as JSON.
@@ -19,7 +19,7 @@ use crate::large::check_wanted;
 /// # Errors
 /// The error of the conversion; InternalError for stored values that cannot be decoded.
 pub(crate) fn converted(
-    kind: &Kind,
+    versions: &KindVersions,
     item: &Arc<Item<CachedObject>>,
     version: VersionIndex,
 ) -> Result<Json<'static>, ApiError> {
@@ -27,9 +27,9 @@ pub(crate) fn converted(
     if stored.version_index() == version {
         return Ok(stored.json().into_owned());
     }
-    let json = match convert_json(kind, stored, version) {
+    let json = match convert_json(versions, stored, version) {
         Some(json) => json,
-        None => convert_document(kind, item, version)?,
+        None => convert_document(versions, item, version)?,
     };
     // What is known of the object, and kept, is that of a whole conversion.
     check_wanted()?;
@@ -42,15 +42,15 @@ pub(crate) fn converted(
 /// # Errors
 /// As [`converted`].
 pub(crate) fn convert(
-    kind: &Kind,
+    versions: &KindVersions,
     item: &Arc<Item<CachedObject>>,
     version: VersionIndex,
 ) -> Result<Arc<Item<CachedObject>>, ApiError> {
     if object(item)?.version_index() == version {
         return Ok(Arc::clone(item));
     }
-    let json = converted(kind, item, version)?;
-    let object = CachedObject::new(&json, &kind.versions[version]).map_err(ApiError::internal)?;
+    let json = converted(versions, item, version)?;
+    let object = CachedObject::new(&json, &versions[version]).map_err(ApiError::internal)?;
     Ok(Arc::new(Item {
         key: Arc::clone(&item.key),
         revision: item.revision,
@@ -60,26 +60,26 @@ pub(crate) fn convert(
 
 /// Converts by decoding the document. Works for every conversion, and has the error if one fails.
 fn convert_document(
-    kind: &Kind,
+    versions: &KindVersions,
     item: &Arc<Item<CachedObject>>,
     version: VersionIndex,
 ) -> Result<Json<'static>, ApiError> {
-    let converted = kind.read_cached(&EncodedObject::new(item, None)?, version)?;
-    Ok(Json::of(&converted, kind.versions[version].schema()))
+    let converted = versions.read_cached(&EncodedObject::new(item, None)?, version)?;
+    Ok(Json::of(&converted, versions[version].schema()))
 }
 
 /// Converts from JSON to JSON, by way of the hub, if the kind's conversions have functions for it; the bytes of the
 /// metadata stay the same. `None` if they have none, if numbers could be rounded differently, or if the conversion
 /// fails; the caller then decodes the document.
 fn convert_json(
-    kind: &Kind,
+    versions: &KindVersions,
     stored: &CachedObject,
     version: VersionIndex,
 ) -> Option<Json<'static>> {
-    let (hub, target) = (&kind.versions[kind.hub], &kind.versions[version]);
-    let source = &kind.versions[stored.version_index()];
+    let (hub, target) = (&versions[versions.hub], &versions[version]);
+    let source = &versions[stored.version_index()];
     let stored = stored.json();
-    match kind.conversion {
+    match versions.conversion {
         KindConversion::InMemory => {}
         KindConversion::Rename => return rename(&stored, source, target),
         KindConversion::Asynchronous(_) => return None,
@@ -155,7 +155,7 @@ fn convert_step(
 /// # Errors
 /// As [`convert`].
 pub(crate) fn check_convertible(
-    kind: &Kind,
+    versions: &KindVersions,
     item: &Arc<Item<CachedObject>>,
     version: VersionIndex,
 ) -> Result<(), ApiError> {
@@ -163,10 +163,10 @@ pub(crate) fn check_convertible(
     if held.version_index() == version || held.is_convertible(version) {
         return Ok(());
     }
-    converted(kind, item, version).map(|_| ())
+    converted(versions, item, version).map(|_| ())
 }
 
-impl Kind {
+impl KindVersions {
     /// Converts an object of the cache to another version, for watchers; they share recent conversions.
     ///
     /// # Errors
@@ -176,7 +176,7 @@ impl Kind {
         item: &Arc<Item<CachedObject>>,
         version: VersionIndex,
     ) -> Result<Arc<Item<CachedObject>>, ApiError> {
-        match self.converted.get(version) {
+        match self.recent.get(version) {
             Some(recent) if object(item)?.version_index() != version => {
                 recent.get(item, || convert(self, item, version))
             }
@@ -184,11 +184,23 @@ impl Kind {
         }
     }
 
+    /// Decodes an object of the watch cache, in a version.
+    pub(crate) fn read_cached(
+        &self,
+        cached: &EncodedObject,
+        version: VersionIndex,
+    ) -> Result<Object, ApiError> {
+        let object = cached.json().object()?;
+        let mut object = self.convert(object, cached.version_index(), version)?;
+        object.set_meta_str("resourceVersion", &cached.revision().to_string());
+        Ok(object)
+    }
+
     /// Whether an object has the same values of selectable fields in all versions in which the cache may hold it, so that an
     /// index of the cache serves every version.
     pub(crate) fn has_common_fields(&self) -> bool {
-        let stored = &self.stored_def().selectable;
-        let mut versions = self.versions.iter();
+        let stored = &self.stored_version().def.selectable;
+        let mut versions = self.all.iter();
         match self.conversion {
             KindConversion::InMemory => true,
             KindConversion::Rename => versions.all(|version| version.def.selectable == *stored),
@@ -200,7 +212,7 @@ impl Kind {
     /// objects, those of other versions are groups of their own. `None` if the version's number exceeds the range of
     /// groups.
     pub(crate) fn first_index(&self, version: VersionIndex) -> Option<u16> {
-        if version == self.storage_version {
+        if version == self.stored {
             return Some(0);
         }
         let group = u16::try_from(version).ok()?.checked_add(1)?;

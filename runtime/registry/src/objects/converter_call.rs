@@ -13,8 +13,8 @@ use apiloom_meta::{ApiError, FieldPath, GroupVersion, Object, validation};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use super::kind::{AsynchronousConversion, Kind};
 use super::kind_version::VersionIndex;
+use super::kind_versions::{AsynchronousConversion, KindVersions};
 use crate::error::no_kind;
 use crate::large::{LARGE_BYTES, off_thread};
 
@@ -23,7 +23,7 @@ const CHANGEABLE: [&str; 2] = ["labels", "annotations"];
 
 /// A call of a converter that has ended, with the results that are not checked yet.
 pub(super) struct ConverterCall<'k> {
-    kind: &'k Kind,
+    versions: &'k KindVersions,
     conversion: &'k AsynchronousConversion,
     /// Version of the first object.
     from: VersionIndex,
@@ -52,17 +52,17 @@ enum Problem {
 impl<'k> ConverterCall<'k> {
     /// Calls the converter; no document may be in the target version already.
     pub(super) async fn begin(
-        kind: &'k Kind,
+        versions: &'k KindVersions,
         conversion: &'k AsynchronousConversion,
         [from, to]: [VersionIndex; 2],
         documents: Vec<Bytes>,
     ) -> Result<Self, ApiError> {
         let mut call = Self {
-            kind,
+            versions,
             conversion,
             from,
             to,
-            target: kind.versions[to].def.group_version(),
+            target: versions[to].def.group_version(),
             began: Instant::now(),
             is_list: documents.len() > 1,
             prunes: true,
@@ -96,11 +96,11 @@ impl<'k> ConverterCall<'k> {
             let why = "returned too few objects";
             return Err(self.fail(ConversionResult::WrongNumber, why));
         };
-        let (kind, to) = (self.kind, self.to);
+        let (versions, to) = (self.versions, self.to);
         let check = || {
-            let mut object = check(kind, original, &document, to)?;
+            let mut object = check(versions, original, &document, to)?;
             if self.prunes {
-                kind.prune(&mut object, to);
+                versions.prune(&mut object, to);
             }
             Ok(object)
         };
@@ -149,8 +149,8 @@ impl<'k> ConverterCall<'k> {
 
     fn fail(&self, result: ConversionResult, why: &str) -> ApiError {
         self.report(result);
-        let source = &self.kind.versions[self.from].api_version;
-        let kind = &self.kind.group_kind.kind;
+        let source = &self.versions[self.from];
+        let (source, kind) = (&source.api_version, &source.def.kind);
         ApiError::internal_text(format!(
             "conversion webhook for {source}, Kind={kind} {why}"
         ))
@@ -158,7 +158,7 @@ impl<'k> ConverterCall<'k> {
 
     fn report(&self, result: ConversionResult) {
         self.conversion.converter.finished(&ConversionReport {
-            from: &self.kind.versions[self.from].def.version,
+            from: &self.versions[self.from].def.version,
             to: &self.target,
             elapsed: self.began.elapsed(),
             result,
@@ -169,7 +169,7 @@ impl<'k> ConverterCall<'k> {
 /// Decodes a converted document and checks that it is the same object in the target version. Its metadata is that of the
 /// original, except for labels and annotations.
 fn check(
-    kind: &Kind,
+    versions: &KindVersions,
     original: Object,
     document: &[u8],
     to: VersionIndex,
@@ -188,7 +188,7 @@ fn check(
     if object.kind().is_empty() {
         return Err(Problem::Document(no_kind(document)));
     }
-    let target = &kind.versions[to];
+    let target = &versions[to];
     for (what, expected, received) in [
         ("groupVersion", &*target.api_version, object.api_version()),
         ("kind", original.kind(), object.kind()),

@@ -161,7 +161,7 @@ impl CachedItems {
         if object(item)?.version_index() == self.version {
             EncodedObject::new(item, None).map(Document::Encoded)
         } else {
-            converted(&self.kind, item, self.version).map(Document::Converted)
+            converted(&self.kind.versions, item, self.version).map(Document::Converted)
         }
     }
 }

@@ -16,7 +16,7 @@ use super::version_schema::VersionSchema;
 
 /// One version of a kind.
 pub(crate) struct KindVersion {
-    /// Index in [`Kind::versions`].
+    /// Its index in the versions of the kind.
     pub(crate) index: VersionIndex,
     /// Definition of the version.
     pub(crate) def: Arc<ResourceDef>,
@@ -101,5 +101,5 @@ impl fmt::Debug for KindVersion {
     }
 }
 
-/// An index in [`Kind::versions`].
+/// The index of a version in the versions of its kind.
 pub(crate) type VersionIndex = usize;

@@ -18,11 +18,12 @@
 //!
 //! A file has the name of its form.
 //!
-//! An object becomes one of another version by the method of its kind (`meta/src/kind/conversion.rs`): in memory by way of
-//! the hub, or by a new `apiVersion` (`objects/converted.rs`: bytes with another head, if the other schema would leave the
-//! rest as it is), or asynchronously (`objects/asynchronous.rs`: a batch of documents is awaited and checked). A conversion prunes
-//! and applies no defaults: those of a stored object are of the version that its bytes have, as in kube-apiserver. The functions
-//! whose names end in `_in` await where that is needed, and do for other kinds what they did before.
+//! An object becomes one of another version by the method of its kind (`meta/src/kind/conversion.rs`), which `KindVersions`
+//! has: in memory by way of the hub (`objects/kind_versions.rs`), or by a new `apiVersion` (`objects/converted.rs`: bytes with
+//! another head, if the other schema would leave the rest as it is), or asynchronously (`objects/asynchronous.rs`: a batch of
+//! documents is awaited and checked). A conversion prunes and applies no defaults: those of a stored object are of the version
+//! that its bytes have, as in kube-apiserver. The functions whose names end in `_in` await where that is needed, and do for
+//! other kinds what they did before.
 //!
 //! - `Object` (`meta/src/object.rs`): a decoded document; hooks, admission and patches work on it.
 //! - `PreparedObject`: an object of the storage version, encoded once: its JSON with the place of the resourceVersion, and the
@@ -53,6 +54,7 @@ pub(super) mod key;
 pub(super) mod kind;
 pub(super) mod kind_cache;
 pub(super) mod kind_version;
+pub(super) mod kind_versions;
 pub(super) mod listed;
 pub(super) mod normalizer;
 pub(super) mod prepared_object;

@@ -53,11 +53,11 @@ impl Normalize for CacheNormalizer {
         group: u16,
         found: &mut dyn FnMut(u16, &str),
     ) -> bool {
-        let kind = &self.0;
-        let version = (0..kind.versions.len())
-            .find(|version| kind.first_index(*version) == group.checked_mul(INDEX_GROUP));
+        let versions = &self.0.versions;
+        let version = (0..versions.all.len())
+            .find(|version| versions.first_index(*version) == group.checked_mul(INDEX_GROUP));
         // The conversion is kept for the watchers that this change wakes.
-        let converted = version.and_then(|version| kind.converted(item, version).ok());
+        let converted = version.and_then(|version| versions.converted(item, version).ok());
         let Some(Ok(object)) = converted.as_deref().map(|item| &item.object) else {
             return false;
         };
@@ -77,7 +77,7 @@ impl CacheNormalizer {
         revision: Revision,
     ) -> Result<CachedObject, String> {
         let kind = &self.0;
-        let version = &kind.versions[kind.storage_version];
+        let version = kind.versions.stored_version();
         if let Some(written) = kind.pending_writes.take(key, stored) {
             let mut object = CachedObject::new(&written.served(revision), version)?;
             object.is_in_stored_form = true;
@@ -88,17 +88,17 @@ impl CacheNormalizer {
             object.is_in_stored_form = kind.stores_json() && known.is_stored_as_json();
             return Ok(object);
         }
-        if !kind.has_hub() {
+        if !kind.versions.has_hub() {
             let decoded = kind.decode(key, stored, revision);
             let (object, held) = decoded.map_err(|error| error.message)?;
             let version = &kind.versions[held];
-            if held != kind.storage_version {
+            if held != kind.versions.stored {
                 kind.has_other_versions.store(true, Ordering::Release);
             }
             return CachedObject::new(&Json::of(&object, version.schema()), version);
         }
         let object = kind
-            .read(key, stored, revision, kind.storage_version)
+            .read(key, stored, revision, kind.versions.stored)
             .map_err(|error| error.message)?;
         CachedObject::new(&Json::of(&object, version.schema()), version)
     }
@@ -136,7 +136,8 @@ impl CacheNormalizer {
         let typed = if version == view.version {
             (view.decode)(document)
         } else {
-            let converted = self.0.convert(document.clone(), version, view.version);
+            let versions = &self.0.versions;
+            let converted = versions.convert(document.clone(), version, view.version);
             (view.decode)(&converted.map_err(|error| error.message)?)
         };
         typed.map_err(|error| error.to_string())

@@ -18,11 +18,11 @@ impl Kind {
         entry: &Entry,
     ) -> Result<(PreparedObject, VersionIndex), ApiError> {
         let (object, version) = self.decode(&entry.key, &entry.value, entry.revision)?;
-        let target = self.storage_version;
-        let mut object = if self.has_hub() {
-            self.convert_with_defaults(object, version, target)?
+        let versions = &self.versions;
+        let mut object = if versions.has_hub() {
+            versions.convert_with_defaults(object, version, versions.stored)?
         } else {
-            self.stored_object(object, version).await?
+            versions.stored_object(object, version).await?
         };
         Ok((self.encode(&mut object)?, version))
     }

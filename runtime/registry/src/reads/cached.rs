@@ -171,7 +171,7 @@ impl StoredReads {
         {
             return Ok(None);
         }
-        let converted = convert(&self.resource.kind, item, self.resource.version)?;
+        let converted = convert(&self.resource.kind.versions, item, self.resource.version)?;
         if by_field {
             self.field_values.keep(item, object(&converted)?);
         }
@@ -181,7 +181,7 @@ impl StoredReads {
     /// Whether objects of the cache may need asynchronous conversion for these reads.
     pub(crate) fn is_awaited(&self) -> bool {
         let kind = &self.resource.kind;
-        kind.is_asynchronous()
+        kind.versions.is_asynchronous()
             && (!self.is_stored() || kind.has_other_versions.load(Ordering::Acquire))
     }
 
@@ -199,11 +199,8 @@ impl StoredReads {
         if self.is_left_out(item, selection) {
             return Ok(None);
         }
-        let item = self
-            .resource
-            .kind
-            .item_in(item, self.resource.version)
-            .await?;
+        let versions = &self.resource.kind.versions;
+        let item = versions.item_in(item, self.resource.version).await?;
         self.select_converted(&item, shown, selection)
     }
 
@@ -217,7 +214,7 @@ impl StoredReads {
         if self.is_shown_as_held(item) || !selection.is_of_metadata() {
             return false;
         }
-        if self.resource.kind.is_asynchronous() {
+        if self.resource.kind.versions.is_asynchronous() {
             return !selection.matches_key(&item.key);
         }
         let object = item.object.as_ref();
@@ -244,7 +241,8 @@ impl StoredReads {
         if self.is_left_out(item, selection) {
             return Ok(None);
         }
-        let item = &self.resource.kind.converted(item, self.resource.version)?;
+        let versions = &self.resource.kind.versions;
+        let item = &versions.converted(item, self.resource.version)?;
         self.select_converted(item, Some(shown), selection)
     }
 
@@ -279,7 +277,7 @@ impl StoredReads {
         }
         let selected = selection.matches_cached(&item.key, object(item)?);
         if selected {
-            check_convertible(&self.resource.kind, item, self.resource.version)?;
+            check_convertible(&self.resource.kind.versions, item, self.resource.version)?;
         }
         Ok(selected)
     }
@@ -294,10 +292,10 @@ impl StoredReads {
     /// for waiting watches.
     pub(crate) fn watched_index<'a>(&self, selection: &'a Selection) -> Option<(u16, &'a str)> {
         // Cached objects may have different versions, and the index has the values of each in its own.
-        let (number, value) = selection
-            .indexed()
-            .filter(|_| self.resource.kind.has_common_fields())?;
-        let first = self.resource.kind.first_index(self.resource.version)?;
+        let versions = &self.resource.kind.versions;
+        let indexed = selection.indexed();
+        let (number, value) = indexed.filter(|_| versions.has_common_fields())?;
+        let first = versions.first_index(self.resource.version)?;
         (number < INDEX_GROUP).then_some((first + number, value))
     }
 
@@ -318,7 +316,7 @@ impl StoredReads {
     }
 
     pub(crate) fn is_stored(&self) -> bool {
-        self.resource.version == self.resource.kind.storage_version
+        self.resource.version == self.resource.kind.versions.stored
     }
 }
 

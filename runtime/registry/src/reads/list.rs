@@ -209,9 +209,10 @@ impl StoredReads {
                 .load(Ordering::Acquire)
         {
             let mut work = Work::default();
+            let versions = &self.resource.kind.versions;
             for item in state.range(&plan.prefix, &plan.start) {
                 work.rest().await?;
-                converted::check_convertible(&self.resource.kind, item, self.resource.version)?;
+                converted::check_convertible(versions, item, self.resource.version)?;
             }
         }
         let objects = if plan.start.is_empty() && plan.prefix == self.resource.kind.keys.of_all() {
@@ -332,12 +333,8 @@ impl StoredReads {
             let batch: Vec<_> = candidates.by_ref().take(room).collect();
             last = batch.last().map(|item| &item.key);
             let batch: Vec<_> = batch.into_iter().cloned().collect();
-            for item in self
-                .resource
-                .kind
-                .items_in(&batch, self.resource.version)
-                .await?
-            {
+            let versions = &self.resource.kind.versions;
+            for item in versions.items_in(&batch, self.resource.version).await? {
                 documents.extend(self.select_converted(&item, None, selection)?);
             }
         }
@@ -513,7 +510,7 @@ impl StoredReads {
     ) -> Result<Option<String>, ApiError> {
         let mut work = Work::default();
         // A page is one batch of a converter; without a converter, one object at a time is held.
-        let mut batch = if self.resource.kind.is_asynchronous() {
+        let mut batch = if self.resource.kind.versions.is_asynchronous() {
             self.resource
                 .kind
                 .entries_in(entries, self.resource.version)

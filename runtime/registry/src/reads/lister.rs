@@ -23,6 +23,7 @@ use crate::objects::cached_object::{CachedObject, State};
 use crate::objects::kind::Kind;
 use crate::objects::kind_cache::KindCache;
 use crate::objects::kind_version::VersionIndex;
+use crate::objects::kind_versions::KindVersions;
 use crate::objects::listed::{DecodeTyped, ListedKind, TypedObject, TypedView, decode_typed};
 use crate::problems::with_places;
 
@@ -159,8 +160,8 @@ impl fmt::Debug for ListerCore {
 
 impl ListerCore {
     /// The version of a kind that it lists.
-    fn version_in(&self, kind: &Kind) -> Option<VersionIndex> {
-        kind.version_named(&self.resource, self.version)
+    fn version_in(&self, versions: &KindVersions) -> Option<VersionIndex> {
+        versions.find_named(&self.resource, self.version)
     }
     fn new<K: Resource>() -> Self {
         Self {
@@ -265,10 +266,12 @@ impl Listers {
     pub(crate) fn problems(&self, kinds: &BTreeMap<GroupResource, Arc<Kind>>) -> Vec<String> {
         let cores = self.0.lock();
         let problems = cores.iter().filter_map(|core| {
-            let is_of = |kind: &&Arc<Kind>| core.version_in(kind).is_some();
+            let is_of = |kind: &&Arc<Kind>| core.version_in(&kind.versions).is_some();
             let why = match kinds.values().find(is_of) {
                 Some(kind) if !kind.has_store() => "it has no store",
-                Some(kind) if kind.is_asynchronous() => "its versions are converted asynchronously",
+                Some(kind) if kind.versions.is_asynchronous() => {
+                    "its versions are converted asynchronously"
+                }
                 Some(_) => return None,
                 None => "it is not registered",
             };
@@ -289,7 +292,7 @@ impl Listers {
         for kind in kinds.values() {
             let listed: Vec<_> = cores
                 .iter()
-                .filter_map(|core| Some((core, core.version_in(kind)?)))
+                .filter_map(|core| Some((core, core.version_in(&kind.versions)?)))
                 .collect();
             if listed.is_empty() {
                 continue;

@@ -657,7 +657,7 @@ impl Watcher<'_> {
                         .entry_in(entry, reads.resource.version)
                         .await;
                     let entry = entries.pop_front()?;
-                    let is_awaited = reads.resource.kind.is_asynchronous();
+                    let is_awaited = reads.resource.kind.versions.is_asynchronous();
                     let failed = |error| FailedObject::present(&entry.key, error, !is_awaited);
                     Some(object.map_err(failed).map(|object| {
                         let selected = self.selection.matches(&object);

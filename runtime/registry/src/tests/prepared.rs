@@ -12,7 +12,7 @@ use crate::objects::prepared_object::PreparedObject;
 
 /// A prepared object, and the same as a read would encode it.
 fn check(kind: &Kind, document: Value) {
-    let version = &kind.versions[kind.storage_version];
+    let version = kind.versions.stored_version();
     let mut object = object(document);
     let prepared = kind.encode(&mut object).unwrap();
 
@@ -99,8 +99,8 @@ async fn a_write_that_failed_is_forgotten_but_not_the_one_that_won() {
 fn is_recognized(kind: &Arc<Kind>, stored: &[u8]) -> bool {
     let (stored, revision) = (Bytes::copy_from_slice(stored), Revision(1234));
     let decoded = kind
-        .read("/a", &stored, revision, kind.storage_version)
-        .map(|object| Json::of(&object, kind.versions[kind.storage_version].schema()));
+        .read("/a", &stored, revision, kind.versions.stored)
+        .map(|object| Json::of(&object, kind.versions.stored_version().schema()));
     let text = |json: &[u8]| String::from_utf8_lossy(json).into_owned();
 
     let cached = CacheNormalizer(Arc::clone(kind)).normalize("/a", &stored, revision);

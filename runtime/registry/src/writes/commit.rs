@@ -190,7 +190,7 @@ impl Commit {
     ) -> Result<Revision, StorageError> {
         check_complete()?;
         let kind = &self.resource.kind;
-        let strategy = kind.strategy(self.resource.version);
+        let strategy = kind.versions.strategy(self.resource.version);
         let ttl = strategy.and_then(|(_, strategy)| strategy.ttl());
         let bytes = self.begin_write(key, prepared);
         let written = match expected {
@@ -260,7 +260,7 @@ impl Commit {
         revision: Revision,
         mut object: Object,
     ) -> Result<WrittenObject, ApiError> {
-        if self.resource.version == self.resource.kind.storage_version {
+        if self.resource.version == self.resource.kind.versions.stored {
             object.set_meta_str("resourceVersion", &revision.to_string());
             let json = Some(prepared.served(revision));
             return Ok(WrittenObject { object, json });

@@ -103,7 +103,7 @@ impl Writes {
         let mut stored = self.versions.to_store(&object, draft).await?;
         if stored.is_none() && self.resource.def().dialect.defaults_reset_fields_late {
             // What was reset has the defaults that a read would apply.
-            kind.default(&mut object, self.resource.version);
+            kind.versions.default(&mut object, self.resource.version);
         }
         let prepared = Arc::new(kind.encode(stored.as_mut().unwrap_or(&mut object))?);
         self.commit.check_size(&prepared, None)?;

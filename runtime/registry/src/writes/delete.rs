@@ -81,7 +81,7 @@ impl Delete<'_> {
             Ok(objects) => objects,
             Err(error) => return Ok(Attempt::Decided(Err(error))),
         };
-        let deletion = match &resource.kind.stored_def().deletion {
+        let deletion = match &resource.kind.versions.stored_version().def.deletion {
             DeletionRule::Object(rule) => self.of_object(rule, &stored, &old).await,
             DeletionRule::Container { finalizers, phase } => {
                 let now = self.writes.now();
@@ -166,10 +166,10 @@ impl Delete<'_> {
         let (kind, version) = (&resource.kind, resource.version);
         // The object is marked in the storage version, so that no field is lost by conversion; that of a kind without a hub in
         // the version of the request, as every write.
-        let (stored, old) = if kind.has_hub() {
-            let stored_version = kind.storage_version;
-            let stored = kind.present_in(present, stored_version).await?;
-            let old = kind.convert(stored.clone(), stored_version, version)?;
+        let versions = &kind.versions;
+        let (stored, old) = if versions.has_hub() {
+            let stored = kind.present_in(present, versions.stored).await?;
+            let old = versions.convert(stored.clone(), versions.stored, version)?;
             (stored, old)
         } else {
             let old = kind.present_in(present, version).await?;
@@ -223,11 +223,14 @@ impl Delete<'_> {
     /// The error of a conversion.
     async fn stored_and_shown(self, marked: &mut Object) -> Result<Object, ApiError> {
         let resource = &self.writes.resource;
-        let (kind, version) = (&resource.kind, resource.version);
-        if !kind.has_hub() {
-            *marked = kind.stored_object(std::mem::take(marked), version).await?;
+        let (versions, version) = (&resource.kind.versions, resource.version);
+        if !versions.has_hub() {
+            *marked = versions
+                .stored_object(std::mem::take(marked), version)
+                .await?;
         }
-        kind.object_in(marked.clone(), kind.storage_version, version)
+        versions
+            .object_in(marked.clone(), versions.stored, version)
             .await
     }
 

@@ -212,8 +212,8 @@ impl Judge {
     /// Validates the object in the hub with the hub's schema.
     fn validate_in_hub(&self, hub: &mut HubObject<'_>, object: &Object) -> Vec<FieldError> {
         put_metadata(&mut hub.new, object);
-        let kind = &self.resource.kind;
-        let schema = &kind.versions[kind.hub].version_schema;
+        let versions = &self.resource.kind.versions;
+        let schema = &versions[versions.hub].version_schema;
         let validate = |old| schema.validate(hub.new.as_value(), old, &mut Vec::new());
         // Without such rules the present object only excuses errors.
         if !schema.has_update_rules() && validate(None).is_empty() {
@@ -229,7 +229,8 @@ impl Judge {
         old: Option<&'a Object>,
         hub: Option<&'a HubObject<'_>>,
     ) -> Option<StrategyInput<'a>> {
-        let (version, strategy) = self.resource.kind.strategy(self.resource.version)?;
+        let versions = &self.resource.kind.versions;
+        let (version, strategy) = versions.strategy(self.resource.version)?;
         let (new, old) = match hub.filter(|_| version != self.resource.version) {
             Some(hub) => (&hub.new, hub.old.get()),
             None => (new, old),

@@ -77,6 +77,7 @@ impl Rules {
         let max_bytes = self.settings.max_object_bytes;
         self.resource
             .kind
+            .versions
             .default_within(object, self.resource.version, max_bytes)
     }
 
@@ -89,7 +90,10 @@ impl Rules {
     ) {
         let own = self.resource.version().strategy.as_deref();
         if own.is_some_and(|strategy| hook(strategy, object)) {
-            self.resource.kind.default(object, self.resource.version);
+            self.resource
+                .kind
+                .versions
+                .default(object, self.resource.version);
         }
     }
 
@@ -105,8 +109,8 @@ impl Rules {
         in_hub: &mut HubObject<'_>,
         hook: impl FnOnce(&dyn ErasedStrategy, &mut HubObject<'_>) -> bool,
     ) -> Result<(), ApiError> {
-        let (kind, hub) = (&self.resource.kind, self.resource.kind.hub);
-        let strategy = kind.strategy(self.resource.version);
+        let versions = &self.resource.kind.versions;
+        let strategy = versions.strategy(self.resource.version);
         let Some((_, strategy)) = strategy.filter(|(version, _)| *version != self.resource.version)
         else {
             return Ok(());
@@ -115,22 +119,23 @@ impl Rules {
         if !hook(strategy, in_hub) {
             return Ok(());
         }
-        kind.default(&mut in_hub.new, hub);
-        kind.apply_hook_changes(
+        versions.default(&mut in_hub.new, versions.hub);
+        versions.apply_hook_changes(
             object,
             self.resource.version,
-            hub,
+            versions.hub,
             [before, in_hub.new.clone()],
         )?;
-        kind.default(object, self.resource.version);
+        versions.default(object, self.resource.version);
         Ok(())
     }
 
     /// Whether the kind has steps of its own at the beginning of a deletion, before which kube-apiserver checks the preconditions.
     pub(crate) fn begins_deletion(&self) -> bool {
-        let kind = &self.resource.kind;
-        let is_container = matches!(kind.stored_def().deletion, DeletionRule::Container { .. });
-        let strategy = kind.strategy(kind.storage_version);
+        let versions = &self.resource.kind.versions;
+        let deletion = &versions.stored_version().def.deletion;
+        let is_container = matches!(deletion, DeletionRule::Container { .. });
+        let strategy = versions.strategy(versions.stored);
         is_container || strategy.is_some_and(|(_, strategy)| strategy.prepares_delete())
     }
 
@@ -140,9 +145,9 @@ impl Rules {
         request: WriteRequest<'_>,
         stored: &Object,
     ) -> Option<Object> {
-        let kind = &self.resource.kind;
-        let (owner, strategy) = kind.strategy(kind.storage_version)?;
-        if stored.is_deleting() || owner != kind.storage_version || !strategy.prepares_delete() {
+        let versions = &self.resource.kind.versions;
+        let (owner, strategy) = versions.strategy(versions.stored)?;
+        if stored.is_deleting() || owner != versions.stored || !strategy.prepares_delete() {
             return None;
         }
         let mut object = stored.clone();
@@ -159,16 +164,15 @@ impl Rules {
         old: &Object,
         requested: Option<i64>,
     ) -> Result<Option<i64>, ApiError> {
-        let kind = &self.resource.kind;
-        let Some((owner, strategy)) = kind.strategy(self.resource.version) else {
+        let versions = &self.resource.kind.versions;
+        let Some((owner, strategy)) = versions.strategy(self.resource.version) else {
             return Ok(requested);
         };
         if owner == self.resource.version {
             return Ok(strategy.grace_seconds(request.ctx, old, requested));
         }
-        let object = kind
-            .object_in(stored.clone(), kind.storage_version, owner)
-            .await?;
+        let object = versions.object_in(stored.clone(), versions.stored, owner);
+        let object = object.await?;
         Ok(strategy.grace_seconds(request.ctx, &object, requested))
     }
 
@@ -194,6 +198,7 @@ impl Rules {
             managed::restore_managed(request.ctx, object, before);
             self.resource
                 .kind
+                .versions
                 .default_within(object, self.resource.version, max_bytes)?;
         }
         Ok(())

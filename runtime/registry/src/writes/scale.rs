@@ -205,9 +205,9 @@ struct ReplicaOwners<'a> {
 impl ReplicaOwners<'_> {
     /// The set of the number of replicas in a version of the object; `None` for an unknown version.
     fn replicas_in(&self, api_version: &str) -> Option<FieldSet> {
-        let kind = &self.writes.resource.kind;
-        let version = kind.version_of(api_version)?;
-        let paths = kind.versions[version].def.scale_paths();
+        let versions = &self.writes.resource.kind.versions;
+        let version = versions.find(api_version)?;
+        let paths = versions[version].def.scale_paths();
         Some(paths.map_or_else(FieldSet::default, |paths| set_of(&paths.spec)))
     }
 

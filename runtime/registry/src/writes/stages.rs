@@ -106,7 +106,9 @@ impl Writes {
         }
         match input.passed {
             // An apply that changes nothing adds no defaults, of which another version than the stored one may have others.
-            PassedStages::Owners { is_changed: false } if !self.resource.kind.has_hub() => {
+            PassedStages::Owners { is_changed: false }
+                if !self.resource.kind.versions.has_hub() =>
+            {
                 wipe_input(request, &mut new);
             }
             _ => self.rules.default_input(request, &mut new)?,
@@ -227,7 +229,10 @@ impl Writes {
             object.set_field(field, None);
         }
         if is_reset && !self.resource.def().dialect.defaults_reset_fields_late {
-            self.resource.kind.default(object, self.resource.version);
+            self.resource
+                .kind
+                .versions
+                .default(object, self.resource.version);
         }
         self.prepare_create(request, object)
     }

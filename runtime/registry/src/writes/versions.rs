@@ -10,8 +10,8 @@ use apiloom_meta::schema::merge_difference;
 use apiloom_meta::{ApiError, Object};
 
 use super::fields;
-use crate::objects::kind::Kind;
-use crate::objects::kind_version::VersionIndex;
+use crate::objects::kind_version::KindVersion;
+use crate::objects::kind_versions::KindVersions;
 use crate::objects::present_object::PresentObject;
 use crate::objects::versioned_resource::VersionedResource;
 
@@ -45,7 +45,7 @@ pub(crate) enum PresentInHub<'a> {
     Converted(&'a Object),
     /// Stored in the version of the request, and converted when it is first read; most writes do not read it.
     Stored {
-        kind: &'a Kind,
+        versions: &'a KindVersions,
         object: &'a Object,
         /// `None` if the object cannot be converted, so that an update can repair it.
         converted: OnceLock<Option<Object>>,
@@ -59,14 +59,14 @@ impl PresentInHub<'_> {
             Self::Absent => None,
             Self::Converted(object) => Some(object),
             Self::Stored {
-                kind,
+                versions,
                 object,
                 converted,
             } => {
                 let convert = || {
                     let object = Object::clone(object);
                     let converted =
-                        kind.convert_with_defaults(object, kind.storage_version, kind.hub);
+                        versions.convert_with_defaults(object, versions.stored, versions.hub);
                     converted.ok()
                 };
                 converted.get_or_init(convert).as_ref()
@@ -84,26 +84,6 @@ pub(crate) struct Draft<'a> {
     stored: Result<Option<Object>, ApiError>,
 }
 
-impl Kind {
-    /// Applies the difference between `before` and `after`, both converted from another version, to an object of
-    /// `version`. The metadata is that of `after`; all other fields are kept.
-    fn apply_update(
-        &self,
-        version: VersionIndex,
-        mut document: Object,
-        before: &Object,
-        mut after: Object,
-    ) -> Object {
-        // The metadata is the same in all versions.
-        let metadata = after.fields_mut().remove("metadata");
-        let schema = Some(self.versions[version].schema().as_ref());
-        let after = std::mem::take(after.fields_mut());
-        merge_difference(schema, document.fields_mut(), before.fields(), after);
-        document.set_field("metadata", metadata);
-        document
-    }
-}
-
 /// Makes of the object of a request those of the other versions that the write needs.
 #[derive(Debug)]
 pub(crate) struct Versions {
@@ -118,7 +98,8 @@ impl Versions {
     /// Whether the version of the request is the hub, or the kind has no hub. The object is validated only in that
     /// version then.
     fn is_hub(&self) -> bool {
-        self.resource.version == self.resource.kind.hub || !self.resource.kind.has_hub()
+        let versions = &self.resource.kind.versions;
+        self.resource.version == versions.hub || !versions.has_hub()
     }
 
     /// Decodes the present object in the versions that an update needs.
@@ -129,22 +110,22 @@ impl Versions {
         &self,
         present: &PresentObject,
     ) -> Result<PresentVersions, ApiError> {
-        let (kind, stored_version) = (&self.resource.kind, self.resource.kind.storage_version);
-        let version = self.resource.version;
-        if version == stored_version || !kind.has_hub() {
+        let (kind, version) = (&self.resource.kind, self.resource.version);
+        let versions = &kind.versions;
+        if version == versions.stored || !versions.has_hub() {
             return Ok(PresentVersions {
                 object: kind.present_in(present, version).await?,
                 hub: None,
                 stored: None,
             });
         }
-        let stored = kind.present_in(present, stored_version).await?;
-        let object = kind.convert(stored.clone(), stored_version, version)?;
+        let stored = kind.present_in(present, versions.stored).await?;
+        let object = versions.convert(stored.clone(), versions.stored, version)?;
         let hub = if self.is_hub() {
             None
         } else {
-            let in_hub = kind.convert_with_defaults(stored.clone(), stored_version, kind.hub)?;
-            Some(in_hub)
+            let (from, to) = (versions.stored, versions.hub);
+            Some(versions.convert_with_defaults(stored.clone(), from, to)?)
         };
         Ok(PresentVersions {
             object,
@@ -158,11 +139,11 @@ impl Versions {
     /// # Errors
     /// If it cannot be converted to the hub.
     pub(crate) fn versions_of_code(&self, object: Object) -> Result<PresentVersions, ApiError> {
-        let (kind, version) = (&self.resource.kind, self.resource.version);
+        let (versions, version) = (&self.resource.kind.versions, self.resource.version);
         let hub = if self.is_hub() {
             None
         } else {
-            Some(kind.convert_with_defaults(object.clone(), version, kind.hub)?)
+            Some(versions.convert_with_defaults(object.clone(), version, versions.hub)?)
         };
         Ok(PresentVersions {
             object,
@@ -180,14 +161,10 @@ impl Versions {
         before: &PresentVersions,
         sent: Option<&Object>,
     ) -> Option<Object> {
-        let (old, sent) = (
-            &before.object,
-            sent.filter(|_| self.resource.kind.has_hub())?,
-        );
+        let versions = &self.resource.kind.versions;
+        let (old, sent) = (&before.object, sent.filter(|_| versions.has_hub())?);
         let mut comparable = old.clone();
-        self.resource
-            .kind
-            .default(&mut comparable, self.resource.version);
+        versions.default(&mut comparable, self.resource.version);
         self.resource.schema().remove_sent_defaults(
             comparable.fields_mut(),
             old.fields(),
@@ -205,11 +182,8 @@ impl Versions {
         if self.is_hub() {
             return Ok(None);
         }
-        let (from, to) = (self.resource.version, self.resource.kind.hub);
-        let new = self
-            .resource
-            .kind
-            .try_convert_with_defaults(object.clone(), from, to);
+        let (versions, version) = (&self.resource.kind.versions, self.resource.version);
+        let new = versions.try_convert_with_defaults(object.clone(), version, versions.hub);
         // The client sent this object, so a failed conversion is its error and not an InternalError.
         let new = new.map_err(|why| self.resource.unusable(&why))?;
         let old = PresentInHub::Absent;
@@ -225,22 +199,22 @@ impl Versions {
         before: &'a PresentVersions,
         comparable: Option<&Object>,
     ) -> Result<Option<HubObject<'a>>, ApiError> {
-        let (kind, hub) = (&self.resource.kind, self.resource.kind.hub);
+        let versions = &self.resource.kind.versions;
         let Some(mut in_hub) = self.new_in_hub(new)? else {
             return Ok(None);
         };
         let Some(old) = &before.hub else {
             in_hub.old = PresentInHub::Stored {
-                kind,
+                versions,
                 object: &before.object,
                 converted: OnceLock::new(),
             };
             return Ok(Some(in_hub));
         };
         if let Some(comparable) = comparable {
-            let comparable =
-                kind.convert_with_defaults(comparable.clone(), self.resource.version, hub)?;
-            in_hub.new = kind.apply_update(hub, old.clone(), &comparable, in_hub.new);
+            let (from, hub) = (self.resource.version, versions.hub);
+            let comparable = versions.convert_with_defaults(comparable.clone(), from, hub)?;
+            in_hub.new = apply_update(&versions[hub], old.clone(), &comparable, in_hub.new);
             fields::restore_unwritten(self.resource.def(), subresource, &mut in_hub.new, old);
         }
         in_hub.old = PresentInHub::Converted(old);
@@ -269,7 +243,8 @@ impl Versions {
         before: &PresentVersions,
         comparable: Option<&Object>,
     ) -> Result<Option<Object>, ApiError> {
-        let (from, to) = (self.resource.kind.hub, self.resource.kind.storage_version);
+        let versions = &self.resource.kind.versions;
+        let (from, to) = (versions.hub, versions.stored);
         let (old_in_hub, new_in_hub) = match hub {
             Some(hub) => (before.hub.as_ref(), &hub.new),
             None => (comparable, new),
@@ -280,18 +255,9 @@ impl Versions {
         if from == to {
             return Ok(None);
         }
-        let old = self
-            .resource
-            .kind
-            .convert_with_defaults(old_in_hub.clone(), from, to)?;
-        let new = self
-            .resource
-            .kind
-            .convert_with_defaults(new_in_hub.clone(), from, to)?;
-        let mut document = self
-            .resource
-            .kind
-            .apply_update(to, stored.clone(), &old, new);
+        let old = versions.convert_with_defaults(old_in_hub.clone(), from, to)?;
+        let new = versions.convert_with_defaults(new_in_hub.clone(), from, to)?;
+        let mut document = apply_update(&versions[to], stored.clone(), &old, new);
         fields::restore_unwritten(self.resource.def(), subresource, &mut document, stored);
         Ok(Some(document))
     }
@@ -325,18 +291,19 @@ impl Versions {
         object: &Object,
         draft: Draft<'_>,
     ) -> Result<Option<Object>, ApiError> {
-        let (kind, stored_version) = (&self.resource.kind, self.resource.kind.storage_version);
-        if self.resource.version == stored_version {
+        let (versions, version) = (&self.resource.kind.versions, self.resource.version);
+        let to = versions.stored;
+        if version == to {
             return Ok(None);
         }
         let mut document = match (draft.stored?, draft.hub) {
             (Some(stored), _) => stored,
-            (None, Some(hub)) => kind.convert_with_defaults(hub.new, kind.hub, stored_version)?,
-            (None, None) if kind.has_hub() => {
-                kind.convert_with_defaults(object.clone(), self.resource.version, stored_version)?
+            (None, Some(hub)) => versions.convert_with_defaults(hub.new, versions.hub, to)?,
+            (None, None) if versions.has_hub() => {
+                versions.convert_with_defaults(object.clone(), version, to)?
             }
             (None, None) => {
-                let converted = kind.stored_object(object.clone(), self.resource.version);
+                let converted = versions.stored_object(object.clone(), version);
                 return converted.await.map(Some);
             }
         };
@@ -356,10 +323,9 @@ impl Versions {
         let Some(stored) = stored else {
             return Ok(object);
         };
-        let from = self.resource.kind.storage_version;
-        self.resource
-            .kind
-            .object_in(stored.clone(), from, self.resource.version)
+        let versions = &self.resource.kind.versions;
+        versions
+            .object_in(stored.clone(), versions.stored, self.resource.version)
             .await
     }
 }
@@ -370,6 +336,23 @@ impl<'a> Draft<'a> {
         let stored = Ok(None);
         Self { hub, stored }
     }
+}
+
+/// Applies the difference between `before` and `after`, both converted from another version, to an object of `version`. The
+/// metadata is that of `after`; all other fields are kept.
+fn apply_update(
+    version: &KindVersion,
+    mut document: Object,
+    before: &Object,
+    mut after: Object,
+) -> Object {
+    // The metadata is the same in all versions.
+    let metadata = after.fields_mut().remove("metadata");
+    let schema = Some(version.schema().as_ref());
+    let after = std::mem::take(after.fields_mut());
+    merge_difference(schema, document.fields_mut(), before.fields(), after);
+    document.set_field("metadata", metadata);
+    document
 }
 
 /// Copies the metadata of the object in another version.

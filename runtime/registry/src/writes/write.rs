@@ -170,7 +170,7 @@ impl Writes {
             let cached = present.cached();
             cached.is_some_and(|cached| self.commit.is_known_by_cache(cached)) && new == *old
         };
-        let is_stored = self.resource.version == self.resource.kind.storage_version;
+        let is_stored = self.resource.version == self.resource.kind.versions.stored;
         if !request.dry_run && is_stored && is_kept() {
             return Ok(StoreAction::Keep(new));
         }

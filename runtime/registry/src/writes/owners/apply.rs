@@ -109,10 +109,10 @@ impl Owners {
     /// Checks that the present object has a form in the version of each entry: of a kind without a hub it may have fields that
     /// another version does not know.
     async fn check_compared(&self, managed: &ManagedFields, live: &Object) -> Result<(), ApiError> {
-        let kind = &self.resource.kind;
-        let entries = managed.entries().iter().filter(|_| !kind.has_hub());
-        let versions = entries.filter_map(|entry| kind.version_of(&entry.manager.api_version));
-        let others: BTreeSet<_> = versions
+        let versions = &self.resource.kind.versions;
+        let entries = managed.entries().iter().filter(|_| !versions.has_hub());
+        let of_entries = entries.filter_map(|entry| versions.find(&entry.manager.api_version));
+        let others: BTreeSet<_> = of_entries
             .filter(|version| *version != self.resource.version)
             .collect();
         for version in others {
@@ -231,12 +231,12 @@ impl Owners {
         last: &ManagedEntry,
         managed: &mut ManagedFields,
     ) -> Result<Object, ApiError> {
-        let kind = &self.resource.kind;
+        let versions = &self.resource.kind.versions;
         let request = self.resource.version;
-        let Some(version) = kind.version_of(&last.manager.api_version) else {
+        let Some(version) = versions.find(&last.manager.api_version) else {
             return Ok(merged);
         };
-        let schema = kind.versions[version].schema();
+        let schema = versions[version].schema();
         let merged = self.compared_in(merged, request, version).await;
         let merged = merged.map_err(|why| {
             not_pruned(&format!(
@@ -257,10 +257,10 @@ impl Owners {
         // Those of the same version first: conversions may need fields that are back then.
         let mut by_version: Vec<(VersionIndex, FieldSet)> = vec![(version, FieldSet::default())];
         for entry in managed.entries_mut() {
-            let Some(version) = kind.version_of(&entry.manager.api_version) else {
+            let Some(version) = versions.find(&entry.manager.api_version) else {
                 continue;
             };
-            let fields = reconciled_fields(entry, kind.versions[version].schema())?;
+            let fields = reconciled_fields(entry, versions[version].schema())?;
             match by_version.iter_mut().find(|(known, _)| *known == version) {
                 Some((_, known)) => *known = known.union(fields),
                 None => by_version.push((version, fields.clone())),

@@ -62,7 +62,7 @@ impl Owners {
 
     /// What every new object has of itself.
     fn blank(&self) -> Object {
-        let strategy = self.resource.kind.strategy(self.resource.version);
+        let strategy = self.resource.kind.versions.strategy(self.resource.version);
         strategy.map_or_else(Object::default, |(_, strategy)| strategy.blank())
     }
 
@@ -157,16 +157,16 @@ impl Owners {
         changes: &FieldChanges,
         difference: Difference<'_>,
     ) -> Result<Vec<Overlap>, ApiError> {
-        let kind = &self.resource.kind;
+        let versions = &self.resource.kind.versions;
         let mut by_version: Vec<(VersionIndex, FieldChanges)> = Vec::new();
         let mut overlaps = Vec::with_capacity(managed.entries().len());
         for entry in managed.entries_mut() {
-            let Some(version) = kind.version_of(&entry.manager.api_version) else {
+            let Some(version) = versions.find(&entry.manager.api_version) else {
                 overlaps.push(Overlap::Unserved);
                 continue;
             };
             // A conversion that fails is an error of the write, even of one that changes nothing.
-            let is_compared = !kind.has_hub() && version != self.resource.version;
+            let is_compared = !versions.has_hub() && version != self.resource.version;
             if (changes.is_empty() && !is_compared) || own.keeps_all(&entry.manager) {
                 overlaps.push(Overlap::None);
                 continue;
@@ -186,7 +186,7 @@ impl Owners {
                 };
                 &by_version[place].1
             };
-            let schema = kind.versions[version].schema();
+            let schema = versions[version].schema();
             let keeps_values = own.keeps_values(&entry.manager);
             let is_untouched = if keeps_values {
                 entry.is_untouched_by_own(changes, schema)
@@ -268,16 +268,16 @@ impl Owners {
         from: VersionIndex,
         to: VersionIndex,
     ) -> Result<Object, String> {
-        let kind = &self.resource.kind;
-        if from == to || kind.has_hub() {
-            let converted = kind.convert(object, from, to);
+        let versions = &self.resource.kind.versions;
+        if from == to || versions.has_hub() {
+            let converted = versions.convert(object, from, to);
             return converted.map_err(|error| error.message);
         }
         // The entries themselves are no fields that are compared.
         let entries = managed::take(&mut object);
-        let converted = kind.unpruned_in(object, from, to).await;
+        let converted = versions.unpruned_in(object, from, to).await;
         let mut converted = converted.map_err(|error| error.message)?;
-        let schema = kind.versions[to].schema();
+        let schema = versions[to].schema();
         schema.ownership().check_applied(converted.as_value())?;
         managed::put(&mut converted, entries);
         Ok(converted)
