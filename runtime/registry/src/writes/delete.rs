@@ -90,8 +90,10 @@ impl Delete<'_> {
         };
         let revision = present.revision();
         match deletion {
-            Ok(Deletion::Marked(marked)) => self.mark(&stored, marked, revision).await,
-            Ok(Deletion::MarkedThenRemoved(marked)) => self.mark_and_remove(marked, revision).await,
+            Ok(Deletion::Marked(marked)) => self.mark(&stored, marked, revision, false).await,
+            Ok(Deletion::MarkedThenRemoved(marked)) => {
+                self.mark(&stored, marked, revision, true).await
+            }
             Ok(Deletion::Removed) => self.remove(old, revision).await,
             Err(error) => Ok(Attempt::Decided(Err(error))),
         }
@@ -234,13 +236,14 @@ impl Delete<'_> {
             .await
     }
 
-    /// Stores an object that is marked for deletion and stays until its finalizers are removed, or until a client removes
-    /// it at the end of its grace period.
+    /// Stores an object that is marked for deletion. It stays until its finalizers are removed, or until a client removes it at
+    /// the end of its grace period. If that is over, the object is removed.
     async fn mark(
         self,
         stored: &Object,
         mut marked: Object,
         revision: Revision,
+        is_over: bool,
     ) -> Result<Attempt<DeleteResult>, ApiError> {
         let unchanged = marked == *stored;
         let mut answer = match self.stored_and_shown(&mut marked).await {
@@ -248,49 +251,25 @@ impl Delete<'_> {
             Err(error) => return Ok(Attempt::Decided(Err(error))),
         };
         if unchanged || self.request.dry_run {
-            return Ok(Attempt::Decided(Ok(DeleteResult::Pending(answer))));
+            let result = if is_over {
+                self.delete_result(answer, None)
+            } else {
+                DeleteResult::Pending(answer)
+            };
+            return Ok(Attempt::Decided(Ok(result)));
         }
         let prepared = Arc::new(self.writes.resource.kind.encode(&mut marked)?);
-        match self
-            .writes
-            .commit
-            .store(self.key, &prepared, Some(revision))
-            .await
-        {
+        let commit = &self.writes.commit;
+        match commit.store(self.key, &prepared, Some(revision)).await {
             Ok(revision) => {
                 answer.set_meta_str("resourceVersion", &revision.to_string());
-                Ok(Attempt::Written(DeleteResult::Pending(answer)))
+                Ok(Attempt::Written(if is_over {
+                    self.remove_marked(answer, revision).await?
+                } else {
+                    DeleteResult::Pending(answer)
+                }))
             }
-            Err(error) => self.writes.commit.conflict_or_error(error, "delete"),
-        }
-    }
-
-    /// Stores an object with a grace period of 0, and removes it.
-    async fn mark_and_remove(
-        self,
-        mut marked: Object,
-        revision: Revision,
-    ) -> Result<Attempt<DeleteResult>, ApiError> {
-        let mut answer = match self.stored_and_shown(&mut marked).await {
-            Ok(answer) => answer,
-            Err(error) => return Ok(Attempt::Decided(Err(error))),
-        };
-        if self.request.dry_run {
-            return Ok(Attempt::Decided(Ok(self.delete_result(answer, None))));
-        }
-        let prepared = Arc::new(self.writes.resource.kind.encode(&mut marked)?);
-        match self
-            .writes
-            .commit
-            .store(self.key, &prepared, Some(revision))
-            .await
-        {
-            Ok(revision) => {
-                answer.set_meta_str("resourceVersion", &revision.to_string());
-                let result = self.remove_marked(answer, revision).await?;
-                Ok(Attempt::Written(result))
-            }
-            Err(error) => self.writes.commit.conflict_or_error(error, "delete"),
+            Err(error) => commit.conflict_or_error(error, "delete"),
         }
     }
 
