@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use apiloom_meta::{ApiError, Object};
 use apiloom_storage::{Entry, StorageError};
 
+use super::change::PassedStages;
 use super::request::WriteRequest;
 use super::results::WrittenObject;
 use super::{Writes, stamp};
@@ -40,13 +41,13 @@ impl Writes {
         self.decoder.match_namespace(&mut object, namespace)?;
         let name = object.name().to_owned();
         let request = WriteRequest::new(ctx, namespace, &name).with(options);
-        self.rules.default_input(request, &mut object)?;
-        if self.resource.has_objects() {
-            self.owners.own_changes(request, &mut object, None).await;
-        }
-        self.rules
-            .admit_mutation(request, &mut object, None)
-            .await?;
+        let passed = if self.resource.has_objects() {
+            PassedStages::None
+        } else {
+            // The fields of a review have no owners.
+            PassedStages::Owners { is_changed: true }
+        };
+        self.pass_input(request, &mut object, None, passed).await?;
         if let Some(code) = self.resource.writer() {
             return Box::pin(self.create_by_code(code.as_ref(), request, object, options)).await;
         }

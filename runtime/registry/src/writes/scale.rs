@@ -142,16 +142,8 @@ impl ScaleChange<'_> {
             is_unpruned: _,
             shown: _,
         } = change.on_scale(scales, request, &shown).await?;
-        scales.rules.default_input(request, &mut new)?;
-        if passed == PassedStages::None {
-            scales
-                .owners
-                .own_changes(request, &mut new, Some(&shown))
-                .await;
-        }
         scales
-            .rules
-            .admit_mutation(request, &mut new, Some(&shown))
+            .pass_input(request, &mut new, Some(&shown), passed)
             .await?;
         let replicas = sent_replicas(&new)?;
         if replicas == NO_REPLICAS {

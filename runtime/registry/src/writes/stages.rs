@@ -40,12 +40,7 @@ impl Writes {
         let mut object = input.object;
         stamp::wipe_for_create(&mut object);
         object.set_meta_str("resourceVersion", "");
-        self.rules.default_input(request, &mut object)?;
-        if input.passed == PassedStages::None {
-            self.owners.own_changes(request, &mut object, None).await;
-        }
-        self.rules
-            .admit_mutation(request, &mut object, None)
+        self.pass_input(request, &mut object, None, input.passed)
             .await?;
         Ok((object, input.is_unpruned))
     }
@@ -63,11 +58,20 @@ impl Writes {
         check: &(dyn Fn(&Object) -> Result<(), ApiError> + Send + Sync),
     ) -> Result<(Object, Draft<'a>), ApiError> {
         let old = &before.object;
-        let mut input = change.on_present(self, request, old).await?;
-        let sent = before.is_merged().then(|| input.object.clone());
+        let Input {
+            object: mut new,
+            passed,
+            is_patched,
+            is_unpruned,
+            shown,
+        } = change.on_present(self, request, old).await?;
+        let sent = before.is_merged().then(|| new.clone());
         request.ctx.pause().await?;
-        let (is_unpruned, shown) = (input.is_unpruned, input.shown.take());
-        let mut new = self.passed_input(request, input, old).await?;
+        if is_patched {
+            stamp::dedup_owner_references(request.ctx, &mut new, true);
+        }
+        self.pass_input(request, &mut new, Some(old), passed)
+            .await?;
         request.ctx.pause().await?;
         check(&new)?;
         let update = Update {
@@ -90,36 +94,32 @@ impl Writes {
         Ok((new, draft))
     }
 
-    /// The object of an input after the steps that it has not passed yet: defaults, owners, the mutating phase of admission.
-    async fn passed_input(
+    /// Passes an object through the steps of an input that it has not passed yet: defaults, owners, the mutating phase of
+    /// admission. `old` is the present object.
+    ///
+    /// # Errors
+    /// RequestEntityTooLarge if the defaults make it too large, and those of admission.
+    pub(super) async fn pass_input(
         &self,
         request: WriteRequest<'_>,
-        input: Input,
-        old: &Object,
-    ) -> Result<Object, ApiError> {
-        let mut new = input.object;
-        if input.passed == PassedStages::Admission {
-            return Ok(new);
-        }
-        if input.is_patched {
-            stamp::dedup_owner_references(request.ctx, &mut new, true);
-        }
-        match input.passed {
+        object: &mut Object,
+        old: Option<&Object>,
+        passed: PassedStages,
+    ) -> Result<(), ApiError> {
+        match passed {
+            PassedStages::Admission => return Ok(()),
             // An apply that changes nothing adds no defaults, of which another version than the stored one may have others.
             PassedStages::Owners { is_changed: false }
                 if !self.resource.kind.versions.has_hub() =>
             {
-                wipe_input(request, &mut new);
+                wipe_input(request, object);
             }
-            _ => self.rules.default_input(request, &mut new)?,
+            _ => self.rules.default_input(request, object)?,
         }
-        if input.passed == PassedStages::None {
-            self.owners.own_changes(request, &mut new, Some(old)).await;
+        if passed == PassedStages::None {
+            self.owners.own_changes(request, object, old).await;
         }
-        self.rules
-            .admit_mutation(request, &mut new, Some(old))
-            .await?;
-        Ok(new)
+        self.rules.admit_mutation(request, object, old).await
     }
 
     /// Restores fields that the request may not change, runs `prepare_for_update` of the strategy, and sets the
