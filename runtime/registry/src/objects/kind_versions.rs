@@ -213,42 +213,25 @@ impl KindVersions {
             .find_map(|v| Some((v, self[v].strategy.as_deref()?)))
     }
 
-    /// Whether a strategy applies defaults, by code, to objects of a version.
-    pub(crate) fn has_defaults(&self, version: VersionIndex) -> bool {
-        self.strategy(version)
-            .is_some_and(|(_, strategy)| strategy.has_defaults())
-    }
-
-    /// Applies the defaults of the strategy for a version.
+    /// Applies the defaults that the strategy for a version has by code, in the version of the strategy. An object that cannot
+    /// be converted to that version is left unchanged here: the write converts it again and returns the error.
     fn default_by_rules(&self, object: &mut Object, version: VersionIndex) {
-        if self.has_defaults(version) {
-            self.change(object, version, |strategy, object| strategy.default(object));
-        }
-    }
-
-    /// Calls a hook that may change an object, in the version whose strategy applies; returns whether it changed
-    /// something. An object that cannot be converted to that version is left unchanged here: the write converts it
-    /// again and returns the error.
-    pub(crate) fn change(
-        &self,
-        object: &mut Object,
-        version: VersionIndex,
-        hook: impl FnOnce(&dyn ErasedStrategy, &mut Object) -> bool,
-    ) -> bool {
-        let Some((owner, strategy)) = self.strategy(version) else {
-            return false;
+        let strategy = self.strategy(version);
+        let Some((owner, strategy)) = strategy.filter(|(_, strategy)| strategy.has_defaults())
+        else {
+            return;
         };
         if owner == version {
-            return hook(strategy, object);
+            strategy.default(object);
+            return;
         }
         let Ok(mut converted) = self.convert(object.clone(), version, owner) else {
-            return false;
+            return;
         };
         let before = converted.clone();
-        hook(strategy, &mut converted)
-            && self
-                .apply_hook_changes(object, version, owner, [before, converted])
-                .is_ok()
+        if strategy.default(&mut converted) {
+            let _ = self.apply_hook_changes(object, version, owner, [before, converted]);
+        }
     }
 
     /// Applies to an object the changes that a hook made to it in another version, and only these.
