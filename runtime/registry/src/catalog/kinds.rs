@@ -9,7 +9,7 @@ use apiloom_meta::kind::{
     Conversion, ConversionMethod, DeletionRule, ObjectDeletion, Place, Resource, ResourceDef,
     SchemaSource, SmolStr, SubresourceDef, Verb,
 };
-use apiloom_meta::{GroupKind, GroupResource, GroupVersion, GroupVersionKind};
+use apiloom_meta::{GroupResource, GroupVersion, GroupVersionKind};
 use apiloom_storage::Storage;
 
 use super::groups::{Group, group_label};
@@ -223,7 +223,7 @@ impl Kinds<'_> {
             Some(_) => StorageMediaType::Json,
             None => self.media_type,
         };
-        let (group_kind, scope) = (GroupKind::new(&*id.group, &*first.kind), first.scope);
+        let scope = first.scope;
         let versions: Vec<Option<KindVersion>> = defs
             .into_iter()
             .enumerate()
@@ -238,7 +238,6 @@ impl Kinds<'_> {
             versions,
             has_other_versions: AtomicBool::new(false),
             resource: id.clone(),
-            group_kind,
             scope,
             is_own,
             is_terminating: Arc::default(),

@@ -24,13 +24,12 @@ impl Kind {
             has_store: false,
             ..def
         };
-        let (resource, group_kind) = (def.group_resource(), def.group_kind());
+        let resource = def.group_resource();
         let version = KindVersion::new(0, Arc::new(def), None, KindCode::default());
         Self {
             versions: KindVersions::new(vec![version], 0, 0, KindConversion::InMemory),
             has_other_versions: AtomicBool::new(false),
             resource,
-            group_kind,
             scope: parent.scope,
             is_own: true,
             is_terminating: Arc::default(),

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use apiloom_meta::codec::{Decoder, Encoder};
 use apiloom_meta::field::go_quote;
 use apiloom_meta::kind::{ProtobufMessage, Scope};
-use apiloom_meta::{ApiError, GroupKind, GroupResource, Object, interrupt};
+use apiloom_meta::{ApiError, GroupResource, Object, interrupt};
 use apiloom_storage::{Entry, Revision, Storage, StorageError};
 use bytes::Bytes;
 
@@ -34,8 +34,6 @@ pub struct Kind {
     pub(crate) has_other_versions: AtomicBool,
     /// Group and resource of the hub.
     pub(crate) resource: GroupResource,
-    /// Group and kind of the hub.
-    pub(crate) group_kind: GroupKind,
     pub(crate) scope: Scope,
     /// Whether this is a kind of the server itself: Namespace, or a built-in kind that its builder was asked for.
     pub(crate) is_own: bool,

@@ -46,7 +46,7 @@ pub(crate) struct CodeEvents {
 impl fmt::Debug for CodeEvents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CodeEvents")
-            .field("kind", &self.resource.kind.group_kind)
+            .field("kind", self.resource.group_kind())
             .finish_non_exhaustive()
     }
 }

@@ -437,7 +437,7 @@ pub struct StoredEvents {
 impl fmt::Debug for StoredEvents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StoredEvents")
-            .field("kind", &self.reads.resource.kind.group_kind)
+            .field("kind", self.reads.resource.group_kind())
             .finish_non_exhaustive()
     }
 }

@@ -53,7 +53,7 @@ impl Owners {
     ) {
         if let Err(error) = self.try_own_changes(request, new, live).await {
             tracing::warn!(
-                kind = %self.resource.kind.group_kind, name = request.name, error = error.message,
+                kind = %self.resource.group_kind(), name = request.name, error = error.message,
                 "managedFields cannot be updated and are dropped"
             );
             self.write_owners(ManagedFields::default(), new);
