@@ -8,7 +8,7 @@ use apiloom_meta::{ApiError, GroupResource, ResourceDef};
 /// those of a kind of the cluster none for the namespace; a store path of the definition replaces group and resource.
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
-    /// What all begin with; ends in `/`.
+    /// The prefix of all keys; ends in `/`.
     prefix: String,
     scope: Scope,
 }

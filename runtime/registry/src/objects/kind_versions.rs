@@ -19,7 +19,9 @@ use crate::large::LargeDocuments;
 /// The versions of a kind; indexed by [`VersionIndex`].
 #[derive(Debug)]
 pub(crate) struct KindVersions {
+    /// In order of registration.
     pub(crate) all: Vec<KindVersion>,
+    /// The version by way of which objects are converted in memory.
     pub(crate) hub: VersionIndex,
     /// The storage version.
     pub(crate) stored: VersionIndex,

@@ -237,7 +237,7 @@ impl Delete<'_> {
     }
 
     /// Stores an object that is marked for deletion. It stays until its finalizers are removed, or until a client removes it at
-    /// the end of its grace period. If that is over, the object is removed.
+    /// the end of its grace period; if the period `is_over`, it is removed now.
     async fn mark(
         self,
         stored: &Object,
