@@ -15,8 +15,8 @@ use crate::options::{CreateOptions, DeleteOptions, RequestContext, UpdateOptions
 ///
 /// The server does what comes before, as for stored kinds: it decodes, defaults and validates the object, runs admission and
 /// the strategy, makes the change of a patch or an apply on the present object, which it reads with the reader, and checks
-/// preconditions. The code keeps the object, and returns it as it is then, with a new resourceVersion. In a dry run, which the
-/// options tell, it returns the same but keeps nothing.
+/// preconditions and the size limit of objects. The code keeps the object, and returns it as it is then, with a new
+/// resourceVersion. In a dry run, which the options tell, it returns the same but keeps nothing.
 ///
 /// Two requests may read the same present object. A writer that does not want one of them to be lost answers Conflict if the
 /// object is no longer what `old` is; patches are then made again, up to five times.

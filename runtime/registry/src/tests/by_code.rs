@@ -1,5 +1,7 @@
 //! Kinds without a store, whose verbs are code: what of it reaches clients.
 
+mod limits;
+
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

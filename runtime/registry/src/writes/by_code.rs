@@ -1,6 +1,7 @@
 //! Create, update, patch and apply by code of the program. The steps are those of stored objects, but the code has the present
 //! object and keeps the new one.
 
+use apiloom_meta::codec::Encoder;
 use apiloom_meta::kind::Verb;
 use apiloom_meta::{ApiError, Object, StatusReason};
 
@@ -9,6 +10,7 @@ use super::preconditions::check_version_of_code;
 use super::request::WriteRequest;
 use super::results::WrittenObject;
 use super::{Writes, stamp};
+use crate::large::check_wanted;
 use crate::objects::code::Write;
 use crate::options::{CreateOptions, UpdateOptions};
 
@@ -51,6 +53,7 @@ impl Writes {
             ..request
         };
         self.prepare_and_validate(request, &mut object).await?;
+        self.check_for_code(&object, None)?;
         let answer = code.create(request.ctx, &object, options).await?;
         self.kept(request, answer)
     }
@@ -96,6 +99,7 @@ impl Writes {
             if new == *old {
                 return Ok((new.into(), false));
             }
+            self.check_for_code(&new, Some(old))?;
             match code.update(request.ctx, old, &new, &options).await {
                 Err(error) if attempts_left > 0 && error.reason == Some(StatusReason::Conflict) => {
                 }
@@ -129,6 +133,26 @@ impl Writes {
             Err(error) if error.reason == Some(StatusReason::NotFound) => Ok(None),
             read => read.map(Some),
         }
+    }
+
+    /// Checks what the code is given to keep, as a store is asked to keep it: work that was interrupted has made a part of it, and its
+    /// JSON has the size limit of objects, above which it may only be made smaller.
+    ///
+    /// # Errors
+    /// Timeout; RequestEntityTooLarge.
+    fn check_for_code(&self, new: &Object, old: Option<&Object>) -> Result<(), ApiError> {
+        check_wanted()?;
+        let limit = self.settings.max_object_bytes;
+        let bytes = |object: &Object| {
+            let mut object = object.clone();
+            object.set_meta_str("resourceVersion", "");
+            Encoder::of(self.resource.schema()).object(&object).len()
+        };
+        let length = bytes(new);
+        if length <= limit || old.is_some_and(|old| length < bytes(old)) {
+            return Ok(());
+        }
+        Err(ApiError::too_large(limit))
     }
 
     /// The object as the code has kept it.
