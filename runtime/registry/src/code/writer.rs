@@ -34,8 +34,8 @@ pub trait Writer<K: Resource>: Send + Sync + 'static {
     /// unless `VERBS` has create.
     ///
     /// # Errors
-    /// The error for the client, AlreadyExists if there is such an object; an apply is then made again, of that object.
-    /// Default MethodNotAllowed.
+    /// The error for the client, AlreadyExists if there is such an object: an apply is then made again, of that object, and a
+    /// create with another generated name. Default MethodNotAllowed.
     async fn create(
         &self,
         ctx: &RequestContext,

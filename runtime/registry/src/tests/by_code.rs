@@ -1,6 +1,7 @@
 //! Kinds without a store, whose verbs are code: what of it reaches clients.
 
 mod limits;
+mod taken_names;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -682,37 +683,6 @@ async fn an_apply_creates_and_deletes_have_preconditions() {
         .unwrap();
     assert_eq!(names(&listed), ["a", "b"]);
     assert_eq!(*code.0.rows.lock().unwrap(), [sample("x/a", "red", "1")]);
-}
-
-#[tokio::test]
-async fn an_apply_changes_what_another_program_has_created_meanwhile() {
-    let code = Code::new(&[], "1");
-    let (f, samples) = samples(&code).await;
-    *code.0.rival.lock().unwrap() = Some(sample("a", "", "rival"));
-    let options = PatchOptions {
-        field_manager: "tester".to_owned(),
-        ..PatchOptions::default()
-    };
-    let request = WriteRequest::new(&f.ctx, NS, "a").with(&options);
-    let document = object(
-        json!({"apiVersion": "test.example.com/v1", "kind": "Sample",
-        "metadata": {"name": "a"}, "color": "red"}),
-    );
-    let document = AppliedDocument::from(document);
-    let (applied, is_created) = samples.writes().apply(request, &document).await.unwrap();
-    assert!(!is_created);
-    assert_eq!(at(&applied, "/color"), "red");
-    assert_eq!(code.0.updates.load(Ordering::Relaxed), 1);
-    // A create is told.
-    *code.0.rows.lock().unwrap() = Vec::new();
-    *code.0.rival.lock().unwrap() = Some(sample("a", "", "rival"));
-    let sent = object(json!({"metadata": {"name": "a"}}));
-    let options = CreateOptions::default();
-    let refused = samples.writes().create(&f.ctx, NS, sent, &options).await;
-    assert_eq!(
-        refused.unwrap_err().reason,
-        Some(StatusReason::AlreadyExists)
-    );
 }
 
 /// Code that has the verb get alone.

@@ -6,6 +6,7 @@ use apiloom_meta::kind::Verb;
 use apiloom_meta::{ApiError, Object, StatusReason};
 
 use super::change::Change;
+use super::create::{NAME_ATTEMPTS, no_unique_name};
 use super::preconditions::check_version_of_code;
 use super::request::WriteRequest;
 use super::results::WrittenObject;
@@ -19,8 +20,8 @@ use crate::options::{CreateOptions, UpdateOptions};
 const ATTEMPTS: usize = 5;
 
 impl Writes {
-    /// Creates an object after the mutating phase of admission: prepares and validates it, then calls the code. Of a kind
-    /// without objects, such as a review, it gets no name, no uid and no creation time.
+    /// Creates an object after the mutating phase of admission. A generated name that is taken is replaced by another one, as over
+    /// a store.
     ///
     /// # Errors
     /// Those of the steps and of the code.
@@ -28,25 +29,61 @@ impl Writes {
         &self,
         code: &dyn Write,
         request: WriteRequest<'_>,
-        mut object: Object,
+        object: Object,
         options: &CreateOptions,
     ) -> Result<WrittenObject, ApiError> {
         if !self.resource.has_objects() {
-            request.ctx.pause().await?;
-            let draft = self.prepare_create(request, &mut object);
-            self.judge.validate_create(request, &object, draft)?;
-            request.ctx.pause().await?;
-            let rules = &self.rules;
-            rules.admit_validation(request, &mut object, None).await?;
-            let mut answer = code.create(request.ctx, &object, options).await?;
-            self.resource.set_type(&mut answer);
-            return Ok(answer.into());
+            return self.review(code, request, object, options).await;
         }
-        if object.name().is_empty() && !object.meta_str("generateName").is_empty() {
-            let base = object.meta_str("generateName");
-            let name = stamp::generated_name(base, &(self.settings.names)());
-            object.set_meta_str("name", &name);
+        let is_generated = object.name().is_empty() && !object.meta_str("generateName").is_empty();
+        if !is_generated {
+            return self.create_named(code, request, object, options).await;
         }
+        let mut attempts_left = NAME_ATTEMPTS;
+        loop {
+            attempts_left -= 1;
+            let mut new = object.clone();
+            let name =
+                stamp::generated_name(new.meta_str("generateName"), &(self.settings.names)());
+            new.set_meta_str("name", &name);
+            match self.create_named(code, request, new, options).await {
+                Err(error) if error.reason != Some(StatusReason::AlreadyExists) => {
+                    return Err(error);
+                }
+                Err(_) if attempts_left > 0 => {}
+                Err(_) => return Err(no_unique_name(&self.resource, &name)),
+                Ok(created) => return Ok(created),
+            }
+        }
+    }
+
+    /// The answer to an object of a kind without objects, such as a review: it gets no name, no uid and no creation time.
+    async fn review(
+        &self,
+        code: &dyn Write,
+        request: WriteRequest<'_>,
+        mut object: Object,
+        options: &CreateOptions,
+    ) -> Result<WrittenObject, ApiError> {
+        request.ctx.pause().await?;
+        let draft = self.prepare_create(request, &mut object);
+        self.judge.validate_create(request, &object, draft)?;
+        request.ctx.pause().await?;
+        let rules = &self.rules;
+        rules.admit_validation(request, &mut object, None).await?;
+        let mut answer = code.create(request.ctx, &object, options).await?;
+        self.resource.set_type(&mut answer);
+        Ok(answer.into())
+    }
+
+    /// Prepares and validates an object with its name, then calls the code.
+    async fn create_named(
+        &self,
+        code: &dyn Write,
+        request: WriteRequest<'_>,
+        mut object: Object,
+        options: &CreateOptions,
+    ) -> Result<WrittenObject, ApiError> {
         let name = object.name().to_owned();
         let request = WriteRequest {
             name: &name,

@@ -14,7 +14,7 @@ use crate::objects::versioned_resource::VersionedResource;
 use crate::options::{CreateOptions, RequestContext};
 
 /// How many generated names are tried before the request fails; kube-apiserver tries as many.
-const NAME_ATTEMPTS: usize = 8;
+pub(super) const NAME_ATTEMPTS: usize = 8;
 
 /// The result of one attempt to store a new object.
 pub(crate) enum Creation {
@@ -143,7 +143,7 @@ impl Writes {
 }
 
 /// The error if all generated names exist; `name` is the last of them.
-fn no_unique_name(resource: &VersionedResource, name: &str) -> ApiError {
+pub(super) fn no_unique_name(resource: &VersionedResource, name: &str) -> ApiError {
     let mut error = ApiError::already_exists(resource.group_resource(), name);
     error
         .message
