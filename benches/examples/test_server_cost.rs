@@ -10,8 +10,8 @@ use std::error::Error;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use apiloom_apis::core::v1::ConfigMap;
 use apiloom_client::WatchEvent;
+use apiloom_kinds::core::v1::ConfigMap;
 use apiloom_meta::ObjectMeta;
 use apiloom_testing::{TestServer, run};
 use futures_util::StreamExt as _;

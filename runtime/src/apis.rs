@@ -2,12 +2,12 @@
 //! the cargo feature of their group, and `Builder::built_in` of the feature `server`.
 
 #[cfg(feature = "apis-apiextensions")]
-pub use apiloom_apis::apiextensions;
+pub use apiloom_kinds::apiextensions;
 #[cfg(feature = "apis-apiregistration")]
-pub use apiloom_apis::apiregistration;
-pub use apiloom_apis::autoscaling;
+pub use apiloom_kinds::apiregistration;
+pub use apiloom_kinds::autoscaling;
 #[cfg(feature = "apis-coordination")]
-pub use apiloom_apis::coordination;
-pub use apiloom_apis::core;
+pub use apiloom_kinds::coordination;
+pub use apiloom_kinds::core;
 #[cfg(feature = "apis-events")]
-pub use apiloom_apis::events;
+pub use apiloom_kinds::events;

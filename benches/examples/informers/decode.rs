@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use apiloom_apis::core::v1::ConfigMap;
 use apiloom_client::cache::{ListWatch, ResourceSource, WatchRequest};
 use apiloom_client::{
     ApiObject, ApiResource, Body, Client, DynamicObject, Transport, TransportError, verbs,
 };
+use apiloom_kinds::core::v1::ConfigMap;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _, stream};

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use apiloom_apis::core::v1::ConfigMap;
 use apiloom_client::cache::{InformerFactory, ServerTraits};
+use apiloom_kinds::core::v1::ConfigMap;
 use clap::ValueEnum as _;
 use futures_util::{FutureExt as _, StreamExt as _};
 use kube::runtime::{WatchStreamExt as _, reflector, watcher};

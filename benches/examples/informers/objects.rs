@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use apiloom_apis::core::v1::ConfigMap;
 use apiloom_client::Client;
 use apiloom_client::config::{Config, Kubeconfig};
+use apiloom_kinds::core::v1::ConfigMap;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::{Value, json};
 

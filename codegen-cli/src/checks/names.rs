@@ -1,6 +1,6 @@
 //! Checks the names of kinds: unique in their group, the same in every version of a kind.
 
-use apiloom_apis::core::v1::Namespace;
+use apiloom_kinds::core::v1::Namespace;
 use apiloom_meta::Resource as _;
 use apiloom_meta::kind::names::KindNames;
 use apiloom_model::{Kind, SpannedValue};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use apiloom_apis::definition_files::{DefinitionFile, DefinitionFiles};
+use apiloom_kinds::definition_files::{DefinitionFile, DefinitionFiles};
 use clap::Args;
 use serde_json::Value;
 

@@ -15,8 +15,8 @@
 /// ```
 /// apiloom_client::clientset! {
 ///     version core_v1 "v1" (CoreV1, CoreV1Informers):
-///         configmaps "configmaps" (namespaced, all(all_configmaps), informer) of apiloom_apis::core::v1::ConfigMap,
-///         namespaces "namespaces" (cluster, informer) of apiloom_apis::core::v1::Namespace;
+///         configmaps "configmaps" (namespaced, all(all_configmaps), informer) of apiloom_kinds::core::v1::ConfigMap,
+///         namespaces "namespaces" (cluster, informer) of apiloom_kinds::core::v1::Namespace;
 /// }
 /// # use apiloom_client::{Client, Error, cache::InformerFactory};
 /// # async fn example(client: Client) -> Result<(), Error> {

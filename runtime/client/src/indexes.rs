@@ -7,12 +7,12 @@
 ///
 /// ```
 /// use apiloom_client::cache::Index;
-/// # use apiloom_apis::core::v1::ConfigMap;
+/// # use apiloom_kinds::core::v1::ConfigMap;
 ///
 /// apiloom_client::indexes! {
 ///     index Name "name":
-///         apiloom_apis::core::v1::ConfigMap: ::std::string::String = |object| object.metadata.name,
-///         apiloom_apis::core::v1::Namespace: ::std::string::String = |object| object.metadata.name;
+///         apiloom_kinds::core::v1::ConfigMap: ::std::string::String = |object| object.metadata.name,
+///         apiloom_kinds::core::v1::Namespace: ::std::string::String = |object| object.metadata.name;
 /// }
 /// let mut config = ConfigMap::default();
 /// config.metadata.name = Some("a".to_owned());

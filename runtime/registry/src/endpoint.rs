@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use apiloom_apis::autoscaling::v1::Scale;
+use apiloom_kinds::autoscaling::v1::Scale;
 use apiloom_meta::kind::{SmolStr, SubresourceDef};
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, Resource as _, ResourceDef};

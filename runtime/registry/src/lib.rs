@@ -95,7 +95,7 @@ mod recent;
 mod rules;
 mod writes;
 
-pub use apiloom_apis::core::v1::{Namespace, NamespaceCondition, NamespaceSpec, NamespaceStatus};
+pub use apiloom_kinds::core::v1::{Namespace, NamespaceCondition, NamespaceSpec, NamespaceStatus};
 pub use catalog::builder::RegistryBuilder;
 pub use catalog::builder::{
     DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_EVENT_TTL, DEFAULT_MAX_OBJECT_BYTES,

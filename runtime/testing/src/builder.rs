@@ -25,7 +25,7 @@ type Setting = Box<dyn FnOnce(&mut Config) + Send>;
 /// Makes a [`TestServer`], or `T`, which has one.
 ///
 /// ```
-/// use apiloom_apis::core::v1::{Namespace, NamespaceSpec};
+/// use apiloom_kinds::core::v1::{Namespace, NamespaceSpec};
 /// use apiloom_meta::ObjectMeta;
 /// use apiloom_testing::TestServer;
 ///

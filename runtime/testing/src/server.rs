@@ -17,7 +17,7 @@ use super::transport::TestTransport;
 /// dropped.
 ///
 /// ```
-/// use apiloom_apis::core::v1::Namespace;
+/// use apiloom_kinds::core::v1::Namespace;
 /// use apiloom_testing::TestServer;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

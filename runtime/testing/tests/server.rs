@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use apiloom_apis::core::v1::{ConfigMap, Event, Namespace, ObjectReference};
 use apiloom_client::cache::InformerFactory;
 use apiloom_client::{Client, HasMetadata as _, Patch, ResourceClient, WatchEvent};
+use apiloom_kinds::core::v1::{ConfigMap, Event, Namespace, ObjectReference};
 use apiloom_meta::kind::Verb;
 use apiloom_meta::{MicroTime, ObjectMeta, OwnerReference};
 use apiloom_testing::{Control, Fault, Revisions, TestError, TestServer};

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use apiloom_apis::core::v1::{Event, ObjectReference};
+use apiloom_kinds::core::v1::{Event, ObjectReference};
 use apiloom_meta::ObjectMeta;
 use apiloom_testing::TestServer;
 

@@ -18,7 +18,7 @@
 ///
 /// ```
 /// apiloom_client::configurations! {
-///     kind ConfigMap(namespaced) of apiloom_apis::core::v1::ConfigMap:
+///     kind ConfigMap(namespaced) of apiloom_kinds::core::v1::ConfigMap:
 ///         data "data": text_map,
 ///         immutable "immutable": value(bool);
 /// }

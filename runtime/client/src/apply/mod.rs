@@ -7,7 +7,7 @@
 //! ```no_run
 //! # mod v1 {
 //! #     apiloom_client::configurations! {
-//! #         kind Lease(namespaced) of apiloom_apis::coordination::v1::Lease: spec "spec": part(LeaseSpec, edit_spec);
+//! #         kind Lease(namespaced) of apiloom_kinds::coordination::v1::Lease: spec "spec": part(LeaseSpec, edit_spec);
 //! #         part LeaseSpec: holder_identity "holderIdentity": text, lease_duration_seconds "leaseDurationSeconds": value(i32);
 //! #     }
 //! # }

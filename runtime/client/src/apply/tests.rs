@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use apiloom_apis::core::v1 as core;
+use apiloom_kinds::core::v1 as core;
 use apiloom_meta::OwnerReference;
 use serde::Serialize;
 use serde_json::{Value, json};

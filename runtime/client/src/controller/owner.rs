@@ -108,8 +108,8 @@ fn group_kind(owner: &OwnerReference) -> GroupKind {
 
 #[cfg(test)]
 mod tests {
-    use apiloom_apis::coordination::v1::Lease;
-    use apiloom_apis::core::v1::{ConfigMap, Namespace};
+    use apiloom_kinds::coordination::v1::Lease;
+    use apiloom_kinds::core::v1::{ConfigMap, Namespace};
 
     use super::*;
 

@@ -8,9 +8,9 @@ mod server;
 
 use std::time::Duration;
 
-use apiloom_apis::core::v1::ConfigMap;
 use apiloom_client::cache::{Informer, InformerFactory, ResourceVersion};
 use apiloom_client::{Client, Error, HasMetadata as _, Namespaced, ResourceClient, WatchEvent};
+use apiloom_kinds::core::v1::ConfigMap;
 use futures_util::{FutureExt as _, StreamExt as _};
 
 use server::both;

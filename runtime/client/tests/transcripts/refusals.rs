@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use apiloom_apis::core::v1::ConfigMap;
 use apiloom_client::client::RetryRules;
 use apiloom_client::{
     ApiObject, ApiResource, Client, Error, HasMetadata, Patch, WatchEvent, verbs,
 };
+use apiloom_kinds::core::v1::ConfigMap;
 use apiloom_meta::ObjectMeta;
 use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};

@@ -446,7 +446,7 @@ fn scaled(registry: &mut RegistryBuilder) {
 #[tokio::test]
 async fn a_scale_has_protobuf_also_if_its_object_has_none() {
     let api = api_of(scaled).await;
-    let scale_message = apiloom_apis::autoscaling::v1::Scale::definition();
+    let scale_message = apiloom_kinds::autoscaling::v1::Scale::definition();
     let scale_message = scale_message.protobuf.expect("it is described");
     let objects = "/apis/wardle.example.com/v1alpha1/namespaces/default/scaleds";
     let object = json!({"apiVersion": "wardle.example.com/v1alpha1", "kind": "Scaled", "metadata": {"name": "a"}, "spec": {"replicas": 1}});

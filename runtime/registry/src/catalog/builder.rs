@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_apis::core::v1::Namespace;
+use apiloom_kinds::core::v1::Namespace;
 use apiloom_meta::kind::{GroupDef, Resource, ResourceDef};
 use apiloom_meta::{Clock, GroupResource};
 use apiloom_storage::Storage;

@@ -55,18 +55,18 @@ pub(super) fn register_all(registry: &mut RegistryBuilder) {
     #[cfg(feature = "apis-core")]
     core::register_all(registry);
     #[cfg(feature = "apis-apiextensions")]
-    registry.built_in::<apiloom_apis::apiextensions::v1::CustomResourceDefinition>();
+    registry.built_in::<apiloom_kinds::apiextensions::v1::CustomResourceDefinition>();
     #[cfg(feature = "apis-apiregistration")]
-    registry.built_in::<apiloom_apis::apiregistration::v1::APIService>();
+    registry.built_in::<apiloom_kinds::apiregistration::v1::APIService>();
     #[cfg(feature = "apis-coordination")]
-    registry.built_in::<apiloom_apis::coordination::v1::Lease>();
+    registry.built_in::<apiloom_kinds::coordination::v1::Lease>();
     #[cfg(feature = "apis-events")]
-    registry.built_in::<apiloom_apis::events::v1::Event>();
+    registry.built_in::<apiloom_kinds::events::v1::Event>();
 }
 
 #[cfg(feature = "apis-core")]
 mod core {
-    use apiloom_apis::core::v1::{ConfigMap, Event, Secret, ServiceAccount};
+    use apiloom_kinds::core::v1::{ConfigMap, Event, Secret, ServiceAccount};
 
     use super::{BuiltIn, RegistryBuilder};
     use crate::rules::built_in::config_map::ConfigMapRules;
@@ -108,7 +108,7 @@ mod core {
 }
 
 #[cfg(feature = "apis-apiextensions")]
-impl BuiltIn for apiloom_apis::apiextensions::v1::CustomResourceDefinition {
+impl BuiltIn for apiloom_kinds::apiextensions::v1::CustomResourceDefinition {
     fn register(registry: &mut RegistryBuilder) {
         use crate::rules::built_in::custom_resource_definition::{
             DefinitionQuota, DefinitionStrategy,
@@ -123,7 +123,7 @@ impl BuiltIn for apiloom_apis::apiextensions::v1::CustomResourceDefinition {
 }
 
 #[cfg(feature = "apis-apiregistration")]
-impl BuiltIn for apiloom_apis::apiregistration::v1::APIService {
+impl BuiltIn for apiloom_kinds::apiregistration::v1::APIService {
     fn register(registry: &mut RegistryBuilder) {
         use crate::rules::built_in::api_service::{APIServiceQuota, APIServiceRules};
         if !registry.has_own::<Self>() {
@@ -134,7 +134,7 @@ impl BuiltIn for apiloom_apis::apiregistration::v1::APIService {
 }
 
 #[cfg(feature = "apis-coordination")]
-impl BuiltIn for apiloom_apis::coordination::v1::Lease {
+impl BuiltIn for apiloom_kinds::coordination::v1::Lease {
     fn register(registry: &mut RegistryBuilder) {
         use crate::rules::built_in::lease::LeaseRules;
         registry.built_in_kind::<Self>(LeaseRules);
@@ -143,10 +143,10 @@ impl BuiltIn for apiloom_apis::coordination::v1::Lease {
 
 /// Its objects are the events of the core group, which are served too.
 #[cfg(feature = "apis-events")]
-impl BuiltIn for apiloom_apis::events::v1::Event {
+impl BuiltIn for apiloom_kinds::events::v1::Event {
     fn register(registry: &mut RegistryBuilder) {
         use crate::rules::built_in::event::strict::StrictEventRules;
-        registry.built_in::<apiloom_apis::core::v1::Event>();
+        registry.built_in::<apiloom_kinds::core::v1::Event>();
         let ttl = registry.event_ttl;
         registry.built_in_kind::<Self>(StrictEventRules { ttl });
     }

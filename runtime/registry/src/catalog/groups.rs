@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use apiloom_apis::core::v1::Namespace;
+use apiloom_kinds::core::v1::Namespace;
 use apiloom_meta::kind::{
     GroupDef, Place, Release, Resource, ResourceDef, SmolStr, compare_versions,
 };

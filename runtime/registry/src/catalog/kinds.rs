@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
-use apiloom_apis::autoscaling::v1::Scale;
+use apiloom_kinds::autoscaling::v1::Scale;
 use apiloom_meta::kind::{
     Conversion, ConversionMethod, DeletionRule, ObjectDeletion, Place, Resource, ResourceDef,
     SchemaSource, SmolStr, SubresourceDef, Verb,
@@ -573,7 +573,7 @@ fn object_deletion(def: &ResourceDef) -> Option<&ObjectDeletion> {
 
 #[cfg(test)]
 mod tests {
-    use apiloom_apis::core::v1::Namespace;
+    use apiloom_kinds::core::v1::Namespace;
     use apiloom_meta::kind::{GroupDef, Lifecycle, Release};
 
     use super::super::groups::complete_groups;

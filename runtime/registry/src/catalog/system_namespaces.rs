@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_apis::core::v1::Namespace;
+use apiloom_kinds::core::v1::Namespace;
 use apiloom_meta::{ApiError, Object, Resource as _, StatusReason, names};
 use apiloom_storage::StorageError;
 use futures_util::future::{join_all, try_join_all};

@@ -1,6 +1,6 @@
 //! The strategies of the built-in kinds that a server serves if its builder is asked to: the rules of kube-apiserver.
 //!
-//! The kinds are data of `apiloom-apis`; `catalog/built_in.rs` registers both.
+//! The kinds are data of `apiloom-kinds`; `catalog/built_in.rs` registers both.
 
 #[cfg(feature = "apis-apiregistration")]
 pub mod api_service;

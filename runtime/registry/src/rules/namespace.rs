@@ -4,7 +4,7 @@
 //! when `spec.finalizers` is emptied by a PUT to `/finalize` and `metadata.finalizers` is empty. Deleting the content
 //! of a terminating namespace, and then that PUT, is the task of the namespace controller (`server/controllers`).
 
-use apiloom_apis::core::v1::{Namespace, NamespaceStatus};
+use apiloom_kinds::core::v1::{Namespace, NamespaceStatus};
 use apiloom_meta::error::MAX_CAUSES;
 use apiloom_meta::kind::DeletionRule;
 use apiloom_meta::{ApiError, FieldError, FieldPath, GroupResource, Resource, StatusCause};

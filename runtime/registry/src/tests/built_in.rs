@@ -11,26 +11,26 @@ fn every_declared_kind_is_registered_and_its_schema_passes_the_checks() {
     let catalog = registry.catalog();
     let served = catalog.endpoints().iter().map(|e| e.def().gvk());
     let served: BTreeSet<String> = served.map(|gvk| format!("{gvk:?}")).collect();
-    let declared = apiloom_apis::generated::definitions().into_iter();
+    let declared = apiloom_kinds::generated::definitions().into_iter();
     let declared: BTreeSet<String> = declared.map(|def| format!("{:?}", def.gvk())).collect();
     assert_eq!(served, declared);
 }
 
 #[test]
 fn every_declared_kind_has_a_form_in_protobuf() {
-    let declared = apiloom_apis::generated::definitions();
+    let declared = apiloom_kinds::generated::definitions();
     assert!(!declared.is_empty());
     let without = declared.iter().filter(|def| def.protobuf.is_none());
     let without: Vec<_> = without.map(|def| def.gvk()).collect();
     assert!(without.is_empty(), "clients of Go send them: {without:?}");
-    let def = apiloom_apis::autoscaling::v1::Scale::definition();
+    let def = apiloom_kinds::autoscaling::v1::Scale::definition();
     assert!(def.protobuf.is_some(), "it is the body of a subresource");
 }
 
 #[cfg(feature = "apis-coordination")]
 #[test]
 fn kinds_that_would_share_keys_are_refused() {
-    use apiloom_apis::coordination::v1::Lease;
+    use apiloom_kinds::coordination::v1::Lease;
     /// A kind of the core group whose keys are those of leases.
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     struct Tenancy {
@@ -55,7 +55,7 @@ fn kinds_that_would_share_keys_are_refused() {
 #[cfg(feature = "apis-coordination")]
 #[test]
 fn a_users_kind_cannot_have_the_names_of_a_built_in_kind() {
-    use apiloom_apis::coordination::v1::Lease;
+    use apiloom_kinds::coordination::v1::Lease;
     use apiloom_meta::kind::Place;
     /// A kind with the resource name of leases.
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -154,7 +154,7 @@ impl Builder {
     ///
     /// ```
     /// # #[cfg(feature = "apis-core")] {
-    /// use apiloom_apis::core::v1::{ConfigMap, Secret};
+    /// use apiloom_kinds::core::v1::{ConfigMap, Secret};
     /// # fn example(builder: apiloom_server::Builder) -> apiloom_server::Builder {
     /// builder.built_in::<ConfigMap>().built_in::<Secret>()
     /// # }

@@ -31,20 +31,20 @@
 /// ```
 /// apiloom_client::methods! {
 ///     version core_v1 "v1":
-///         kind ConfigMapMethods "configmaps" of apiloom_apis::core::v1::ConfigMap:
-///             get find -> apiloom_apis::core::v1::ConfigMap,
-///             create make (apiloom_apis::core::v1::ConfigMap) -> apiloom_apis::core::v1::ConfigMap,
-///             apply declare_owner "owner" (apiloom_apis::core::v1::ConfigMap) -> apiloom_apis::core::v1::Namespace,
+///         kind ConfigMapMethods "configmaps" of apiloom_kinds::core::v1::ConfigMap:
+///             get find -> apiloom_kinds::core::v1::ConfigMap,
+///             create make (apiloom_kinds::core::v1::ConfigMap) -> apiloom_kinds::core::v1::ConfigMap,
+///             apply declare_owner "owner" (apiloom_kinds::core::v1::ConfigMap) -> apiloom_kinds::core::v1::Namespace,
 ///             connect open_log "log" (GET);
 /// }
 /// use core_v1::ConfigMapMethods as _;
 /// # use apiloom_client::{Error, Namespaced, ResourceClient};
-/// # async fn example(configs: ResourceClient<apiloom_apis::core::v1::ConfigMap, Namespaced>) -> Result<(), Error> {
+/// # async fn example(configs: ResourceClient<apiloom_kinds::core::v1::ConfigMap, Namespaced>) -> Result<(), Error> {
 /// let config = configs.find("a").resource_version("0").await?;
 /// configs.make(&config).dry_run().await?;
 /// let owner = configs.declare_owner("a", &serde_json::json!({}), "me").force().await?;
 /// let log = configs.open_log("a").query("follow", "true").stream().await?;
-/// # let _: (apiloom_apis::core::v1::ConfigMap, apiloom_apis::core::v1::Namespace) = (config, owner);
+/// # let _: (apiloom_kinds::core::v1::ConfigMap, apiloom_kinds::core::v1::Namespace) = (config, owner);
 /// # Ok(())
 /// # }
 /// ```

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use apiloom_apis::core::v1::ConfigMap;
-use apiloom_apis::events::v1 as api;
+use apiloom_kinds::core::v1::ConfigMap;
+use apiloom_kinds::events::v1 as api;
 use apiloom_meta::{MicroTime, ObjectMeta, names};
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt as _};

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use apiloom_apis::core::v1::ConfigMap;
+use apiloom_kinds::core::v1::ConfigMap;
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use http::{Method, Request, Response};

@@ -36,7 +36,7 @@ impl<O> Controller<ObjectKey, O> {
     ///
     /// Without owners it does not compile:
     /// ```compile_fail,E0277
-    /// # use apiloom_apis::core::v1::{ConfigMap, Secret};
+    /// # use apiloom_kinds::core::v1::{ConfigMap, Secret};
     /// # use apiloom_client::{cache::Informer, controller::Controller};
     /// fn controller(maps: &Informer<ConfigMap>, secrets: &Informer<Secret>) {
     ///     let _ = Controller::new("example").owns(secrets).watch_self(maps);
@@ -61,7 +61,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
     use std::time::Duration;
 
-    use apiloom_apis::core::v1::{ConfigMap, Secret};
+    use apiloom_kinds::core::v1::{ConfigMap, Secret};
     use apiloom_meta::ObjectMeta;
     use futures_util::future::{BoxFuture, FutureExt as _};
     use futures_util::stream::{StreamExt as _, unfold};

@@ -2,7 +2,7 @@
 
 mod quota;
 
-use apiloom_apis::apiregistration::v1::{
+use apiloom_kinds::apiregistration::v1::{
     APIService, APIServiceSpec, APIServiceStatus, ServiceReference,
 };
 use apiloom_meta::field::go_quote;

@@ -1,6 +1,6 @@
 //! The strategy of core/v1 ConfigMap.
 
-use apiloom_apis::core::v1::ConfigMap;
+use apiloom_kinds::core::v1::ConfigMap;
 use apiloom_meta::error::MAX_CAUSES;
 use apiloom_meta::{FieldError, FieldPath};
 

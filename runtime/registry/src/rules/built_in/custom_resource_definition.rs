@@ -9,7 +9,7 @@ mod strategy;
 mod versions;
 mod webhook;
 
-use apiloom_apis::apiextensions::v1::{
+use apiloom_kinds::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionNames,
     CustomResourceDefinitionSpec, CustomResourceDefinitionStatus,
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use apiloom_apis::core::v1::Event;
+use apiloom_kinds::core::v1::Event;
 use apiloom_meta::{FieldError, FieldPath, names};
 
 use crate::options::RequestContext;
@@ -95,8 +95,8 @@ fn errors_of_new(event: &Event) -> Vec<FieldError> {
 pub(crate) mod strict {
     //! The rules of events.k8s.io. Errors name the fields of the core group's Event, as those of kube-apiserver do.
 
-    use apiloom_apis::core::v1::{Event as CoreEvent, EventSource};
-    use apiloom_apis::events::v1::Event;
+    use apiloom_kinds::core::v1::{Event as CoreEvent, EventSource};
+    use apiloom_kinds::events::v1::Event;
     use apiloom_meta::ConvertFrom as _;
     use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! The strategy of coordination.k8s.io/v1 Lease.
 
-use apiloom_apis::coordination::v1::Lease;
+use apiloom_kinds::coordination::v1::Lease;
 use apiloom_meta::{FieldError, FieldPath, names};
 
 use crate::options::RequestContext;

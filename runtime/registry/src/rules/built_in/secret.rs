@@ -1,6 +1,6 @@
 //! The strategy of core/v1 Secret. Its errors contain no values.
 
-use apiloom_apis::core::v1::Secret;
+use apiloom_kinds::core::v1::Secret;
 use apiloom_meta::codec::{self, Format};
 use apiloom_meta::go_value::mistyped;
 use apiloom_meta::{FieldError, FieldPath};

@@ -1,6 +1,6 @@
 //! The strategy of core/v1 ServiceAccount.
 
-use apiloom_apis::core::v1::{ObjectReference, ServiceAccount};
+use apiloom_kinds::core::v1::{ObjectReference, ServiceAccount};
 
 use crate::options::RequestContext;
 use crate::rules::strategy::Strategy;

@@ -1,7 +1,7 @@
 //! The admission plugin APIServiceQuota: bounds how many versions are left to other servers. Each of them is looked at all the time,
 //! and its documents are kept.
 
-use apiloom_apis::apiregistration::v1::APIService;
+use apiloom_kinds::apiregistration::v1::APIService;
 use apiloom_meta::{ApiError, Object};
 use async_trait::async_trait;
 

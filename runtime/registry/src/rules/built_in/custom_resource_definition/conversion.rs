@@ -1,6 +1,6 @@
 //! Rules for the authorities of conversion webhooks.
 
-use apiloom_apis::apiextensions::v1::CustomResourceDefinition;
+use apiloom_kinds::apiextensions::v1::CustomResourceDefinition;
 use apiloom_meta::{FieldError, FieldPath};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

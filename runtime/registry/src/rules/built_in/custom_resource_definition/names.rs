@@ -1,6 +1,6 @@
 //! Rules for the names of a kind.
 
-use apiloom_apis::apiextensions::v1::CustomResourceDefinitionNames;
+use apiloom_kinds::apiextensions::v1::CustomResourceDefinitionNames;
 use apiloom_meta::names::dns1035_label;
 use apiloom_meta::{FieldError, FieldPath};
 

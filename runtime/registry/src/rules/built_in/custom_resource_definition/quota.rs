@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use apiloom_apis::apiextensions::v1::CustomResourceDefinition;
+use apiloom_kinds::apiextensions::v1::CustomResourceDefinition;
 use apiloom_meta::schema::structural::{Footprint, MAX_FOOTPRINT};
 use apiloom_meta::{ApiError, Object};
 use async_trait::async_trait;

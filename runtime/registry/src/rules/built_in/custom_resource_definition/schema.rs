@@ -1,6 +1,6 @@
 //! Rules for the schemas of a kind, and for the fields by which its objects can be selected.
 
-use apiloom_apis::apiextensions::v1::CustomResourceDefinitionVersion;
+use apiloom_kinds::apiextensions::v1::CustomResourceDefinitionVersion;
 use apiloom_meta::interrupt::is_interrupted;
 use apiloom_meta::schema::{Schema, structural};
 use apiloom_meta::{FieldError, FieldPath, JsonPath, codec};

@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use apiloom_apis::apiextensions::v1::CustomResourceDefinition;
+use apiloom_kinds::apiextensions::v1::CustomResourceDefinition;
 use apiloom_meta::kind::{ProtobufMessage, ProtobufType, Resource, StoredDefinition};
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{FieldError, Object};

@@ -1,6 +1,6 @@
 //! Rules for the versions of a kind.
 
-use apiloom_apis::apiextensions::v1::{
+use apiloom_kinds::apiextensions::v1::{
     CustomResourceColumnDefinition, CustomResourceDefinitionSpec, CustomResourceDefinitionVersion,
     CustomResourceSubresourceScale,
 };

@@ -1,6 +1,6 @@
 //! Rules for where the webhook of a conversion is.
 
-use apiloom_apis::apiextensions::v1::{ServiceReference, WebhookClientConfig};
+use apiloom_kinds::apiextensions::v1::{ServiceReference, WebhookClientConfig};
 use apiloom_meta::{FieldError, FieldPath};
 
 /// What a URL should look like, at the end of a problem.

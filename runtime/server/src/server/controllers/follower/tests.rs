@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use apiloom_apis::core::v1::Namespace;
+use apiloom_kinds::core::v1::Namespace;
 use apiloom_meta::{Resource as _, StatusReason};
 use apiloom_registry::Registry;
 use apiloom_storage::{

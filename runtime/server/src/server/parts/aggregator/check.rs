@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_apis::apiregistration::v1::{APIService, APIServiceSpec};
+use apiloom_kinds::apiregistration::v1::{APIService, APIServiceSpec};
 use apiloom_http::sources::aggregation::{
     Aggregation, Connections, RemoteDocuments, RemoteServer, Unreachable, path_of_version,
 };

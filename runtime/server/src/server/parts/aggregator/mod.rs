@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_apis::apiregistration::v1::APIService;
 use apiloom_client::metrics::Registry as MetricRegistry;
 use apiloom_http::AddedSource;
 use apiloom_http::documents::health::Check;
@@ -23,6 +22,7 @@ use apiloom_http::sources::aggregation::{
     Aggregation, DocumentRoom, LocalService, Priority, ProxyIdentity, RemoteDocuments,
     RemoteServer, RemoteTarget, Service, UnreachableNotices,
 };
+use apiloom_kinds::apiregistration::v1::APIService;
 use apiloom_meta::{ApiError, Resource as _};
 use apiloom_registry::{Document, Endpoint, Registry};
 use async_trait::async_trait;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use apiloom_apis::core::v1::NamespaceStatus;
+use apiloom_kinds::core::v1::NamespaceStatus;
 use apiloom_meta::{Condition, Conditions as _, GroupResource, Time};
 
 use crate::server::controllers::requests::RequestError;

@@ -9,10 +9,10 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_apis::core::v1::Namespace;
 use apiloom_client::controller::{Backoff, WorkQueue, WorkQueueConfig};
 use apiloom_client::dynamic::PartialObjectMetadata;
 use apiloom_client::metrics::Registry;
+use apiloom_kinds::core::v1::Namespace;
 use apiloom_meta::kind::{Scope, SmolStr, Verb};
 use apiloom_meta::{GroupResource, ListMeta, Resource as _};
 use apiloom_registry::Endpoint;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use apiloom_apis::apiextensions::v1::CustomResourceDefinition;
+use apiloom_kinds::apiextensions::v1::CustomResourceDefinition;
 use apiloom_meta::{ApiError, Condition, Conditions as _, GroupResource};
 use apiloom_registry::definition_rules::CLEANUP;
 use apiloom_registry::{DeleteOptions, Endpoint, ListOptions, PropagationPolicy, RequestContext};

@@ -1,6 +1,6 @@
 //! What the controller keeps of a definition: not its schemas, which are large.
 
-use apiloom_apis::apiextensions::v1::{CustomResourceDefinition, CustomResourceDefinitionNames};
+use apiloom_kinds::apiextensions::v1::{CustomResourceDefinition, CustomResourceDefinitionNames};
 use apiloom_meta::kind::{SmolStr, StoredDefinition};
 use apiloom_meta::{Conditions as _, GroupResource, Time};
 use apiloom_registry::definition_rules::CLEANUP;

@@ -11,7 +11,7 @@
 //!
 //! - `meta/src/kind/custom` makes the definitions from a CustomResourceDefinition document. `CatalogChange::document` gives them to a
 //!   program, without the built-in kind.
-//! - CustomResourceDefinition is a built-in kind (`runtime/apis`, feature `apiextensions`); its strategy is
+//! - CustomResourceDefinition is a built-in kind (`runtime/kinds`, feature `apiextensions`); its strategy is
 //!   `registry/rules/built_in/custom_resource_definition.rs`. A delete adds its finalizer by `Strategy::prepare_for_delete`. Hooks that
 //!   change a definition see it without its schemas (`strategy.rs` there), and a schema that was found without errors is remembered by its
 //!   digest (`accepted.rs`), for the next write and for the controller that publishes the kind.
@@ -45,7 +45,7 @@
 //!   the next request. A webhook has its own limits, and kinds with a converter their own capacity for large documents, so that
 //!   one that does not answer holds up no other kind.
 //! - `server/services.rs` finds the addresses of services: a resolver of the program, the file of `--service-resolver`, or DNS.
-//! - `apiloom serve` is a server of built-in kinds with two flags more (`options.rs`). `runtime/apis/definition_files.rs` reads the
+//! - `apiloom serve` is a server of built-in kinds with two flags more (`options.rs`). `runtime/kinds/definition_files.rs` reads the
 //!   definitions of files, for `apiloom import` too. `server/parts/apiextensions/installation` checks them against an empty registry before a store is
 //!   opened, applies them to the running server with the manager `definition-installer`, and waits until the controller has
 //!   established their kinds and the catalog has their present state; then the line of the ready server is printed, and `/readyz` passes.
@@ -70,7 +70,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_apis::apiextensions::v1::{CustomResourceDefinition, CustomResourceDefinitionStatus};
+use apiloom_kinds::apiextensions::v1::{CustomResourceDefinition, CustomResourceDefinitionStatus};
 use apiloom_meta::kind::StoredDefinition;
 use apiloom_meta::{ApiError, Conditions as _, ObjectMeta, Resource as _};
 use apiloom_registry::{Document, Endpoint, Registry};

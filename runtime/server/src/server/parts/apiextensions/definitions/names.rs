@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use apiloom_apis::apiextensions::v1::{CustomResourceDefinition, CustomResourceDefinitionNames};
+use apiloom_kinds::apiextensions::v1::{CustomResourceDefinition, CustomResourceDefinitionNames};
 use apiloom_meta::{Condition, Conditions as _};
 use apiloom_registry::Catalog;
 

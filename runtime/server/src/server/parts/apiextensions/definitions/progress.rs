@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use apiloom_apis::apiextensions::v1::CustomResourceDefinition;
+use apiloom_kinds::apiextensions::v1::CustomResourceDefinition;
 use apiloom_meta::Conditions as _;
 use apiloom_registry::{Catalog, Document, Endpoint, Registry};
 

@@ -1,7 +1,7 @@
 //! The status that the controller gives to a definition, and the patch that writes it. Other fields of the definition, of which
 //! the schemas are large, are neither read nor sent.
 
-use apiloom_apis::apiextensions::v1::{
+use apiloom_kinds::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionNames, CustomResourceDefinitionStatus,
 };
 use apiloom_meta::{Condition, Conditions as _, ObjectMeta, Time};

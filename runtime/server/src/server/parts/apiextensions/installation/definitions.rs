@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use apiloom_apis::apiextensions::v1::CustomResourceDefinition;
-use apiloom_apis::definition_files::{DefinitionFile, DefinitionFiles};
+use apiloom_kinds::apiextensions::v1::CustomResourceDefinition;
+use apiloom_kinds::definition_files::{DefinitionFile, DefinitionFiles};
 use apiloom_meta::{Object, Resource as _};
 use apiloom_registry::{Endpoint, Registry, RegistryBuilder};
 use apiloom_storage::Memory;

@@ -1,6 +1,6 @@
 //! The steps of an installation, for one definition: the check and the apply.
 
-use apiloom_apis::definition_files::DefinitionFile;
+use apiloom_kinds::definition_files::DefinitionFile;
 use apiloom_meta::{ApiError, Object};
 use apiloom_registry::definition_rules::take_schemas;
 use apiloom_registry::{

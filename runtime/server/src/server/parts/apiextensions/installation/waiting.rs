@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_apis::definition_files::DefinitionFile;
+use apiloom_kinds::definition_files::DefinitionFile;
 use apiloom_registry::{Endpoint, Registry};
 use tokio::time::Instant;
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use apiloom_apis::apiextensions::v1::WebhookClientConfig;
 use apiloom_client::transport::{Body, HttpTransport, TlsOptions, Transport as _};
 use apiloom_http::received::{self, CollectError};
+use apiloom_kinds::apiextensions::v1::WebhookClientConfig;
 use bytes::Bytes;
 use http::{Request, Uri, header};
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit};

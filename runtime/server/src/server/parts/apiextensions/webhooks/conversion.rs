@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use apiloom_apis::apiextensions::v1::WebhookConversion;
 use apiloom_http::background;
 use apiloom_http::observation::metrics::{ConversionFailure, ConversionMetrics};
+use apiloom_kinds::apiextensions::v1::WebhookConversion;
 use apiloom_meta::GroupVersion;
 use apiloom_meta::kind::{ConversionReport, ConversionResult, Converter};
 use async_trait::async_trait;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicUsize;
 
-use apiloom_apis::apiextensions::v1::ServiceReference;
+use apiloom_kinds::apiextensions::v1::ServiceReference;
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
 

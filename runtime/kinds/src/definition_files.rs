@@ -73,7 +73,7 @@ impl DefinitionFiles {
     /// `.yml` or `.json` are read; symbolic links to folders are not followed there. A document may be a list of definitions.
     ///
     /// ```
-    /// use apiloom_apis::definition_files::DefinitionFiles;
+    /// use apiloom_kinds::definition_files::DefinitionFiles;
     /// # let folder = std::env::temp_dir().join("apiloom-definition-files");
     /// # std::fs::create_dir_all(&folder)?;
     /// let definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: foos.ex.io}\n";
