@@ -13,10 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use apiloom_kinds::autoscaling::v1::Scale;
 use apiloom_meta::kind::{SmolStr, SubresourceDef};
 use apiloom_meta::schema::Schema;
-use apiloom_meta::{ApiError, Resource as _, ResourceDef};
+use apiloom_meta::{ApiError, ResourceDef};
 use apiloom_storage::cache::EncodingKey;
 use bytes::Bytes;
 use tokio::sync::watch;
@@ -115,6 +114,8 @@ pub(super) struct EndpointContext {
     delete_collection_workers: NonZeroUsize,
     /// The program's handlers of subresources.
     pub(super) handlers: Arc<GivenHandlers>,
+    /// The kind of the bodies of the subresource `scale`.
+    pub(super) scale: Option<Arc<ResourceDef>>,
 }
 
 impl EndpointContext {
@@ -122,12 +123,14 @@ impl EndpointContext {
         writes: WriteSettings,
         delete_collection_workers: NonZeroUsize,
         handlers: GivenHandlers,
+        scale: Option<Arc<ResourceDef>>,
     ) -> Self {
         Self {
             writes: Arc::new(writes),
             large: LargeDocuments::new(),
             delete_collection_workers,
             handlers: Arc::new(handlers),
+            scale,
         }
     }
 }
@@ -199,7 +202,8 @@ impl Endpoint {
             })
         };
         if sub.scale_paths().is_some() {
-            let scale = endpoint(Scale::definition());
+            // A kind with scales is refused where these have no kind.
+            let scale = endpoint(ResourceDef::clone(shared.scale.as_deref()?));
             return Some(Bodies {
                 subresource: sub.name.clone(),
                 input: scale.clone(),

@@ -120,6 +120,7 @@ pub use error::{handler_timeout, no_type, refused_patch};
 pub use large::{LargeWork, OffThread, check_wanted, off_thread};
 pub use objects::code::ObjectEvent;
 pub use objects::document::{Document, EncodedObject};
+pub use objects::hooks::ErasedStrategy;
 pub use objects::items::Items;
 pub use objects::json::Json;
 pub use objects::read_counts::ListCounts;
@@ -127,7 +128,8 @@ pub use objects::stored_value::StorageMediaType;
 pub use objects::version_schema::VersionSchema;
 pub use options::{
     CreateOptions, DeleteOptions, FieldValidation, GetOptions, ListOptions, PatchOptions,
-    Preconditions, PropagationPolicy, RequestContext, UpdateOptions, UserInfo, VersionMatch,
+    Preconditions, PropagationPolicy, RequestContext, Reservation, UpdateOptions, UserInfo,
+    VersionMatch,
 };
 pub use problems::with_places;
 pub use reads::Reads;
@@ -145,8 +147,8 @@ pub use rules::admission::{
 pub use rules::built_in::api_service as api_service_rules;
 #[cfg(feature = "apis-apiextensions")]
 pub use rules::built_in::custom_resource_definition as definition_rules;
-pub use rules::definition_room::{DefinitionRoom, NoRoom};
-pub use rules::strategy::Strategy;
+pub use rules::definition_room::{DefinitionRoom, NoRoom, ReservedRoom};
+pub use rules::strategy::{Strategy, TypedStrategy};
 pub use writes::Writes;
 pub use writes::apply::AppliedDocument;
 pub use writes::request::{WriteOptions, WriteRequest};

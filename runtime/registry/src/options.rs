@@ -25,7 +25,7 @@ pub struct UserInfo {
 const MAX_WARNINGS: usize = 1024;
 
 /// Part of a bound that a request holds for what it writes. Dropped with the request.
-pub(crate) trait Reservation: std::fmt::Debug + Send + Sync {
+pub trait Reservation: std::fmt::Debug + Send + Sync {
     /// Notes that the object was written, at a revision.
     fn settle(&self, revision: Revision);
 }
@@ -62,8 +62,10 @@ impl RequestContext {
         let _ = self.large.set(room);
     }
     /// Replaces what an earlier attempt has reserved. The earlier reservation is given back first.
-    #[cfg(feature = "apis-apiextensions")]
-    pub(super) fn reserve<R: Reservation + 'static, E>(
+    ///
+    /// # Errors
+    /// That of `reserve`; nothing is reserved then.
+    pub fn reserve<R: Reservation + 'static, E>(
         &self,
         reserve: impl FnOnce() -> Result<R, E>,
     ) -> Result<(), E> {
@@ -73,8 +75,7 @@ impl RequestContext {
         Ok(())
     }
     /// Whether the admission of this attempt has reserved something.
-    #[cfg(feature = "apis-apiextensions")]
-    pub(super) fn has_reservation(&self) -> bool {
+    pub fn has_reservation(&self) -> bool {
         self.reservation.lock().is_some()
     }
     /// Settles what was reserved for the object that was written at a revision.

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use apiloom_kinds::autoscaling::v1::Scale;
 use apiloom_kinds::core::v1::Namespace;
 use apiloom_meta::kind::{GroupDef, Resource, ResourceDef};
 use apiloom_meta::{Clock, GroupResource};
@@ -72,8 +73,12 @@ pub struct RegistryBuilder {
     key_prefix: String,
     media_type: StorageMediaType,
     groups: Vec<GroupDef>,
-    /// Definitions of the server's own kinds: Namespace, and the built-in kinds that were asked for.
+    /// Definitions of the server's own kinds: that of namespaces, and the built-in kinds that were asked for.
     pub(super) own: Vec<Arc<ResourceDef>>,
+    /// The kind of namespaces.
+    pub(super) namespaces: Option<GroupResource>,
+    /// The kind of the bodies of the subresource `scale`.
+    pub(super) scale: Option<Arc<ResourceDef>>,
     /// Definitions of the other kinds.
     defs: Vec<Arc<ResourceDef>>,
     pub(super) strategies: Vec<VersionStrategy>,
@@ -126,7 +131,7 @@ impl Registry {
 }
 
 impl RegistryBuilder {
-    /// A builder with the kind that every server has.
+    /// A builder with the kinds that every server has.
     pub fn new(store: Arc<dyn Storage>) -> Self {
         let mut builder = Self {
             store,
@@ -135,6 +140,8 @@ impl RegistryBuilder {
             media_type: StorageMediaType::default(),
             groups: Vec::new(),
             own: Vec::new(),
+            namespaces: None,
+            scale: None,
             defs: Vec::new(),
             strategies: Vec::new(),
             readers: Vec::new(),
@@ -156,9 +163,9 @@ impl RegistryBuilder {
             system_namespaces: None,
             checks_lazy_types: false,
         };
-        builder.own.push(own_kind(Namespace::definition()));
-        builder.strategy::<Namespace>(NamespaceRules);
+        builder.namespace_kind::<Namespace>(NamespaceRules);
         builder.admission(|context| Box::new(NamespaceLifecycle::new(context.lister())));
+        builder.scale_kind::<Scale>();
         builder
     }
     /// Sets a separate store for one resource; an unregistered resource is an error of [`RegistryBuilder::build`].
@@ -312,13 +319,18 @@ impl RegistryBuilder {
         let mut problems = Vec::new();
         let own_kinds = self.own.len();
         self.defs.splice(0..0, self.own);
-        refuse_own_kinds(own_kinds, &mut self.defs, &mut problems);
+        refuse_own_kinds(
+            own_kinds,
+            self.namespaces.as_ref(),
+            &mut self.defs,
+            &mut problems,
+        );
         let mut groups = complete_groups(&self.groups, &self.defs, &mut problems);
         let emulation = Emulation(self.emulation);
         emulation.check(&groups, &mut problems);
         emulation.apply(&mut groups, &self.defs, &mut problems);
         problems.extend(ambiguous_names(&self.defs));
-        let has_built_in = own_kinds > 1;
+        let has_built_in = own_kinds > usize::from(self.namespaces.is_some());
         let of_kubernetes = || {
             let names = system_namespaces::KUBERNETES.iter();
             names
@@ -340,6 +352,7 @@ impl RegistryBuilder {
             readers: self.readers,
             writers: self.writers,
             readers_bytes,
+            scale: self.scale.as_deref(),
             checks_lazy_types: self.checks_lazy_types,
             problems: &mut problems,
         };
@@ -367,8 +380,12 @@ impl RegistryBuilder {
             max_object_bytes: self.max_object_bytes,
             registered: ArcSwap::default(),
         };
-        let shared =
-            EndpointContext::new(writes, self.delete_collection_workers, self.subresources);
+        let shared = EndpointContext::new(
+            writes,
+            self.delete_collection_workers,
+            self.subresources,
+            self.scale,
+        );
         let settings = Settings {
             store: self.store,
             stores: self.stores,
@@ -380,10 +397,11 @@ impl RegistryBuilder {
             runtime_config,
             emulation,
             definition_room: self.definition_room,
+            namespaces: self.namespaces.clone(),
             shared,
         };
-        let namespaces = kinds
-            .get(&GroupResource::new(Namespace::GROUP, Namespace::PLURAL))
+        let namespaces = self.namespaces.as_ref().and_then(|of| kinds.get(of));
+        let namespaces = namespaces
             .map(|kind| SystemNamespaces::new(own_namespaces(kind, self.clock), system_namespaces));
         let with_caches: BTreeMap<_, _> = settings.with_caches(kinds.clone()).collect();
         let listers = self.listers.connect(&kinds, |kind| {
@@ -403,12 +421,6 @@ impl RegistryBuilder {
     }
 }
 
-/// A kind of the server's own, without its source location: errors about users' kinds should not show files of this
-/// repository.
-pub(super) fn own_kind(def: ResourceDef) -> Arc<ResourceDef> {
-    Arc::new(ResourceDef { place: None, ..def })
-}
-
 /// An endpoint for the namespaces that the server itself creates, without admission and cache.
 fn own_namespaces(kind: &Arc<Kind>, clock: Clock) -> Endpoint {
     let writes = WriteSettings {
@@ -422,6 +434,7 @@ fn own_namespaces(kind: &Arc<Kind>, clock: Clock) -> Endpoint {
         writes,
         DEFAULT_DELETE_COLLECTION_WORKERS,
         GivenHandlers::default(),
+        None,
     );
     Endpoint::new(Arc::clone(kind), kind.versions.hub, &shared, None, None)
 }
@@ -429,6 +442,7 @@ fn own_namespaces(kind: &Arc<Kind>, clock: Clock) -> Endpoint {
 /// Removes users' kinds that conflict with the server's own, and reports them.
 pub(super) fn refuse_own_kinds(
     own: usize,
+    namespaces: Option<&GroupResource>,
     defs: &mut Vec<Arc<ResourceDef>>,
     problems: &mut Vec<String>,
 ) {
@@ -438,7 +452,7 @@ pub(super) fn refuse_own_kinds(
             own.group == def.group && (own.plural == def.plural || own.kind == def.kind)
         });
         if let Some(own) = taken {
-            let is_in_all = own.group == Namespace::GROUP && own.plural == Namespace::PLURAL;
+            let is_in_all = namespaces == Some(&own.group_resource());
             let advice = if is_in_all {
                 ""
             } else {

@@ -1,10 +1,8 @@
 //! Registers built-in kinds with their strategies, each by one call of a builder.
 
-use apiloom_meta::kind::{Resource, ResourceDef};
+use apiloom_meta::kind::Resource;
 
-use super::builder::{RegistryBuilder, own_kind};
-use super::kinds::VersionStrategy;
-use crate::rules::strategy::Strategy;
+use super::builder::RegistryBuilder;
 
 /// A built-in kind, which a server serves after `Builder::built_in`. Each group has a cargo feature: `apis-core` and so on.
 #[diagnostic::on_unimplemented(
@@ -25,27 +23,6 @@ impl RegistryBuilder {
     /// Registers the built-in kinds of all enabled cargo features.
     pub fn all_built_in(&mut self) {
         register_all(self);
-    }
-    /// Registers one version of a built-in kind with its strategy, unless it is registered.
-    #[allow(dead_code, reason = "without features there are no built-in kinds")]
-    fn built_in_kind<K: Resource>(&mut self, strategy: impl Strategy<K>) {
-        self.built_in_version::<K>(VersionStrategy::new::<K>(strategy));
-    }
-    /// As [`built_in_kind`](Self::built_in_kind), for any strategy.
-    #[allow(dead_code, reason = "without features there are no built-in kinds")]
-    fn built_in_version<K: Resource>(&mut self, strategy: VersionStrategy) {
-        if !self.has_own::<K>() {
-            let def = K::definition();
-            let schema = def.schema.clone().lazy();
-            self.own.push(own_kind(ResourceDef { schema, ..def }));
-            self.strategies.push(strategy);
-        }
-    }
-    /// Whether one of the server's own kinds is this version.
-    #[allow(dead_code, reason = "without features there are no built-in kinds")]
-    fn has_own<K: Resource>(&self) -> bool {
-        let gvk = K::definition().gvk();
-        self.own.iter().any(|own| own.gvk() == gvk)
     }
 }
 
@@ -83,26 +60,26 @@ mod core {
 
     impl BuiltIn for ConfigMap {
         fn register(registry: &mut RegistryBuilder) {
-            registry.built_in_kind::<Self>(ConfigMapRules);
+            registry.own_kind::<Self>(ConfigMapRules);
         }
     }
 
     impl BuiltIn for Event {
         fn register(registry: &mut RegistryBuilder) {
-            let ttl = registry.event_ttl;
-            registry.built_in_kind::<Self>(EventRules { ttl });
+            let ttl = registry.event_lifetime();
+            registry.own_kind::<Self>(EventRules { ttl });
         }
     }
 
     impl BuiltIn for Secret {
         fn register(registry: &mut RegistryBuilder) {
-            registry.built_in_kind::<Self>(SecretRules);
+            registry.own_kind::<Self>(SecretRules);
         }
     }
 
     impl BuiltIn for ServiceAccount {
         fn register(registry: &mut RegistryBuilder) {
-            registry.built_in_kind::<Self>(ServiceAccountRules);
+            registry.own_kind::<Self>(ServiceAccountRules);
         }
     }
 }
@@ -113,12 +90,10 @@ impl BuiltIn for apiloom_kinds::apiextensions::v1::CustomResourceDefinition {
         use crate::rules::built_in::custom_resource_definition::{
             DefinitionQuota, DefinitionStrategy,
         };
-        if !registry.has_own::<Self>() {
-            let room = std::sync::Arc::clone(&registry.definition_room);
+        if registry.own_kind_with::<Self>(Box::new(DefinitionStrategy::new())) {
+            let room = registry.definition_room();
             registry.admission(|_| Box::new(DefinitionQuota(room)));
         }
-        let strategy = Box::new(DefinitionStrategy::new());
-        registry.built_in_version::<Self>(VersionStrategy::of::<Self>("strategy", strategy));
     }
 }
 
@@ -126,10 +101,9 @@ impl BuiltIn for apiloom_kinds::apiextensions::v1::CustomResourceDefinition {
 impl BuiltIn for apiloom_kinds::apiregistration::v1::APIService {
     fn register(registry: &mut RegistryBuilder) {
         use crate::rules::built_in::api_service::{APIServiceQuota, APIServiceRules};
-        if !registry.has_own::<Self>() {
+        if registry.own_kind::<Self>(APIServiceRules) {
             registry.admission(|context| Box::new(APIServiceQuota(context.lister())));
         }
-        registry.built_in_kind::<Self>(APIServiceRules);
     }
 }
 
@@ -137,7 +111,7 @@ impl BuiltIn for apiloom_kinds::apiregistration::v1::APIService {
 impl BuiltIn for apiloom_kinds::coordination::v1::Lease {
     fn register(registry: &mut RegistryBuilder) {
         use crate::rules::built_in::lease::LeaseRules;
-        registry.built_in_kind::<Self>(LeaseRules);
+        registry.own_kind::<Self>(LeaseRules);
     }
 }
 
@@ -147,7 +121,7 @@ impl BuiltIn for apiloom_kinds::events::v1::Event {
     fn register(registry: &mut RegistryBuilder) {
         use crate::rules::built_in::event::strict::StrictEventRules;
         registry.built_in::<apiloom_kinds::core::v1::Event>();
-        let ttl = registry.event_ttl;
-        registry.built_in_kind::<Self>(StrictEventRules { ttl });
+        let ttl = registry.event_lifetime();
+        registry.own_kind::<Self>(StrictEventRules { ttl });
     }
 }

@@ -161,7 +161,8 @@ impl Registry {
         let mut defs: Vec<Arc<ResourceDef>> = present.defs.iter().filter(kept).cloned().collect();
         defs.extend(change.defs.iter().cloned());
         sort_documents(&mut defs);
-        refuse_own_kinds(own, &mut defs, &mut problems);
+        let namespaces = self.settings.namespaces.as_ref();
+        refuse_own_kinds(own, namespaces, &mut defs, &mut problems);
         let is_declared_anew =
             |group: &&GroupDef| !change.groups.iter().any(|other| other.name == group.name);
         let mut declared: Vec<GroupDef> = present
@@ -188,6 +189,7 @@ impl Registry {
             readers: change.readers,
             writers: change.writers,
             readers_bytes: settings.readers_bytes,
+            scale: settings.shared.scale.as_deref(),
             checks_lazy_types: false,
             problems: &mut problems,
         };

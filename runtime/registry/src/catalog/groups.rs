@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use apiloom_kinds::core::v1::Namespace;
-use apiloom_meta::kind::{
-    GroupDef, Place, Release, Resource, ResourceDef, SmolStr, compare_versions,
-};
+use apiloom_meta::kind::{GroupDef, Place, Release, ResourceDef, SmolStr, compare_versions};
 
 use crate::problems::{label, two_kinds_problem, with_places};
+
+/// The version that the core group has always: that of namespaces.
+const CORE_VERSION: &str = "v1";
 
 /// A group with its versions in order of preference.
 #[derive(Clone, Debug)]
@@ -131,7 +131,7 @@ fn complete_core(groups: &mut Vec<Group>) {
             place: None,
         },
     };
-    let version = SmolStr::new_static(Namespace::VERSION);
+    let version = SmolStr::new_static(CORE_VERSION);
     if !core.versions.contains(&version) {
         core.versions.push(version);
     }

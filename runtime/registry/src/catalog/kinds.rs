@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
-use apiloom_kinds::autoscaling::v1::Scale;
 use apiloom_meta::kind::{
     Conversion, ConversionMethod, DeletionRule, ObjectDeletion, Place, Resource, ResourceDef,
     SchemaSource, SmolStr, SubresourceDef, Verb,
@@ -119,6 +118,8 @@ pub(super) struct Kinds<'a> {
     pub(super) writers: Vec<VersionWriter>,
     /// Memory limit for slow readers of a kind, in bytes: as for its history.
     pub(super) readers_bytes: usize,
+    /// The kind of the bodies of the subresource `scale`.
+    pub(super) scale: Option<&'a ResourceDef>,
     /// Whether schemas that are otherwise made when first needed are checked now.
     pub(super) checks_lazy_types: bool,
     pub(super) problems: &'a mut Vec<String>,
@@ -251,13 +252,14 @@ impl Kinds<'_> {
         })
     }
 
-    /// Reports subresources whose bodies are of another kind than their rule says: a Scale is known, and what a handler
+    /// Reports subresources whose bodies are of another kind than their rule says: that of scales is known, and what a handler
     /// takes and gives.
     fn check_subresources(&mut self, defs: &[Arc<ResourceDef>]) {
+        let scale = self.scale.map(ResourceDef::gvk);
         for def in defs {
             for sub in &def.subresources {
                 let is_scale = |kind: &GroupVersionKind| {
-                    sub.scale_paths().is_some() && *kind == Scale::definition().gvk()
+                    sub.scale_paths().is_some() && scale.as_ref() == Some(kind)
                 };
                 if sub.handler.is_some() {
                     continue;

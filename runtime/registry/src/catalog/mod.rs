@@ -4,12 +4,12 @@ pub(super) mod builder;
 pub(super) mod built_in;
 pub(super) mod change;
 pub(super) mod count;
-#[cfg(feature = "apis-apiextensions")]
 mod documents;
 pub(super) mod emulation;
 mod groups;
 mod kinds;
 pub(super) mod migration;
+mod own_kinds;
 pub(super) mod report;
 pub(super) mod resources;
 mod runtime_config;

@@ -14,7 +14,6 @@ use super::snapshot::{Catalog, Settings};
 use super::system_namespaces::SystemNamespaces;
 use crate::endpoint::Endpoint;
 use crate::reads::lister::ListerCore;
-#[cfg(feature = "apis-apiextensions")]
 use crate::rules::definition_room::DefinitionRoom;
 
 /// Maximum time that the start waits for caches: enough to fill them from a store of 100,000 objects.
@@ -76,7 +75,6 @@ impl Registry {
     }
 
     /// The room of the definitions that are served.
-    #[cfg(feature = "apis-apiextensions")]
     pub fn definition_room(&self) -> &DefinitionRoom {
         &self.settings.definition_room
     }

@@ -77,11 +77,9 @@ pub(crate) struct Settings {
     pub(super) cache_sizes: Vec<(GroupResource, usize)>,
     pub(super) runtime_config: RuntimeConfig,
     pub(super) emulation: Emulation,
-    #[cfg_attr(
-        not(feature = "apis-apiextensions"),
-        allow(dead_code, reason = "there are no definitions")
-    )]
     pub(super) definition_room: Arc<DefinitionRoom>,
+    /// The kind of namespaces.
+    pub(super) namespaces: Option<GroupResource>,
     pub(crate) shared: EndpointContext,
 }
 

@@ -6,15 +6,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_kinds::core::v1::Namespace;
-use apiloom_meta::{ApiError, Object, Resource as _, StatusReason, names};
+use apiloom_meta::{ApiError, Object, StatusReason, names};
 use apiloom_storage::StorageError;
 use futures_util::future::{join_all, try_join_all};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::endpoint::Endpoint;
 use crate::options::{CreateOptions, GetOptions, RequestContext};
-use crate::rules::namespace;
+
+/// The namespace that the first start creates.
+const DEFAULT: &str = "default";
 
 /// The namespaces beside `default` of servers with built-in kinds: those of kube-apiserver.
 pub(super) const KUBERNETES: [&str; 3] = ["kube-system", "kube-public", "kube-node-lease"];
@@ -33,7 +34,7 @@ pub(crate) struct SystemNamespaces {
 impl SystemNamespaces {
     /// `default` and these.
     pub(super) fn new(endpoint: Endpoint, others: Vec<String>) -> Self {
-        let mut names = vec![namespace::DEFAULT.to_owned()];
+        let mut names = vec![DEFAULT.to_owned()];
         for name in others {
             if !names.contains(&name) {
                 names.push(name);
@@ -78,7 +79,8 @@ impl SystemNamespaces {
 
     async fn create_one(&self, name: &str) -> Result<(), ApiError> {
         let mut object = Object::default();
-        object.set_type(Namespace::VERSION, Namespace::KIND);
+        let def = self.endpoint.def();
+        object.set_type(&def.api_version(), &def.kind);
         object.set_meta_str("name", name);
         let ctx = RequestContext::default();
         let options = CreateOptions::default();

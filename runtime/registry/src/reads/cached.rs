@@ -98,7 +98,6 @@ impl StoredReads {
     }
 
     /// Waits until the cache is filled, or the store has failed.
-    #[cfg(any(feature = "apis-apiextensions", feature = "apis-apiregistration"))]
     pub async fn filled(&self) {
         let Some(cache) = &self.resource.cache else {
             return;

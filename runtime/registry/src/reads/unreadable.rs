@@ -11,7 +11,6 @@ use apiloom_storage::cache::Change;
 use apiloom_storage::{Event, EventKind};
 
 use crate::objects::cached_object::CachedObject;
-#[cfg(any(test, feature = "apis-apiregistration"))]
 use crate::objects::key::namespace_and_name;
 
 /// Most keys that are remembered. With more, the kind counts as unreadable until it is listed again.
@@ -87,7 +86,6 @@ impl UnreadableObjects {
     }
 
     /// The names of those that are remembered.
-    #[cfg(any(test, feature = "apis-apiregistration"))]
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.keys.iter().map(|key| namespace_and_name(key).1)
     }

@@ -465,7 +465,6 @@ impl StoredEvents {
     }
 
     /// The names of objects that were left out.
-    #[cfg(feature = "apis-apiregistration")]
     pub fn unreadable_names(&self) -> impl Iterator<Item = &str> {
         self.unreadable.iter().flat_map(UnreadableObjects::names)
     }

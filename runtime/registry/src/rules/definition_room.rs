@@ -1,11 +1,6 @@
 //! The memory that all definitions together make a server keep: a definition that does not fit is refused before anything of it is
 //! compiled, and one that is stored all the same is not served.
 
-#![cfg_attr(
-    not(feature = "apis-apiextensions"),
-    allow(dead_code, reason = "there are no definitions")
-)]
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -121,11 +116,7 @@ impl DefinitionRoom {
     ///
     /// # Errors
     /// There is none.
-    pub(crate) fn reserve(
-        self: &Arc<Self>,
-        name: &str,
-        schemas: usize,
-    ) -> Result<ReservedRoom, NoRoom> {
+    pub fn reserve(self: &Arc<Self>, name: &str, schemas: usize) -> Result<ReservedRoom, NoRoom> {
         let mut taken = self.taken.lock();
         let bytes = self.fitting(&taken, name, schemas)?;
         taken.reservations += 1;
@@ -186,7 +177,7 @@ impl DefinitionRoom {
 /// Room that is reserved for a definition. It is given back when this is dropped, unless the definition was written: then it is kept
 /// until the definition was [seen](DefinitionRoom::see).
 #[derive(Debug)]
-pub(crate) struct ReservedRoom {
+pub struct ReservedRoom {
     room: Arc<DefinitionRoom>,
     number: u64,
 }

@@ -15,11 +15,8 @@ use super::strategy::Strategy;
 use crate::options::RequestContext;
 use crate::reads::lister::Lister;
 
-/// The namespace that the first start creates.
-pub(crate) const DEFAULT: &str = "default";
-
 /// Namespaces that cannot be deleted.
-const IMMORTAL: [&str; 3] = [DEFAULT, "kube-system", "kube-public"];
+const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 /// The finalizer of the namespace controller.
 const KUBERNETES: &str = "kubernetes";

@@ -71,13 +71,14 @@ pub trait Strategy<K: Resource>: Send + Sync + 'static {
 }
 
 /// Adapter from a typed strategy to [`ErasedStrategy`].
-pub(crate) struct TypedStrategy<K, S> {
+pub struct TypedStrategy<K, S> {
     strategy: S,
     kind: PhantomData<fn() -> K>,
 }
 
 impl<K, S> TypedStrategy<K, S> {
-    pub(crate) fn new(strategy: S) -> Self {
+    /// The strategy `strategy` of the kind `K`, for objects of any type.
+    pub fn new(strategy: S) -> Self {
         Self {
             strategy,
             kind: PhantomData,

@@ -94,7 +94,6 @@ impl Decoder {
     ///
     /// # Errors
     /// BadRequest with kube-apiserver's message.
-    #[cfg(feature = "apis-apiextensions")]
     pub(crate) fn decode_tree(
         &self,
         ctx: &RequestContext,

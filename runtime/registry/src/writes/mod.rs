@@ -122,7 +122,6 @@ impl Writes {
     ///
     /// # Errors
     /// BadRequest with kube-apiserver's message.
-    #[cfg(feature = "apis-apiextensions")]
     pub fn decode_tree(
         &self,
         ctx: &RequestContext,
