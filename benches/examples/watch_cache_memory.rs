@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use apiloom::prelude::*;
-use apiloom::server::registry::Registry;
+use apiloom::server::kinds;
 use apiloom::storage::{Embedded, EmbeddedConfig, Revision, Storage};
 use bytes::Bytes;
 use cap::Cap;
@@ -112,7 +112,7 @@ async fn measure(dir: &Path, objects: usize, rate: usize, seconds: usize) -> Res
     report("store open");
     let wire = (objects * value(0, 0).len()) as f64;
     println!("wire bytes               {:>8.1} MiB", wire / MIB);
-    let mut builder = Registry::builder(Arc::clone(&store) as _);
+    let mut builder = kinds::registry(Arc::clone(&store) as _);
     builder.kind::<Thing>();
     let registry = builder.build().map_err(|problems| problems.join("\n"))?;
     let begin = Instant::now();

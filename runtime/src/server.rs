@@ -89,6 +89,12 @@ pub mod http {
     pub use apiloom_server::http::SocketMessage;
 }
 
+/// Kubernetes' own kinds, for a registry that a program builds itself.
+pub mod kinds {
+    pub use apiloom_server::kinds::register_all;
+    pub use apiloom_server::kinds::registry;
+}
+
 /// Metrics of a program.
 pub mod metrics {
     pub use apiloom_server::server::Collect;
@@ -97,7 +103,7 @@ pub mod metrics {
 
 /// What is served: kinds at run time, and their objects by code.
 pub mod registry {
-    pub use apiloom_server::registry::BuiltIn;
+    pub use apiloom_server::kinds::BuiltIn;
     pub use apiloom_server::registry::CacheReport;
     pub use apiloom_server::registry::Catalog;
     pub use apiloom_server::registry::CatalogChange;

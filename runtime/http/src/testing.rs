@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use apiloom_kinds::core::v1::Namespace;
 use apiloom_meta::kind::{
     CellSource, Column, ColumnType, SchemaSource, Scope, SubresourceDef, Verb, Writes,
 };
@@ -10,7 +11,7 @@ use apiloom_meta::{ApiError, GroupVersionKind, JsonPath, Resource as _, Resource
 use apiloom_registry::auth::{
     Answer, Authenticated, Authentication, Authenticator, Authenticators, Connection, Credentials,
 };
-use apiloom_registry::{Namespace, Registry, UserInfo};
+use apiloom_registry::{Registry, UserInfo};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
@@ -32,7 +33,7 @@ use super::verbs::call::{Arrival, Call};
 
 /// A registry with only the kinds of every server.
 pub(crate) fn bare_registry() -> Registry {
-    Registry::builder(apiloom_storage::Memory::new())
+    apiloom_kinds::registry(apiloom_storage::Memory::new())
         .build()
         .unwrap()
 }

@@ -52,7 +52,7 @@ async fn api_of(kinds: impl FnOnce(&mut RegistryBuilder)) -> Api {
 
 /// As [`api_of`], with its registry.
 async fn api_and_registry(kinds: impl FnOnce(&mut RegistryBuilder)) -> (Api, Arc<Registry>) {
-    let mut registry = Registry::builder(Memory::new());
+    let mut registry = apiloom_kinds::registry(Memory::new());
     registry.group(GROUP);
     kinds(&mut registry);
     let registry = Arc::new(registry.build().expect("the kinds are well-formed"));

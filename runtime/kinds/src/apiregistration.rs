@@ -1,5 +1,7 @@
 //! The group apiregistration.k8s.io.
 
+#[cfg(feature = "rules")]
+pub mod rules;
 pub mod v1;
 
 apiloom_macros::group! { name = "apiregistration.k8s.io", versions = [v1], crate = apiloom_meta }

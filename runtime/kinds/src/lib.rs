@@ -1,9 +1,10 @@
-//! The built-in kinds, declared with the macros as users declare theirs; one module for each group.
+//! Kubernetes' own kinds: one module for each group, with the types, declared with the macros as users declare theirs, and their
+//! rules beside them.
 //!
 //! Every server serves Namespace, and shows objects with replicas as a Scale. The others need the feature of their group,
-//! and are served by servers that ask for them.
-//! This is their data. Their rules (strategies, admission) are code of the server. [`definition_files`] reads further kinds, as
-//! servers and the generator get them.
+//! and are served by servers that ask for them. The types alone serve clients. The feature `rules` adds what a server needs:
+//! strategies and admission plugins, and their registration. [`definition_files`] reads further kinds, as servers and the
+//! generator get them.
 
 #[rustfmt::skip]
 pub mod generated;
@@ -13,6 +14,8 @@ pub mod apiextensions;
 #[cfg(feature = "apiregistration")]
 pub mod apiregistration;
 pub mod autoscaling;
+#[cfg(feature = "rules")]
+mod built_in;
 mod condition;
 #[cfg(feature = "coordination")]
 pub mod coordination;
@@ -20,3 +23,10 @@ pub mod core;
 pub mod definition_files;
 #[cfg(feature = "events")]
 pub mod events;
+#[cfg(feature = "rules")]
+mod registration;
+
+#[cfg(feature = "rules")]
+pub use built_in::BuiltIn;
+#[cfg(feature = "rules")]
+pub use registration::{register_all, registry};

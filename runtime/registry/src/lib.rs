@@ -6,6 +6,8 @@
 //!
 //! # Invariants
 //!
+//! - No kind is known here. Those of Kubernetes, that of namespaces too, are registered as the server's own
+//!   (`registry/catalog/own_kinds.rs`) by `apiloom-kinds`, which has their types and rules.
 //! - The registry has wings: an `Endpoint` (one resource in one version) holds its `Reads` and its `Writes`, which share a
 //!   `VersionedResource` and do not know each other; what needs both, deletecollection, is the endpoint's. A test forbids uses
 //!   in the other directions.
@@ -95,13 +97,11 @@ mod recent;
 mod rules;
 mod writes;
 
-pub use apiloom_kinds::core::v1::{Namespace, NamespaceCondition, NamespaceSpec, NamespaceStatus};
 pub use catalog::builder::RegistryBuilder;
 pub use catalog::builder::{
     DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_EVENT_TTL, DEFAULT_MAX_OBJECT_BYTES,
     default_history_bytes, default_max_definition_bytes,
 };
-pub use catalog::built_in::BuiltIn;
 pub use catalog::change::CatalogChange;
 pub use catalog::emulation::EmulationVersion;
 pub use catalog::migration::{Migration, MigrationOptions, MigrationReport};
@@ -143,10 +143,6 @@ pub use reads::watch_events::WatchEvents;
 pub use rules::admission::{
     Admission, AdmissionContext, AdmissionRequest, AdmittedObject, Operation,
 };
-#[cfg(feature = "apis-apiregistration")]
-pub use rules::built_in::api_service as api_service_rules;
-#[cfg(feature = "apis-apiextensions")]
-pub use rules::built_in::custom_resource_definition as definition_rules;
 pub use rules::definition_room::{DefinitionRoom, NoRoom, ReservedRoom};
 pub use rules::strategy::{Strategy, TypedStrategy};
 pub use writes::Writes;

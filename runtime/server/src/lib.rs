@@ -38,6 +38,7 @@ pub mod options;
 pub mod server;
 
 pub use apiloom_http as http;
+pub use apiloom_kinds as kinds;
 pub use apiloom_registry as registry;
 pub use apiloom_registry::auth;
 pub use apiloom_registry::{

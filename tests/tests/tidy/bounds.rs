@@ -13,7 +13,9 @@ const TABLE: &str = include_str!("bounds.txt");
 const STATE: &str = include_str!("state.txt");
 
 /// The crates that a server keeps state in.
-const CRATES: [&str; 6] = ["server", "http", "registry", "storage", "meta", "cel"];
+const CRATES: [&str; 7] = [
+    "server", "http", "kinds", "registry", "storage", "meta", "cel",
+];
 
 /// State that several requests can change is behind one of these.
 const SHARED: [&str; 5] = ["Mutex<", "RwLock<", "ArcSwap<", "ArcSwapOption<", "Family<"];

@@ -6,12 +6,13 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use apiloom_kinds::core::v1::Namespace;
 use apiloom_meta::field::echoed;
 use apiloom_meta::kind::Verb;
 use apiloom_meta::selector::{FieldSelector, LabelQuery};
 use apiloom_meta::{Resource as _, ResourceDef};
+use apiloom_registry::UserInfo;
 use apiloom_registry::auth::Attributes;
-use apiloom_registry::{Namespace, UserInfo};
 use http::{Method, Uri};
 
 use super::query::{Query, decode};

@@ -68,7 +68,7 @@ impl Layer for Gate {
 #[tokio::test(start_paused = true)]
 async fn c_124_scans_wait_for_the_watch_cache_and_the_rest_does_not() {
     let (gate, open) = watch::channel(false);
-    let mut registry = Registry::builder(Arc::new(Gate::new(open)));
+    let mut registry = apiloom_kinds::registry(Arc::new(Gate::new(open)));
     registry.group(GROUP);
     registry.kind::<Flunder>();
     let registry = Arc::new(registry.build().unwrap());
@@ -114,7 +114,7 @@ async fn c_124_scans_wait_for_the_watch_cache_and_the_rest_does_not() {
 #[tokio::test(start_paused = true)]
 async fn a_cache_that_stays_behind_is_passed_over() {
     let store = Arc::new(Gate::silent());
-    let mut registry = Registry::builder(Arc::clone(&store) as _);
+    let mut registry = apiloom_kinds::registry(Arc::clone(&store) as _);
     registry.group(GROUP);
     registry.kind::<Flunder>();
     let registry = Arc::new(registry.build().unwrap());
@@ -207,7 +207,7 @@ async fn a_resource_without_a_watch_cache_is_read_from_storage() {
 
 #[test]
 fn a_size_for_an_unknown_resource_names_the_known_ones() {
-    let mut registry = Registry::builder(Memory::new());
+    let mut registry = apiloom_kinds::registry(Memory::new());
     registry.group(GROUP);
     registry.kind::<Flunder>();
     let resource = apiloom_meta::GroupResource::new("", "flunders");

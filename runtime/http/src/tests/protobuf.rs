@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
+use apiloom_kinds::core::v1::Namespace;
 use apiloom_meta::codec::{InvalidText, PROTOBUF_PREFIX, ProtobufBody, append_protobuf_body};
 use apiloom_meta::kind::protobuf::{PARTIAL_OBJECT_METADATA, STATUS};
 use apiloom_meta::kind::{ProtobufField, ProtobufMessage, ProtobufType, Resource};
-use apiloom_registry::Namespace;
 use serde_json::json;
 
 use super::*;

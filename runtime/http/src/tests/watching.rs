@@ -268,7 +268,7 @@ async fn a_failure_on_the_way_is_an_event_and_the_end() {
 #[tokio::test]
 async fn objects_that_were_written_at_one_revision_are_sent_each() {
     let store = apiloom_storage::PairedStore::new();
-    let mut registry = Registry::builder(Arc::clone(&store) as _);
+    let mut registry = apiloom_kinds::registry(Arc::clone(&store) as _);
     registry.group(GROUP);
     registry.kind::<Flunder>();
     let registry = Arc::new(registry.build().unwrap());

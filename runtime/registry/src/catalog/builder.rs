@@ -6,8 +6,6 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_kinds::autoscaling::v1::Scale;
-use apiloom_kinds::core::v1::Namespace;
 use apiloom_meta::kind::{GroupDef, Resource, ResourceDef};
 use apiloom_meta::{Clock, GroupResource};
 use apiloom_storage::Storage;
@@ -32,7 +30,6 @@ use crate::problems::kind_problem;
 use crate::reads::lister::{Lister, Listers};
 use crate::rules::admission::{Admission, AdmissionContext, Chain};
 use crate::rules::definition_room::DefinitionRoom;
-use crate::rules::namespace::{NamespaceLifecycle, NamespaceRules};
 use crate::rules::strategy::Strategy;
 use crate::writes::settings::WriteSettings;
 use crate::writes::stamp;
@@ -131,9 +128,9 @@ impl Registry {
 }
 
 impl RegistryBuilder {
-    /// A builder with the kinds that every server has.
+    /// A builder without kinds.
     pub fn new(store: Arc<dyn Storage>) -> Self {
-        let mut builder = Self {
+        Self {
             store,
             stores: Vec::new(),
             key_prefix: "/registry".to_owned(),
@@ -162,11 +159,7 @@ impl RegistryBuilder {
             event_ttl: Some(DEFAULT_EVENT_TTL),
             system_namespaces: None,
             checks_lazy_types: false,
-        };
-        builder.namespace_kind::<Namespace>(NamespaceRules);
-        builder.admission(|context| Box::new(NamespaceLifecycle::new(context.lister())));
-        builder.scale_kind::<Scale>();
-        builder
+        }
     }
     /// Sets a separate store for one resource; an unregistered resource is an error of [`RegistryBuilder::build`].
     pub fn store_of(&mut self, group: &str, plural: &str, store: Arc<dyn Storage>) {
@@ -229,7 +222,7 @@ impl RegistryBuilder {
     pub fn connecter<H: Send + Sync + 'static>(&mut self, handler: H) {
         self.subresources.insert(handler);
     }
-    /// Registers an admission plugin; plugins run in order of registration, after NamespaceLifecycle.
+    /// Registers an admission plugin; plugins run in order of registration.
     pub fn admission(
         &mut self,
         make: impl FnOnce(&AdmissionContext) -> Box<dyn Admission> + Send + 'static,

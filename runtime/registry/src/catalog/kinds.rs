@@ -575,11 +575,11 @@ fn object_deletion(def: &ResourceDef) -> Option<&ObjectDeletion> {
 
 #[cfg(test)]
 mod tests {
-    use apiloom_kinds::core::v1::Namespace;
     use apiloom_meta::kind::{GroupDef, Lifecycle, Release};
 
     use super::super::groups::complete_groups;
     use super::*;
+    use crate::tests::Gadget;
 
     /// The storage version that a server of release 3.0 uses for a kind with these versions, of which the first is the
     /// declared one. Each has the first release and, if there is one, the first without it.
@@ -599,7 +599,7 @@ mod tests {
                     removed: removed.map(release),
                     ..Lifecycle::default()
                 }),
-                ..Namespace::definition()
+                ..Gadget::definition()
             });
         let defs: Vec<Arc<ResourceDef>> = defs.map(Arc::new).collect();
         let names = ["new.example.com", "old.example.com", "older.example.com"];

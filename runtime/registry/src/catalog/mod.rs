@@ -1,7 +1,6 @@
 //! The catalog: endpoints, built from kinds, stores and settings.
 
 pub(super) mod builder;
-pub(super) mod built_in;
 pub(super) mod change;
 pub(super) mod count;
 mod documents;

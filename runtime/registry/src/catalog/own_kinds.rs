@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use apiloom_meta::GroupResource;
 use apiloom_meta::kind::{Resource, ResourceDef};
 
 use super::builder::RegistryBuilder;
@@ -31,7 +32,7 @@ impl RegistryBuilder {
     pub fn namespace_kind<K: Resource>(&mut self, strategy: impl Strategy<K>) -> bool {
         let strategy = Box::new(TypedStrategy::<K, _>::new(strategy));
         let is_new = self.add_own::<K>(K::definition(), strategy);
-        self.namespaces = Some(K::definition().group_resource());
+        self.namespaces = Some(GroupResource::new(K::GROUP, K::PLURAL));
         is_new
     }
     /// Sets the kind of the bodies of the subresource `scale`. Without one, kinds with that subresource are errors of

@@ -23,14 +23,18 @@ use crate::options::{ListOptions, RequestContext};
 ///
 /// ```
 /// # use apiloom_meta::kind::Verb;
-/// # use apiloom_meta::{ApiError, GroupResource};
-/// # use apiloom_registry::{ListOptions, Namespace, ObjectList, Reader, RequestContext};
+/// # use apiloom_meta::{ApiError, GroupResource, ObjectMeta};
+/// # use apiloom_registry::{ListOptions, ObjectList, Reader, RequestContext};
 /// # use async_trait::async_trait;
-/// /// The namespaces of another system.
-/// struct Tenants(Vec<Namespace>);
+/// # #[apiloom_macros::resource(group = "example.com", version = "v1", cluster, crate = apiloom_meta)]
+/// # struct Tenant {
+/// #     metadata: ObjectMeta,
+/// # }
+/// /// The tenants of another system.
+/// struct Tenants(Vec<Tenant>);
 ///
 /// #[async_trait]
-/// impl Reader<Namespace> for Tenants {
+/// impl Reader<Tenant> for Tenants {
 ///     const VERBS: &'static [Verb] = &[Verb::Get, Verb::List];
 ///
 ///     async fn get(
@@ -38,9 +42,9 @@ use crate::options::{ListOptions, RequestContext};
 ///         _: &RequestContext,
 ///         _: Option<&str>,
 ///         name: &str,
-///     ) -> Result<Namespace, ApiError> {
+///     ) -> Result<Tenant, ApiError> {
 ///         let found = self.0.iter().find(|tenant| tenant.metadata.name.as_deref() == Some(name));
-///         let resource = GroupResource::new("", "namespaces");
+///         let resource = GroupResource::new("example.com", "tenants");
 ///         found.cloned().ok_or_else(|| ApiError::not_found(&resource, name))
 ///     }
 ///
@@ -49,7 +53,7 @@ use crate::options::{ListOptions, RequestContext};
 ///         _: &RequestContext,
 ///         _: Option<&str>,
 ///         _: &ListOptions,
-///     ) -> Result<ObjectList<Namespace>, ApiError> {
+///     ) -> Result<ObjectList<Tenant>, ApiError> {
 ///         Ok(ObjectList::new(self.0.clone(), "1"))
 ///     }
 /// }

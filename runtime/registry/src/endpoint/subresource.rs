@@ -28,24 +28,27 @@ use crate::writes::request::WriteRequest;
 /// client, gives a value to `Builder::subresource`.
 ///
 /// ```
-/// # use apiloom_meta::{ApiError, Status};
-/// # use apiloom_registry::Namespace;
+/// # use apiloom_meta::{ApiError, ObjectMeta, Status};
 /// # use apiloom_registry::{CreateSubresource, Subresource, SubresourceRequest};
 /// # use async_trait::async_trait;
+/// # #[apiloom_macros::resource(group = "example.com", version = "v1", cluster, crate = apiloom_meta)]
+/// # struct Machine {
+/// #     metadata: ObjectMeta,
+/// # }
 /// #[derive(Default)]
 /// struct Restarter;
 ///
-/// impl Subresource<Namespace> for Restarter {
-///     type Input = Namespace;
+/// impl Subresource<Machine> for Restarter {
+///     type Input = Machine;
 ///     type Output = Status;
 /// }
 ///
 /// #[async_trait]
-/// impl CreateSubresource<Namespace> for Restarter {
+/// impl CreateSubresource<Machine> for Restarter {
 ///     async fn create(
 ///         &self,
-///         request: &SubresourceRequest<'_, Namespace>,
-///         body: Namespace,
+///         request: &SubresourceRequest<'_, Machine>,
+///         body: Machine,
 ///     ) -> Result<Status, ApiError> {
 ///         request.ctx.warn(format!("{} restarts slowly", request.name));
 ///         Ok(Status::success())

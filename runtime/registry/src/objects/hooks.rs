@@ -9,7 +9,7 @@ use crate::options::RequestContext;
 
 /// A type-erased [`Strategy`](crate::Strategy). Hooks that may change an object return whether they did. They do
 /// not change a document that cannot be decoded as the type; the validation after them reports its errors.
-pub trait ErasedStrategy: Send + Sync + 'static {
+pub trait ErasedStrategy: Send + Sync {
     /// See [`Strategy::HAS_DEFAULTS`](crate::Strategy::HAS_DEFAULTS).
     fn has_defaults(&self) -> bool;
     /// See [`Strategy::ttl`](crate::Strategy::ttl).

@@ -695,7 +695,7 @@ impl Reader<Sample> for OnlyGet {
 #[tokio::test]
 async fn code_and_definition_must_have_the_same_verbs() {
     let check = |register: fn(&mut RegistryBuilder), expected: &[&str]| {
-        let mut builder = Registry::builder(Memory::new());
+        let mut builder = with_namespaces(Memory::new());
         builder.kind::<Sample>();
         register(&mut builder);
         let problems = builder.build().err().unwrap_or_default();

@@ -1,12 +1,10 @@
 //! Definitions, and creates of custom resources that are under way while their definition is deleted.
 
 use apiloom_meta::GroupResource;
-use apiloom_meta::codec::Format;
-use apiloom_meta::kind::{StoredDefinition, custom_definitions};
+use apiloom_meta::kind::custom_definitions;
 use tokio::sync::Notify;
 
 use super::*;
-use crate::definition_rules::accepted::JudgedSchema;
 
 /// Holds creates between the check of their definition and their write.
 #[derive(Clone, Default)]
@@ -61,7 +59,7 @@ fn published(uid: &str, state: &str) -> CatalogChange {
 async fn create_during(step: impl AsyncFnOnce(&Registry)) -> (Result<(), String>, bool) {
     let store = Memory::new();
     let pause = Pause::default();
-    let mut builder = Registry::builder(store.clone());
+    let mut builder = with_namespaces(store.clone());
     let plugin = pause.clone();
     builder.admission(move |_| Box::new(plugin));
     let registry = Arc::new(builder.build().unwrap());
@@ -127,7 +125,7 @@ async fn a_change_of_a_definition_leaves_creates_alone() {
 
 #[tokio::test]
 async fn documents_are_served_in_the_order_of_their_names() {
-    let registry = Arc::new(Registry::builder(Memory::new()).build().unwrap());
+    let registry = Arc::new(with_namespaces(Memory::new()).build().unwrap());
     registry.start().await.unwrap();
     let first: Vec<String> = shown(&registry);
     let change = async |group: &str, plural: &str, kind: &str| {
@@ -166,35 +164,4 @@ fn shown(registry: &Registry) -> Vec<String> {
         format!("{} {}", def.api_version(), def.plural)
     };
     endpoints.map(name).collect()
-}
-
-#[tokio::test]
-async fn a_schema_that_was_accepted_is_known_as_it_is_stored() {
-    let store = Memory::new();
-    let mut builder = Registry::builder(store.clone());
-    builder.all_built_in();
-    let registry = Arc::new(builder.build().unwrap());
-    registry.start().await.unwrap();
-    let group = "apiextensions.k8s.io";
-    let endpoint = registry.endpoint(group, "v1", "customresourcedefinitions");
-    let endpoint = endpoint.unwrap();
-    // The order of the fields, and characters and numbers that are written in another way than they are sent.
-    let schema = r#"{"type": "object", "description": "<a> & \u00e9", "properties": {
-        "b": {"type": "number", "minimum": 1.0, "maximum": 1e3, "unknown": 1}, "a": {"type": "string", "default": "\u003c"}}}"#;
-    let names = r#""names": {"plural": "accepted", "kind": "Accepted"}"#;
-    let body = format!(
-        r#"{{"metadata": {{"name": "accepted.ex.io"}}, "spec": {{"group": "ex.io", "scope": "Cluster", {names}, "versions": [
-            {{"name": "v1", "served": true, "storage": true, "schema": {{"openAPIV3Schema": {schema}}}}}]}}}}"#
-    );
-    let (ctx, writes) = (RequestContext::default(), endpoint.writes());
-    let object = writes.decode(&ctx, body.as_bytes(), Format::Json, FieldValidation::Warn);
-    let options = CreateOptions::default();
-    let object = object.unwrap();
-    writes.create(&ctx, None, object, &options).await.unwrap();
-    let key = endpoint.storage_key(None, "accepted.ex.io").unwrap();
-    let (stored, _) = store.get(&key).await.unwrap();
-    let stored = StoredDefinition::parse(&stored.unwrap().value).unwrap();
-    let (_, schema) = stored.schemas().next().unwrap();
-    assert!(JudgedSchema::new(&schema.json()).is_accepted_in_any());
-    assert!(!JudgedSchema::new(br#"{"type":"object","x":1}"#).is_accepted_in_any());
 }

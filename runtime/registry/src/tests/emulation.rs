@@ -83,7 +83,7 @@ pub(super) fn ages(store: &Arc<Memory>, emulated: &[&str]) -> RegistryBuilder {
 
 /// As [`ages`], over any store.
 pub(super) fn ages_over(store: Arc<dyn Storage>, emulated: &[&str]) -> RegistryBuilder {
-    let mut builder = Registry::builder(store);
+    let mut builder = with_namespaces(store);
     builder.group(GroupDef {
         name: GROUP.into(),
         versions: vec!["v1".into(), "v1beta1".into(), "v1alpha1".into()].into(),
@@ -277,7 +277,7 @@ age!(Trial { age }, "v2alpha1", |def| ResourceDef {
 #[tokio::test]
 async fn a_version_that_is_disabled_by_default_is_enabled_by_settings() {
     let check = |settings: &[(&str, bool)], expected: &[&str]| {
-        let mut builder = Registry::builder(Memory::new());
+        let mut builder = with_namespaces(Memory::new());
         builder.kind::<New>();
         builder.kind::<Trial>();
         let owned = settings.iter().map(|(key, on)| ((*key).to_owned(), *on));
@@ -313,7 +313,7 @@ async fn a_version_that_is_disabled_by_default_is_enabled_by_settings() {
 async fn a_kind_without_an_enabled_version_is_nowhere() {
     let store = Memory::new();
     let started = async |key: &str, is_on| {
-        let mut builder = Registry::builder(Arc::clone(&store) as Arc<dyn Storage>);
+        let mut builder = with_namespaces(Arc::clone(&store) as Arc<dyn Storage>);
         builder.kind::<New>();
         builder.kind::<Trial>();
         builder.runtime_config(&[(key.to_owned(), is_on)]);

@@ -561,7 +561,7 @@ impl ApiType for AgedTask {}
 
 #[test]
 fn all_versions_of_a_kind_are_deleted_in_the_same_way() {
-    let mut builder = Registry::builder(Memory::new());
+    let mut builder = with_namespaces(Memory::new());
     builder.kind::<Task>();
     builder.kind::<AlphaTask>();
     builder.kind::<AgedTask>();

@@ -153,7 +153,7 @@ async fn stale_objects_are_rewritten_and_not_changed() {
     let again = migrate(&registry, only_ages()).await.unwrap();
     assert_eq!(numbers(&again), [(ages, 150, 0, 0)]);
     assert_eq!(again[0].stored_versions, [(NEW.to_owned(), 150)].into());
-    let mut builder = Registry::builder(Arc::clone(&store) as Arc<dyn Storage>);
+    let mut builder = with_namespaces(Arc::clone(&store) as Arc<dyn Storage>);
     builder.kind::<New>();
     let later = running(builder).await;
     assert_eq!(ages_of(&later).await, ages_of(&registry).await);

@@ -8,14 +8,12 @@
 
 mod apply;
 mod apply_laws;
-mod built_in;
 mod by_code;
 mod converting;
 mod counted_text;
 mod create;
 mod decode;
 mod decoded_once;
-#[cfg(feature = "apis-apiextensions")]
 mod definitions;
 mod delete;
 mod derived;
@@ -26,7 +24,7 @@ mod list;
 mod listed;
 mod managed_fields;
 mod migration;
-mod namespaces;
+mod namespace;
 mod other_versions;
 mod patch;
 mod places;
@@ -63,6 +61,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use self::namespace::{Namespace, NamespaceLifecycle, NamespaceRules};
 use crate::*;
 
 pub(super) const GROUP: &str = "test.example.com";
@@ -338,9 +337,17 @@ pub(super) fn builder_over(store: Arc<dyn Storage>) -> RegistryBuilder {
     builder
 }
 
+/// A builder with the kind of namespaces and its plugin.
+pub(super) fn with_namespaces(store: Arc<dyn Storage>) -> RegistryBuilder {
+    let mut builder = Registry::builder(store);
+    builder.namespace_kind::<Namespace>(NamespaceRules);
+    builder.admission(|context| Box::new(NamespaceLifecycle(context.lister())));
+    builder
+}
+
 /// The kinds of these tests without strategies and admission plugins of their own.
 pub(super) fn without_rules(store: Arc<dyn Storage>) -> RegistryBuilder {
-    let mut builder = Registry::builder(store);
+    let mut builder = with_namespaces(store);
     builder.group(GroupDef {
         name: GROUP.into(),
         versions: vec!["v1".into(), "v1alpha1".into()].into(),

@@ -103,7 +103,7 @@ declared!(Untyped, "v1", "Untyped", "untypeds", line 70, |def| ResourceDef {
 
 /// The problems of a registry with these kinds.
 fn problems(register: impl FnOnce(&mut RegistryBuilder)) -> Vec<String> {
-    let mut builder = Registry::builder(Memory::new());
+    let mut builder = with_namespaces(Memory::new());
     register(&mut builder);
     builder.build().err().unwrap()
 }

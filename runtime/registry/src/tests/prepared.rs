@@ -229,7 +229,7 @@ impl crate::Strategy<Gadget> for GadgetRules {
 
 #[tokio::test]
 async fn objects_of_rules_that_only_judge_are_served_as_they_are_stored() {
-    let mut builder = Registry::builder(Memory::new());
+    let mut builder = with_namespaces(Memory::new());
     builder.kind::<Gadget>();
     builder.strategy::<Gadget>(GadgetRules);
     let registry = builder.build().unwrap();

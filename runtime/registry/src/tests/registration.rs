@@ -32,7 +32,7 @@ resource!(Aged, "v1beta1", "Aged", "aged", |def| ResourceDef {
 });
 
 async fn aged_at(at: Option<Release>) -> Registry {
-    let mut builder = Registry::builder(Memory::new());
+    let mut builder = with_namespaces(Memory::new());
     builder.group(GroupDef {
         name: "old.example.com".into(),
         versions: vec!["v1beta1".into()].into(),
@@ -115,7 +115,7 @@ async fn runtime_config_leaves_out_what_it_names() {
 
 #[tokio::test]
 async fn problems_are_reported_together() {
-    let mut builder = Registry::builder(Memory::new());
+    let mut builder = with_namespaces(Memory::new());
     builder.group(GroupDef {
         name: GROUP.into(),
         versions: vec!["v1".into()].into(),
@@ -164,7 +164,7 @@ resource!(Columned, "v1", "Columned", "columned", |def| ResourceDef {
 
 #[tokio::test]
 async fn a_selectable_field_is_in_the_schema_and_comparable() {
-    let mut builder = Registry::builder(Memory::new());
+    let mut builder = with_namespaces(Memory::new());
     builder.kind::<Columned>();
     let texts = [
         "Columned of test.example.com/v1: a selectable field is at .spec.none, which the schema does not know",
@@ -226,7 +226,7 @@ fn core(versions: &'static [&'static str]) -> GroupDef {
 #[tokio::test]
 async fn kinds_of_the_core_group_stand_beside_namespaces() {
     let check = |declared: Option<GroupDef>, versions: &[&str]| {
-        let mut builder = Registry::builder(Memory::new());
+        let mut builder = with_namespaces(Memory::new());
         builder.kind::<Options>();
         builder.kind::<Settings>();
         if let Some(declared) = declared {
@@ -244,7 +244,7 @@ async fn kinds_of_the_core_group_stand_beside_namespaces() {
     check(Some(core(&["v2beta1", "v1"])), &["v2beta1", "v1"]);
 
     // Namespaces have a version that is always served.
-    let mut builder = Registry::builder(Memory::new());
+    let mut builder = with_namespaces(Memory::new());
     builder.group(core(&["v2beta1"]));
     builder.kind::<Options>();
     let registry = builder.build().unwrap();
@@ -253,7 +253,7 @@ async fn kinds_of_the_core_group_stand_beside_namespaces() {
 
 #[tokio::test]
 async fn the_core_group_is_declared_once_and_has_one_kind_of_namespaces() {
-    let mut builder = Registry::builder(Memory::new());
+    let mut builder = with_namespaces(Memory::new());
     builder.group(core(&["v1"]));
     builder.group(core(&["v1"]));
     builder.kind::<Namespace>();
@@ -274,7 +274,7 @@ async fn the_core_group_is_declared_once_and_has_one_kind_of_namespaces() {
 // Kinds of the core group other than Namespace are not the server's own.
 #[tokio::test]
 async fn wide_settings_leave_out_the_users_core_kinds() {
-    let mut builder = Registry::builder(Memory::new());
+    let mut builder = with_namespaces(Memory::new());
     builder.kind::<Options>();
     builder.kind::<Settings>();
     builder.runtime_config(&[("api/all".to_owned(), false)]);
@@ -344,7 +344,7 @@ resource!(CoreNest, "v1", "Nest", "nests", |def| ResourceDef {
 
 #[tokio::test]
 async fn a_group_has_each_name_once_and_versions_agree_on_theirs() {
-    let mut builder = Registry::builder(Memory::new());
+    let mut builder = with_namespaces(Memory::new());
     builder.kind::<Widget>();
     builder.kind::<AlphaWidget>();
     builder.kind::<Gadget>();
@@ -379,7 +379,7 @@ const PAIR_PROBLEM: &str = "of: a tuple has no structural schema; use a struct w
 
 #[tokio::test]
 async fn the_schema_of_a_lazy_kind_is_made_when_it_is_first_needed() {
-    let mut builder = Registry::builder(Memory::new());
+    let mut builder = with_namespaces(Memory::new());
     builder.lazy_kind::<Widget>();
     builder.lazy_kind::<AlphaWidget>();
     let registry = builder.build().unwrap();
@@ -448,14 +448,14 @@ impl CreateSubresource<Paired> for Pairing {
 #[test]
 fn bodies_of_handlers_without_structural_schema_are_reported_once() {
     let expected = format!("Pair of test.example.com/v1: {PAIR_PROBLEM}");
-    let mut eager = Registry::builder(Memory::new());
+    let mut eager = with_namespaces(Memory::new());
     eager.kind::<Paired>();
     assert_eq!(eager.build().err(), Some(vec![expected.clone()]));
-    let mut checked = Registry::builder(Memory::new());
+    let mut checked = with_namespaces(Memory::new());
     checked.lazy_kind::<Paired>();
     checked.check_lazy_kinds();
     assert_eq!(checked.build().err(), Some(vec![expected]));
-    let mut lazy = Registry::builder(Memory::new());
+    let mut lazy = with_namespaces(Memory::new());
     lazy.lazy_kind::<Paired>();
     assert!(lazy.build().is_ok(), "the generator has checked it");
 }
@@ -463,7 +463,7 @@ fn bodies_of_handlers_without_structural_schema_are_reported_once() {
 #[tokio::test]
 async fn a_lazy_kind_without_structural_schema_is_reported_by_the_dump_or_by_requests() {
     let builder = || {
-        let mut builder = Registry::builder(Memory::new());
+        let mut builder = with_namespaces(Memory::new());
         builder.lazy_kind::<Pair>();
         builder.lazy_kind::<Columned>();
         builder

@@ -154,7 +154,7 @@ struct World {
 impl World {
     async fn new(cache: Cache) -> Self {
         let store = PairedStore::new();
-        let mut builder = Registry::builder(Arc::clone(&store) as Arc<dyn Storage>);
+        let mut builder = with_namespaces(Arc::clone(&store) as Arc<dyn Storage>);
         builder.group(GroupDef {
             name: GROUP.into(),
             versions: vec!["v1".into(), "v1alpha1".into()].into(),

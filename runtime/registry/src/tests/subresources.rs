@@ -145,7 +145,7 @@ async fn a_container_of_any_name_waits_for_its_content() {
 
 #[tokio::test]
 async fn objects_of_other_kinds_need_a_handler() {
-    let mut builder = Registry::builder(Memory::new());
+    let mut builder = with_namespaces(Memory::new());
     builder.kind::<Scaled>();
     let expected = "Scaled of test.example.com/v1: the subresource scale has objects of the kind Scale, which no handler makes";
     assert_eq!(builder.build().err().unwrap(), [expected]);

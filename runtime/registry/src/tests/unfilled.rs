@@ -64,7 +64,7 @@ impl Layer for Ailing {
 
 /// The endpoint of widgets over a store, in the storage version. The registry keeps the cache running.
 async fn widgets(store: &Arc<Ailing>, has_cache: bool) -> (Registry, Arc<Endpoint>) {
-    let mut builder = Registry::builder(Arc::clone(store) as Arc<dyn Storage>);
+    let mut builder = with_namespaces(Arc::clone(store) as Arc<dyn Storage>);
     builder.group(GroupDef {
         name: GROUP.into(),
         versions: vec!["v1".into(), "v1alpha1".into()].into(),

@@ -7,13 +7,14 @@ use apiloom_client::metrics::Collect;
 use apiloom_http::documents::health::Check;
 use apiloom_http::part_name::{PROGRAM, PartName};
 use apiloom_http::{ConnectSubresource, ListedRoute, PathHandler};
+use apiloom_kinds::BuiltIn;
 use apiloom_meta::{Clock, GroupDef, Resource};
 use apiloom_registry::auth::{
     Authenticator, Authenticators, Authorizer, Authorizers, BoxError, PrivilegedGroup, PublicInfo,
 };
 use apiloom_registry::{
-    Admission, AdmissionContext, BuiltIn, Handler, Lister, Listers, Reader, Registry,
-    RegistryBuilder, Strategy, Subresource, Writer,
+    Admission, AdmissionContext, Handler, Lister, Listers, Reader, Registry, RegistryBuilder,
+    Strategy, Subresource, Writer,
 };
 use apiloom_storage::{Memory, Storage};
 use clap::{ArgMatches, Command};
@@ -162,13 +163,13 @@ impl Builder {
     /// ```
     #[must_use]
     pub fn built_in<K: BuiltIn>(self) -> Self {
-        self.step(|registry| registry.built_in::<K>())
+        self.step(K::register)
     }
 
     /// Serves the built-in kinds of all enabled cargo features (`apis-core` and so on; `apis` of `apiloom` enables all).
     #[must_use]
     pub fn all_built_in(self) -> Self {
-        self.step(RegistryBuilder::all_built_in)
+        self.step(apiloom_kinds::register_all)
     }
 
     /// Adds a strategy for one version of a kind. A version without one uses the strategy of its hub.
@@ -225,7 +226,7 @@ impl Builder {
     ///
     /// ```
     /// # use apiloom_server::{Builder, Lister};
-    /// # use apiloom_server::registry::Namespace;
+    /// # use apiloom_kinds::core::v1::Namespace;
     /// # struct Rules { namespaces: Lister<Namespace> }
     /// # fn example(builder: Builder) {
     /// let rules = Rules { namespaces: builder.lister() };

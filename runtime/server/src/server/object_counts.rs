@@ -92,7 +92,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn objects_are_counted_at_the_start_and_every_minute() {
         let store = Memory::new();
-        let registry = Arc::new(Registry::builder(store.clone()).build().unwrap());
+        let registry = Arc::new(apiloom_kinds::registry(store.clone()).build().unwrap());
         create_namespace(&registry, "a").await;
         let metrics = Arc::new(Metrics::new(&ServerInfo::default()));
         let task = tokio::spawn(keep(Arc::clone(&registry), Arc::clone(&metrics)));

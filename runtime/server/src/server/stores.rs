@@ -71,9 +71,9 @@ impl Stores {
         self.is_etcd
     }
 
-    /// A registry builder over these stores.
+    /// A registry builder over these stores, with the kinds of every server.
     pub(super) fn registry(&self) -> RegistryBuilder {
-        let mut registry = RegistryBuilder::new(Arc::clone(&self.main));
+        let mut registry = apiloom_kinds::registry(Arc::clone(&self.main));
         for (group, plural, store) in &self.own {
             registry.store_of(group, plural, Arc::clone(store));
         }

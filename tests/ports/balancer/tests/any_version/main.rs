@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use apiloom::meta::patch::Patch;
 use apiloom::meta::{ApiError, Object, StatusReason};
-use apiloom::server::RequestContext;
 use apiloom::server::registry::{
     CreateOptions, Endpoint, GetOptions, PatchOptions, Registry, UpdateOptions, WriteRequest,
 };
+use apiloom::server::{RequestContext, kinds};
 use apiloom::storage::Memory;
 use balancer_kinds::{GROUP, v1, v1alpha1, v1beta1};
 use edits::{Edit, VERSIONS, Version};
@@ -57,7 +57,7 @@ struct Server {
 
 impl Server {
     async fn start() -> Self {
-        let mut builder = Registry::builder(Memory::new());
+        let mut builder = kinds::registry(Memory::new());
         builder.group(GROUP);
         builder.kind::<v1::Balancer>();
         builder.kind::<v1beta1::Balancer>();

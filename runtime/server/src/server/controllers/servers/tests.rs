@@ -49,7 +49,7 @@ fn store_with_failures(failures: usize) -> Arc<dyn Storage> {
 
 /// A server over a store that serves Namespaces.
 fn server_over(store: &Arc<dyn Storage>) -> Servers {
-    let registry = Registry::builder(Memory::new()).build().unwrap();
+    let registry = apiloom_kinds::registry(Memory::new()).build().unwrap();
     let shared = SharedStore::new(Arc::clone(store), "/registry".to_owned());
     Servers::new(&shared, Arc::new(registry), ALL.to_vec())
 }
@@ -174,7 +174,7 @@ async fn leadership_is_kept_while_only_one_look_finds_a_better_server() {
 async fn a_stopped_server_is_no_other_server() {
     let store = store_with_failures(0);
     let server = || {
-        let registry = Registry::builder(Memory::new()).build().unwrap();
+        let registry = apiloom_kinds::registry(Memory::new()).build().unwrap();
         let shared = SharedStore::new(Arc::clone(&store), "/registry".to_owned());
         let servers = Servers::new(&shared, Arc::new(registry), ALL.to_vec());
         (shared, servers)

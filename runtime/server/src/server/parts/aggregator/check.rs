@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_kinds::apiregistration::v1::{APIService, APIServiceSpec};
 use apiloom_http::sources::aggregation::{
     Aggregation, Connections, RemoteDocuments, RemoteServer, Unreachable, path_of_version,
 };
+use apiloom_kinds::apiregistration::rules::LOCAL;
+use apiloom_kinds::apiregistration::v1::{APIService, APIServiceSpec};
 use apiloom_meta::{Condition, Conditions as _};
-use apiloom_registry::api_service_rules::LOCAL;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 

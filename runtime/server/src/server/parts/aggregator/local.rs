@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apiloom_http::sources::aggregation::{GROUP, Priority, local_priority};
+use apiloom_kinds::apiregistration::rules::LOCAL;
 use apiloom_kinds::apiregistration::v1::APIService;
-use apiloom_registry::api_service_rules::LOCAL;
 use apiloom_registry::{Catalog, Registry};
 use futures_util::future::join_all;
 use http::Method;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use apiloom_kinds::apiextensions::rules::CLEANUP;
 use apiloom_kinds::apiextensions::v1::CustomResourceDefinition;
 use apiloom_meta::{ApiError, Condition, Conditions as _, GroupResource};
-use apiloom_registry::definition_rules::CLEANUP;
 use apiloom_registry::{DeleteOptions, Endpoint, ListOptions, PropagationPolicy, RequestContext};
 use serde_json::json;
 use tokio::time::Instant;

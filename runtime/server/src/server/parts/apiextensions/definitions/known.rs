@@ -1,9 +1,9 @@
 //! What the controller keeps of a definition: not its schemas, which are large.
 
+use apiloom_kinds::apiextensions::rules::CLEANUP;
 use apiloom_kinds::apiextensions::v1::{CustomResourceDefinition, CustomResourceDefinitionNames};
 use apiloom_meta::kind::{SmolStr, StoredDefinition};
 use apiloom_meta::{Conditions as _, GroupResource, Time};
-use apiloom_registry::definition_rules::CLEANUP;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -12,7 +12,7 @@
 //! - `meta/src/kind/custom` makes the definitions from a CustomResourceDefinition document. `CatalogChange::document` gives them to a
 //!   program, without the built-in kind.
 //! - CustomResourceDefinition is a built-in kind (`runtime/kinds`, feature `apiextensions`); its strategy is
-//!   `registry/rules/built_in/custom_resource_definition.rs`. A delete adds its finalizer by `Strategy::prepare_for_delete`. Hooks that
+//!   `kinds/apiextensions/rules.rs`. A delete adds its finalizer by `Strategy::prepare_for_delete`. Hooks that
 //!   change a definition see it without its schemas (`strategy.rs` there), and a schema that was found without errors is remembered by its
 //!   digest (`accepted.rs`), for the next write and for the controller that publishes the kind.
 //! - `server/parts/apiextensions/definitions` follows the stored definitions in every server, elected or not: `names.rs` accepts names,

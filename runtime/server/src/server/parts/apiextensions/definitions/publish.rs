@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use apiloom_kinds::apiextensions::rules::accepted::JudgedSchema;
 use apiloom_meta::GroupResource;
 use apiloom_meta::kind::{Converter, CustomKind, ResourceDef, SmolStr, StoredDefinition};
-use apiloom_registry::definition_rules::accepted::JudgedSchema;
 use apiloom_registry::{CatalogChange, NoRoom, Registry, off_thread};
 use apiloom_storage::Revision;
 

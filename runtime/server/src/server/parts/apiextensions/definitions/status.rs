@@ -1,13 +1,13 @@
 //! The status that the controller gives to a definition, and the patch that writes it. Other fields of the definition, of which
 //! the schemas are large, are neither read nor sent.
 
+use apiloom_kinds::apiextensions::rules::{
+    APPROVAL, Approval, has_invalid_authorities, is_protected,
+};
 use apiloom_kinds::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionNames, CustomResourceDefinitionStatus,
 };
 use apiloom_meta::{Condition, Conditions as _, ObjectMeta, Time};
-use apiloom_registry::definition_rules::{
-    APPROVAL, Approval, has_invalid_authorities, is_protected,
-};
 use serde_json::{Map, Value, json};
 use tokio::time::Duration;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use apiloom_kinds::apiextensions::v1::CustomResourceDefinition;
 use apiloom_kinds::definition_files::{DefinitionFile, DefinitionFiles};
 use apiloom_meta::{Object, Resource as _};
-use apiloom_registry::{Endpoint, Registry, RegistryBuilder};
+use apiloom_registry::{Endpoint, Registry};
 use apiloom_storage::Memory;
 use futures_util::StreamExt as _;
 use serde_json::Value;
@@ -81,8 +81,8 @@ impl Definitions {
 
     /// The problems that a new server finds in the definitions, in each and in all together.
     async fn problems(&self, config: &Config) -> Result<Vec<String>, ServerError> {
-        let mut builder = RegistryBuilder::new(Memory::new());
-        builder.all_built_in();
+        let mut builder = apiloom_kinds::registry(Memory::new());
+        apiloom_kinds::register_all(&mut builder);
         builder.watch_cache(None);
         builder.max_object_bytes(config.max_object_bytes);
         builder.max_definition_bytes(config.max_definition_bytes);

@@ -1,8 +1,8 @@
 //! The steps of an installation, for one definition: the check and the apply.
 
+use apiloom_kinds::apiextensions::rules::take_schemas;
 use apiloom_kinds::definition_files::DefinitionFile;
 use apiloom_meta::{ApiError, Object};
-use apiloom_registry::definition_rules::take_schemas;
 use apiloom_registry::{
     CreateOptions, Endpoint, FieldValidation, PatchOptions, RequestContext, WriteRequest,
 };

@@ -1,6 +1,5 @@
 //! Names that two servers gave to two definitions at the same time.
 
-use apiloom_registry::Registry;
 use apiloom_storage::Memory;
 use serde_json::{Value, json};
 
@@ -20,7 +19,7 @@ fn definition(plural: &str, kind: &str, second: u32, status: &Value) -> CustomRe
 
 /// Accepts names as a server does that knows of these definitions.
 fn accept_beside(object: &mut CustomResourceDefinition, others: &[&CustomResourceDefinition]) {
-    let registry = Registry::builder(Memory::new()).build().unwrap();
+    let registry = apiloom_kinds::registry(Memory::new()).build().unwrap();
     let known = others.iter().map(|other| Known::of_object(other));
     let known = known.map(|known| (known.name.clone(), Box::new(known)));
     let known = known.collect();

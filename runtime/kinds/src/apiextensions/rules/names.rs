@@ -1,8 +1,9 @@
 //! Rules for the names of a kind.
 
-use apiloom_kinds::apiextensions::v1::CustomResourceDefinitionNames;
 use apiloom_meta::names::dns1035_label;
 use apiloom_meta::{FieldError, FieldPath};
+
+use crate::apiextensions::v1::CustomResourceDefinitionNames;
 
 /// The errors of names that a spec does not have.
 pub(super) fn name_errors(

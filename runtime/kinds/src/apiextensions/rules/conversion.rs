@@ -1,11 +1,12 @@
 //! Rules for the authorities of conversion webhooks.
 
-use apiloom_kinds::apiextensions::v1::CustomResourceDefinition;
 use apiloom_meta::{FieldError, FieldPath};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
+
+use crate::apiextensions::v1::CustomResourceDefinition;
 
 /// The error of the authorities of a webhook, if they are given and cannot be used.
 pub(super) fn authorities_error(object: &CustomResourceDefinition) -> Option<FieldError> {

@@ -4,27 +4,25 @@ pub mod accepted;
 mod conversion;
 mod names;
 mod quota;
+mod registration;
 mod schema;
 mod strategy;
 mod versions;
 mod webhook;
 
-use apiloom_kinds::apiextensions::v1::{
-    CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionNames,
-    CustomResourceDefinitionSpec, CustomResourceDefinitionStatus,
-};
 use apiloom_meta::{Condition, Conditions as _, FieldError, FieldPath, ObjectMeta};
+use apiloom_registry::{RequestContext, Strategy};
 use serde_json::Value;
 
 use self::conversion::authorities_error;
 use self::names::{name_errors, names_errors};
-pub(crate) use self::quota::DefinitionQuota;
-pub(crate) use self::strategy::DefinitionStrategy;
 pub use self::strategy::take_schemas;
 use self::versions::version_errors;
 use self::webhook::client_errors;
-use crate::options::RequestContext;
-use crate::rules::strategy::Strategy;
+use crate::apiextensions::v1::{
+    CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionNames,
+    CustomResourceDefinitionSpec, CustomResourceDefinitionStatus,
+};
 
 /// The strategy of definitions, but for its warnings.
 struct DefinitionRules;

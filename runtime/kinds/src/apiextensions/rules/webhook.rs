@@ -1,7 +1,8 @@
 //! Rules for where the webhook of a conversion is.
 
-use apiloom_kinds::apiextensions::v1::{ServiceReference, WebhookClientConfig};
 use apiloom_meta::{FieldError, FieldPath};
+
+use crate::apiextensions::v1::{ServiceReference, WebhookClientConfig};
 
 /// What a URL should look like, at the end of a problem.
 const FORM: &str = "; desired format: https://host[/path]";

@@ -2,18 +2,18 @@
 //!
 //! A namespace is deleted in two steps. DELETE sets deletionTimestamp and the phase Terminating. The object is removed
 //! when `spec.finalizers` is emptied by a PUT to `/finalize` and `metadata.finalizers` is empty. Deleting the content
-//! of a terminating namespace, and then that PUT, is the task of the namespace controller (`server/controllers`).
+//! of a terminating namespace, and then that PUT, is the task of the namespace controller (`runtime/server/src/server/controllers`).
 
-use apiloom_kinds::core::v1::{Namespace, NamespaceStatus};
 use apiloom_meta::error::MAX_CAUSES;
 use apiloom_meta::kind::DeletionRule;
 use apiloom_meta::{ApiError, FieldError, FieldPath, GroupResource, Resource, StatusCause};
+use apiloom_registry::{
+    Admission, AdmissionRequest, Lister, Operation, RegistryBuilder, RequestContext, Strategy,
+};
 use async_trait::async_trait;
 
-use super::admission::{Admission, AdmissionRequest, Operation};
-use super::strategy::Strategy;
-use crate::options::RequestContext;
-use crate::reads::lister::Lister;
+use crate::built_in::BuiltIn;
+use crate::core::v1::{Namespace, NamespaceStatus};
 
 /// Namespaces that cannot be deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
@@ -27,8 +27,16 @@ const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 const ACTIVE: &str = "Active";
 const TERMINATING: &str = DeletionRule::TERMINATING;
 
+impl BuiltIn for Namespace {
+    fn register(registry: &mut RegistryBuilder) {
+        if registry.namespace_kind::<Self>(NamespaceRules) {
+            registry.admission(|context| Box::new(NamespaceLifecycle::new(context.lister())));
+        }
+    }
+}
+
 /// The strategy of namespaces.
-pub(crate) struct NamespaceRules;
+struct NamespaceRules;
 
 impl Strategy<Namespace> for NamespaceRules {
     fn default(&self, object: &mut Namespace) {
@@ -95,15 +103,15 @@ fn label(object: &mut Namespace) {
 }
 
 /// Refuses creates in namespaces that do not exist or are terminating, and deletes of immortal namespaces.
-pub(crate) struct NamespaceLifecycle {
+struct NamespaceLifecycle {
     namespaces: Lister<Namespace>,
 }
 
 impl NamespaceLifecycle {
     /// The plugin's name in `--disable-admission-plugins`.
-    pub(crate) const NAME: &'static str = "NamespaceLifecycle";
+    const NAME: &'static str = "NamespaceLifecycle";
 
-    pub(crate) fn new(namespaces: Lister<Namespace>) -> Self {
+    fn new(namespaces: Lister<Namespace>) -> Self {
         Self { namespaces }
     }
 

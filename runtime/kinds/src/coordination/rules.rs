@@ -1,16 +1,22 @@
 //! The strategy of coordination.k8s.io/v1 Lease.
 
-use apiloom_kinds::coordination::v1::Lease;
 use apiloom_meta::{FieldError, FieldPath, names};
+use apiloom_registry::{RegistryBuilder, RequestContext, Strategy};
 
-use crate::options::RequestContext;
-use crate::rules::strategy::Strategy;
+use crate::built_in::BuiltIn;
+use crate::coordination::v1::Lease;
 
 /// The strategies of coordinated leader election that Kubernetes defines.
 const STRATEGIES: [&str; 1] = ["OldestEmulationVersion"];
 
+impl BuiltIn for Lease {
+    fn register(registry: &mut RegistryBuilder) {
+        registry.own_kind::<Self>(LeaseRules);
+    }
+}
+
 /// The strategy of leases.
-pub(crate) struct LeaseRules;
+struct LeaseRules;
 
 impl Strategy<Lease> for LeaseRules {
     const HAS_DEFAULTS: bool = false;

@@ -2,18 +2,24 @@
 
 mod quota;
 
-use apiloom_kinds::apiregistration::v1::{
-    APIService, APIServiceSpec, APIServiceStatus, ServiceReference,
-};
 use apiloom_meta::field::go_quote;
 use apiloom_meta::{Condition, Conditions as _, FieldError, FieldPath, names};
+use apiloom_registry::{RegistryBuilder, RequestContext, Strategy};
 
-pub(crate) use self::quota::APIServiceQuota;
-use crate::options::RequestContext;
-use crate::rules::strategy::Strategy;
+use self::quota::APIServiceQuota;
+use crate::apiregistration::v1::{APIService, APIServiceSpec, APIServiceStatus, ServiceReference};
+use crate::built_in::BuiltIn;
+
+impl BuiltIn for APIService {
+    fn register(registry: &mut RegistryBuilder) {
+        if registry.own_kind::<Self>(APIServiceRules) {
+            registry.admission(|context| Box::new(APIServiceQuota(context.lister())));
+        }
+    }
+}
 
 /// The strategy of APIServices.
-pub(crate) struct APIServiceRules;
+struct APIServiceRules;
 
 /// The statuses of conditions.
 const STATUSES: [&str; 3] = ["True", "False", "Unknown"];

@@ -1,18 +1,17 @@
 //! The admission plugin APIServiceQuota: bounds how many versions are left to other servers. Each of them is looked at all the time,
 //! and its documents are kept.
 
-use apiloom_kinds::apiregistration::v1::APIService;
 use apiloom_meta::{ApiError, Object};
+use apiloom_registry::{Admission, AdmissionRequest, Lister};
 use async_trait::async_trait;
 
-use crate::reads::lister::Lister;
-use crate::rules::admission::{Admission, AdmissionRequest};
+use crate::apiregistration::v1::APIService;
 
 /// Maximum number of APIServices with a server of their own. An installation has some dozen.
 pub(super) const MAX_SERVERS: usize = 1_000;
 
 /// Refuses APIServices of other servers above the bound.
-pub(crate) struct APIServiceQuota(pub(crate) Lister<APIService>);
+pub(super) struct APIServiceQuota(pub(super) Lister<APIService>);
 
 #[async_trait]
 impl Admission for APIServiceQuota {
@@ -53,11 +52,12 @@ mod tests {
     use std::sync::Arc;
 
     use apiloom_meta::Resource as _;
+    use apiloom_registry::{CreateOptions, Endpoint, Registry, RequestContext};
     use apiloom_storage::Memory;
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{CreateOptions, Endpoint, Registry, RequestContext};
+    use crate::built_in::BuiltIn as _;
 
     async fn create(endpoint: &Endpoint, number: usize, service: Value) -> Result<(), ApiError> {
         let group = format!("g{number}.io");
@@ -74,7 +74,7 @@ mod tests {
     #[tokio::test]
     async fn versions_of_other_servers_have_a_bound() {
         let mut builder = Registry::builder(Memory::new());
-        builder.built_in::<APIService>();
+        APIService::register(&mut builder);
         let registry = Arc::new(builder.build().unwrap());
         registry.start().await.unwrap();
         let (group, version) = (APIService::GROUP, APIService::VERSION);

@@ -1,8 +1,66 @@
 //! core/v1 namespaces and NamespaceLifecycle.
 
+use apiloom_kinds::core::v1::Namespace;
+use apiloom_meta::kind::Verb;
+
 use super::*;
 
+/// A started registry with namespaces and widgets.
+struct Fixture {
+    _registry: Registry,
+    store: Arc<Memory>,
+    ctx: RequestContext,
+    namespaces: Arc<Endpoint>,
+    widgets: Arc<Endpoint>,
+}
+
+fn builder(store: &Arc<Memory>) -> RegistryBuilder {
+    let mut builder = apiloom_kinds::registry(Arc::clone(store) as Arc<dyn Storage>);
+    builder.kind::<Widget>();
+    builder
+}
+
+async fn started(builder: RegistryBuilder, store: Arc<Memory>) -> Fixture {
+    let registry = builder.build().unwrap();
+    registry.start().await.unwrap();
+    let widgets = registry.endpoint(Widget::GROUP, Widget::VERSION, Widget::PLURAL);
+    Fixture {
+        namespaces: registry.endpoint("", "v1", Namespace::PLURAL).unwrap(),
+        widgets: widgets.unwrap(),
+        ctx: RequestContext::default(),
+        _registry: registry,
+        store,
+    }
+}
+
+async fn fixture() -> Fixture {
+    let store = Memory::new();
+    started(builder(&store), store).await
+}
+
+/// A value in an object, by JSON pointer.
+fn at(object: &Object, pointer: &str) -> Value {
+    object
+        .clone()
+        .into_tree()
+        .pointer(pointer)
+        .cloned()
+        .unwrap_or_default()
+}
+
+/// The reason and the message of an error.
+fn shown(error: &ApiError) -> (Option<&'static str>, &str) {
+    (error.reason.map(StatusReason::as_str), &error.message)
+}
+
 impl Fixture {
+    /// Creates a widget in a namespace.
+    async fn create_in(&self, namespace: &str) -> Result<(), ApiError> {
+        let input = object(json!({"metadata": {"name": "a"}}));
+        let (writes, options) = (self.widgets.writes(), CreateOptions::default());
+        let created = writes.create(&self.ctx, Some(namespace), input, &options);
+        created.await.map(drop)
+    }
     async fn make_namespace(&self, name: &str) -> Object {
         let input = object(json!({"metadata": {"name": name}}));
         self.namespaces
@@ -44,7 +102,7 @@ impl Fixture {
             .reads()
             .get(&self.ctx, None, name, &GetOptions::default())
             .await;
-        got.map(|document| decoded(&document))
+        got.map(|document| Object::clone(&document.object().unwrap()))
     }
 }
 
@@ -58,7 +116,8 @@ async fn the_default_namespace_is_made_once() {
         default.label("kubernetes.io/metadata.name"),
         Some("default")
     );
-    assert!(f.stored("/registry/namespaces/default").await.is_some());
+    let (stored, _) = f.store.get("/registry/namespaces/default").await.unwrap();
+    assert!(stored.is_some());
     let again = started(builder(&f.store), Arc::clone(&f.store)).await;
     assert_eq!(again.get_namespace("default").await.unwrap(), default);
 }
@@ -66,13 +125,7 @@ async fn the_default_namespace_is_made_once() {
 #[tokio::test]
 async fn creating_in_a_missing_namespace_is_not_found() {
     let f = fixture().await;
-    let input = object(widget("a", json!({})));
-    let error = f
-        .widgets
-        .writes()
-        .create(&f.ctx, Some("none"), input, &CreateOptions::default())
-        .await
-        .unwrap_err();
+    let error = f.create_in("none").await.unwrap_err();
     assert_eq!(
         shown(&error),
         (Some("NotFound"), "namespaces \"none\" not found")
@@ -85,13 +138,7 @@ async fn creating_in_a_terminating_namespace_is_forbidden() {
     let f = fixture().await;
     f.make_namespace("term1").await;
     f.delete_namespace("term1").await.unwrap();
-    let input = object(widget("a", json!({})));
-    let error = f
-        .widgets
-        .writes()
-        .create(&f.ctx, Some("term1"), input, &CreateOptions::default())
-        .await
-        .unwrap_err();
+    let error = f.create_in("term1").await.unwrap_err();
     let text = "widgets.test.example.com \"a\" is forbidden: unable to create new content in namespace term1 because it is \
                 being terminated";
     assert_eq!(shown(&error), (Some("Forbidden"), text));
@@ -117,12 +164,7 @@ async fn a_namespace_can_be_used_as_soon_as_it_is_made() {
     for i in 0..50 {
         let namespace = format!("n{i}");
         f.make_namespace(&namespace).await;
-        let input = object(widget("a", json!({})));
-        f.widgets
-            .writes()
-            .create(&f.ctx, Some(&namespace), input, &CreateOptions::default())
-            .await
-            .unwrap();
+        f.create_in(&namespace).await.unwrap();
     }
 }
 
@@ -203,13 +245,8 @@ async fn status_cannot_contradict_the_deletion() {
 async fn namespaces_have_no_deletecollection_and_two_subresources() {
     let f = fixture().await;
     assert!(!f.namespaces.def().has_verb(Verb::DeleteCollection));
-    let names = |endpoint: &Endpoint| -> Vec<String> {
-        let names = endpoint.def().subresource_names();
-        names.map(str::to_owned).collect()
-    };
-    assert_eq!(names(&f.namespaces), ["finalize", "status"]);
-    assert_eq!(names(&f.widgets), ["status"]);
-    assert!(names(&f.gadgets).is_empty());
+    let names = f.namespaces.def().subresource_names();
+    assert_eq!(names.collect::<Vec<_>>(), ["finalize", "status"]);
 }
 
 #[tokio::test]
@@ -218,12 +255,7 @@ async fn the_lifecycle_plugin_can_be_disabled() {
     let mut builder = builder(&store);
     builder.disable_admission(&["NamespaceLifecycle".to_owned()]);
     let f = started(builder, store).await;
-    let input = object(widget("a", json!({})));
-    f.widgets
-        .writes()
-        .create(&f.ctx, Some("none"), input, &CreateOptions::default())
-        .await
-        .unwrap();
+    f.create_in("none").await.unwrap();
 }
 
 #[tokio::test]
@@ -248,9 +280,9 @@ async fn a_server_of_built_in_kinds_has_the_namespaces_of_kubernetes() {
     };
     assert_eq!(names(|_| {}).await, ["default"]);
     let all = ["default", "kube-node-lease", "kube-public", "kube-system"];
-    assert_eq!(names(RegistryBuilder::all_built_in).await, all);
+    assert_eq!(names(register_all).await, all);
     let others = names(|builder| {
-        builder.all_built_in();
+        register_all(builder);
         builder.system_namespaces(vec!["ours".to_owned(), "default".to_owned()]);
     });
     assert_eq!(others.await, ["default", "ours"]);

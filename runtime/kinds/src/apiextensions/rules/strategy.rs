@@ -4,28 +4,26 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use apiloom_kinds::apiextensions::v1::CustomResourceDefinition;
 use apiloom_meta::kind::{ProtobufMessage, ProtobufType, Resource, StoredDefinition};
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{FieldError, Object};
+use apiloom_registry::{ErasedStrategy, RequestContext, TypedStrategy};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::schema::{format_warnings, unknown_formats};
 use super::versions::ONE_STORAGE_VERSION;
 use super::{DefinitionRules, accepted_names_errors};
-use crate::objects::hooks::ErasedStrategy;
-use crate::options::RequestContext;
-use crate::rules::strategy::TypedStrategy;
+use crate::apiextensions::v1::CustomResourceDefinition;
 
 /// The field of a version that has its schema.
 const SCHEMA: &str = "schema";
 
 /// The strategy of definitions.
-pub(crate) struct DefinitionStrategy(TypedStrategy<CustomResourceDefinition, DefinitionRules>);
+pub(super) struct DefinitionStrategy(TypedStrategy<CustomResourceDefinition, DefinitionRules>);
 
 impl DefinitionStrategy {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(TypedStrategy::new(DefinitionRules))
     }
 }

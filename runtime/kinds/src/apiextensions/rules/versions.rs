@@ -1,17 +1,17 @@
 //! Rules for the versions of a kind.
 
-use apiloom_kinds::apiextensions::v1::{
-    CustomResourceColumnDefinition, CustomResourceDefinitionSpec, CustomResourceDefinitionVersion,
-    CustomResourceSubresourceScale,
-};
 use apiloom_meta::field::is_printable;
 use apiloom_meta::names::dns1035_label;
 use apiloom_meta::{FieldError, FieldPath};
+use apiloom_registry::RequestContext;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::schema::{schema_errors, selectable_errors, size_error};
-use crate::options::RequestContext;
+use crate::apiextensions::v1::{
+    CustomResourceColumnDefinition, CustomResourceDefinitionSpec, CustomResourceDefinitionVersion,
+    CustomResourceSubresourceScale,
+};
 
 /// Maximum length of a deprecation warning, in bytes.
 const MAX_WARNING_BYTES: usize = 256;

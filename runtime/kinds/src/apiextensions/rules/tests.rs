@@ -2,10 +2,11 @@
 
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{Object, Resource as _};
+use apiloom_registry::ErasedStrategy as _;
 use serde_json::{Value, json};
 
+use super::strategy::DefinitionStrategy;
 use super::*;
-use crate::objects::hooks::ErasedStrategy as _;
 
 fn definition() -> Value {
     json!({

@@ -1,15 +1,21 @@
 //! The strategy of core/v1 ConfigMap.
 
-use apiloom_kinds::core::v1::ConfigMap;
 use apiloom_meta::error::MAX_CAUSES;
 use apiloom_meta::{FieldError, FieldPath};
+use apiloom_registry::{RegistryBuilder, RequestContext, Strategy};
 
 use super::data_keys::{MAX_BYTES, immutable_errors, key_errors};
-use crate::options::RequestContext;
-use crate::rules::strategy::Strategy;
+use crate::built_in::BuiltIn;
+use crate::core::v1::ConfigMap;
+
+impl BuiltIn for ConfigMap {
+    fn register(registry: &mut RegistryBuilder) {
+        registry.own_kind::<Self>(ConfigMapRules);
+    }
+}
 
 /// The strategy of config maps.
-pub(crate) struct ConfigMapRules;
+struct ConfigMapRules;
 
 impl Strategy<ConfigMap> for ConfigMapRules {
     const HAS_DEFAULTS: bool = false;

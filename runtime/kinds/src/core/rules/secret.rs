@@ -1,17 +1,23 @@
 //! The strategy of core/v1 Secret. Its errors contain no values.
 
-use apiloom_kinds::core::v1::Secret;
 use apiloom_meta::codec::{self, Format};
 use apiloom_meta::go_value::mistyped;
 use apiloom_meta::{FieldError, FieldPath};
+use apiloom_registry::{RegistryBuilder, RequestContext, Strategy};
 use serde_json::Value;
 
 use super::data_keys::{MAX_BYTES, immutable_errors, key_errors};
-use crate::options::RequestContext;
-use crate::rules::strategy::Strategy;
+use crate::built_in::BuiltIn;
+use crate::core::v1::Secret;
+
+impl BuiltIn for Secret {
+    fn register(registry: &mut RegistryBuilder) {
+        registry.own_kind::<Self>(SecretRules);
+    }
+}
 
 /// The strategy of secrets.
-pub(crate) struct SecretRules;
+struct SecretRules;
 
 impl Strategy<Secret> for SecretRules {
     /// Moves `stringData` into `data` before the object is judged, so that admission and patches see one form.

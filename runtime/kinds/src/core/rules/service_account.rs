@@ -1,12 +1,18 @@
 //! The strategy of core/v1 ServiceAccount.
 
-use apiloom_kinds::core::v1::{ObjectReference, ServiceAccount};
+use apiloom_registry::{RegistryBuilder, RequestContext, Strategy};
 
-use crate::options::RequestContext;
-use crate::rules::strategy::Strategy;
+use crate::built_in::BuiltIn;
+use crate::core::v1::{ObjectReference, ServiceAccount};
+
+impl BuiltIn for ServiceAccount {
+    fn register(registry: &mut RegistryBuilder) {
+        registry.own_kind::<Self>(ServiceAccountRules);
+    }
+}
 
 /// The strategy of service accounts.
-pub(crate) struct ServiceAccountRules;
+struct ServiceAccountRules;
 
 impl Strategy<ServiceAccount> for ServiceAccountRules {
     const HAS_DEFAULTS: bool = false;

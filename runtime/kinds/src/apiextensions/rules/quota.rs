@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use apiloom_kinds::apiextensions::v1::CustomResourceDefinition;
 use apiloom_meta::schema::structural::{Footprint, MAX_FOOTPRINT};
 use apiloom_meta::{ApiError, Object};
+use apiloom_registry::{Admission, AdmissionRequest, DefinitionRoom, Operation};
 use async_trait::async_trait;
 
 use super::strategy::schemas;
-use crate::rules::admission::{Admission, AdmissionRequest, Operation};
-use crate::rules::definition_room::DefinitionRoom;
+use crate::apiextensions::v1::CustomResourceDefinition;
 
 /// Refuses definitions that are too large, and those for which there is no room.
-pub(crate) struct DefinitionQuota(pub(crate) Arc<DefinitionRoom>);
+pub(super) struct DefinitionQuota(pub(super) Arc<DefinitionRoom>);
 
 #[async_trait]
 impl Admission for DefinitionQuota {

@@ -1,12 +1,12 @@
 //! Rules for the schemas of a kind, and for the fields by which its objects can be selected.
 
-use apiloom_kinds::apiextensions::v1::CustomResourceDefinitionVersion;
 use apiloom_meta::interrupt::is_interrupted;
 use apiloom_meta::schema::{Schema, structural};
 use apiloom_meta::{FieldError, FieldPath, JsonPath, codec};
 use serde_json::Value;
 
 use super::accepted::JudgedSchema;
+use crate::apiextensions::v1::CustomResourceDefinitionVersion;
 
 /// Maximum number of fields by which objects of a version can be selected.
 const MAX_SELECTABLE: usize = 8;
