@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::error::PatchError;
+use super::merge::insert_sorted;
 use super::steps::Steps;
 use crate::go_value;
 use crate::interrupt::is_interrupted;
@@ -69,11 +70,18 @@ impl Merge {
                 .ok_or_else(|| bad_format("invalid patch format of setElementOrder list"))?;
             self.ordered_list(List::of(node, name), target, patch, order)?;
         }
+        let has_orders = patch.keys().any(|name| name.starts_with(SET_ORDER));
+        let is_ordered =
+            |name: &str| has_orders && patch.contains_key(&format!("{SET_ORDER}/{name}"));
+        let mut new = Vec::new();
         for (name, value) in patch.iter().filter(|(name, _)| !is_directive(name)) {
-            if !patch.contains_key(&format!("{SET_ORDER}/{name}")) {
-                self.field(node, target, name, value)?;
+            if !is_ordered(name)
+                && let Some(value) = self.field(node, target, name, value)?
+            {
+                new.push((name.clone(), value));
             }
         }
+        insert_sorted(target, new);
         for (name, items) in patch
             .iter()
             .filter(|(name, _)| name.starts_with(DELETE_FROM_LIST))
@@ -83,13 +91,14 @@ impl Merge {
         Ok(())
     }
 
+    /// Merges a value into a field, or returns it if there is no such field.
     fn field(
         &mut self,
         node: Option<&Node>,
         target: &mut Fields,
         name: &str,
         value: &Value,
-    ) -> Result<(), PatchError> {
+    ) -> Result<Option<Value>, PatchError> {
         self.steps.spend(1).map_err(PatchError::NotApplicable)?;
         let list = List::of(node, name);
         match (target.get_mut(name), value) {
@@ -104,12 +113,13 @@ impl Merge {
             (Some(Value::Array(old)), Value::Array(new)) => {
                 *old = self.list(list, std::mem::take(old), new)?;
             }
-            _ => match without_directives(value) {
-                Some(value) => drop(target.insert(name.to_owned(), value)),
+            (None, _) => return Ok(without_directives(value)),
+            (Some(old), _) => match without_directives(value) {
+                Some(value) => *old = value,
                 None => drop(target.remove(name)),
             },
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Removes the fields that are not in the list of `$retainKeys`, which must have those of the patch.

@@ -1,5 +1,7 @@
 //! JSON patches and merge patches, which need no schema.
 
+use std::ops::Range;
+
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -461,6 +463,28 @@ fn a_merge_takes_nulls_out_of_what_is_new() {
     );
     // An object that is replaced by a list is the exception.
     check_merge(json!({"a": new}), json!({"a": {"x": 1}}), json!({"a": new}));
+}
+
+/// Few new fields are inserted among many, and of many the object is built again.
+#[test]
+fn new_fields_are_merged_with_those_that_are_there() {
+    let object = |numbers: Range<usize>, value: &dyn Fn(usize) -> Value| -> Value {
+        let named = numbers.map(|number| (format!("k{number:03}"), value(number)));
+        Value::Object(named.collect())
+    };
+    for present in [50..51, 50..100, 50..200] {
+        let document = object(present.clone(), &|_| json!({"x": 1}));
+        let patch = object(0..100, &|_| json!({"y": 2, "z": null}));
+        let expected = object(0..present.end.max(100), &|number| match (
+            present.contains(&number),
+            number < 100,
+        ) {
+            (true, true) => json!({"x": 1, "y": 2}),
+            (true, false) => json!({"x": 1}),
+            (false, _) => json!({"y": 2}),
+        });
+        check_merge(patch, document, expected);
+    }
 }
 
 #[test]
