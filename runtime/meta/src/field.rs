@@ -2,21 +2,27 @@
 //!
 //! Texts and cause reasons are those of `k8s.io/apimachinery/pkg/util/validation/field`, which clients depend on.
 
+mod text_prefix;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 use std::num::{IntErrorKind, ParseIntError};
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::go_value;
+
+pub(crate) use self::text_prefix::TextPrefix;
 
 /// Maximum length of a path in an error, in bytes. It contains keys of maps, which may be as long as the body, so that
 /// many errors below one key could make a response many times its size.
 pub(crate) const MAX_PATH_BYTES: usize = 1024;
 
-/// Maximum length of a value, and of a detail, in an error, in bytes.
-const MAX_SHOWN_BYTES: usize = 8 * 1024;
+/// Maximum length of a value, and of a detail, in an error, in bytes. A longer one is truncated: of it, only this much and one more byte
+/// need to be known.
+pub const MAX_SHOWN_BYTES: usize = 8 * 1024;
 
 /// Mark at the end of a truncated text.
 pub(crate) const CUT: &str = "...";
@@ -146,16 +152,20 @@ pub struct FieldError {
 /// Formats a value for error texts: strings quoted, numbers and booleans plain, floats as Go prints them, others as JSON with the fields of
 /// structs in declared order. Long values are truncated.
 fn shown(value: impl Serialize) -> String {
-    let Ok(json) = serde_json::to_string(&value) else {
+    let write = |prefix: &mut TextPrefix| serde_json::to_writer(prefix, &value);
+    let Some(json) = TextPrefix::of(MAX_SHOWN_BYTES + 1, write) else {
         return "null".to_owned();
     };
-    if json.contains(['.', 'e'])
-        && json.starts_with(|first: char| first == '-' || first.is_ascii_digit())
+    if json.starts_with(|first: char| first == '-' || first.is_ascii_digit())
+        && json.contains(['.', 'e'])
     {
         return json.parse().map_or(json, go_value::float_text);
     }
     if json.starts_with('"') {
-        let text: String = serde_json::from_str(&json).unwrap_or_default();
+        let text = match serde_json::to_value(&value) {
+            Ok(Value::String(text)) => text,
+            _ => String::new(),
+        };
         return go_quote(&shortened(&text, MAX_SHOWN_BYTES));
     }
     html_escaped(&shortened(&json, MAX_SHOWN_BYTES))

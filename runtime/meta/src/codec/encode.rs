@@ -7,6 +7,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::ser::{CharEscape, Formatter};
 use serde_json::{Map, Value};
 
+use crate::field::TextPrefix;
 use crate::object::Object;
 use crate::schema::Schema;
 use crate::schema::node::{Child, Node};
@@ -52,6 +53,21 @@ impl<'a> Encoder<'a> {
         let mut out = Vec::with_capacity(512);
         Encoder::append_json(value, &mut out);
         out.into()
+    }
+
+    /// The text of [`Encoder::json`], or of a longer one only its beginning of at least `min_bytes`: what is behind it is not encoded.
+    ///
+    /// ```
+    /// use apiloom_meta::codec::Encoder;
+    ///
+    /// assert_eq!(Encoder::json_prefix(&["a", "<"], 100), r#"["a","\u003c"]"#);
+    /// assert!(Encoder::json_prefix(&vec!["a"; 1_000_000], 100).len() < 110);
+    /// ```
+    pub fn json_prefix(value: &impl Serialize, min_bytes: usize) -> String {
+        let write = |prefix: &mut TextPrefix| {
+            value.serialize(&mut serde_json::Serializer::with_formatter(prefix, Go))
+        };
+        TextPrefix::of(min_bytes, write).unwrap_or_else(|| "null".to_owned())
     }
 
     /// As [`Encoder::json`], appended to a buffer.

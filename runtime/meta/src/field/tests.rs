@@ -1,5 +1,8 @@
 //! Field errors and paths, printed.
 
+use std::cell::Cell;
+
+use serde::Serializer;
 use serde_json::json;
 
 use super::*;
@@ -121,6 +124,52 @@ fn values_are_shown_by_type() {
         shown(FieldError::duplicate(&path, Pair { z: 1, a: "<&>" })),
         r#"Duplicate value: {"z":1,"a":"\u003c\u0026\u003e"}"#
     );
+}
+
+#[test]
+fn long_values_are_truncated_between_characters() {
+    let path = FieldPath::root();
+    let check = |value: &str, kept: &str| {
+        let expected = format!("Duplicate value: \"{kept}...\"");
+        assert_eq!(FieldError::duplicate(&path, value).body, expected);
+    };
+    check(&"\u{e4}".repeat(5_000), &"\u{e4}".repeat(4_096));
+    check(
+        &format!("a{}", "\u{e4}".repeat(5_000)),
+        &format!("a{}", "\u{e4}".repeat(4_095)),
+    );
+    let text = "x".repeat(8_000);
+    check(
+        &format!("{text}{}", "\"".repeat(500)),
+        &format!("{text}{}", "\\\"".repeat(192)),
+    );
+    let kept = "x".repeat(8_192);
+    let whole = FieldError::duplicate(&path, &kept).body;
+    assert_eq!(whole, format!("Duplicate value: \"{kept}\""));
+    let list = FieldError::duplicate(&path, vec!["\u{e4}"; 5_000]).body;
+    assert!(list.starts_with("Duplicate value: [\"\u{e4}\","));
+    // A character is at the limit.
+    let cut = list.trim_start_matches("Duplicate value: ").len();
+    assert!((8_192..=8_192 + CUT.len()).contains(&cut), "{cut}");
+    assert!(list.ends_with(CUT));
+}
+
+/// All of it was serialized, for an error that shows 8 KiB.
+#[test]
+fn of_a_long_value_only_the_beginning_is_serialized() {
+    struct Counted<'a>(&'a Cell<usize>);
+    impl Serialize for Counted<'_> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            self.0.set(self.0.get() + 1);
+            serializer.serialize_u8(7)
+        }
+    }
+    let count = Cell::new(0);
+    let items: Vec<_> = (0..100_000).map(|_| Counted(&count)).collect();
+    let error = FieldError::invalid(&FieldPath::root(), &items, "why");
+    let shown = "7,".repeat(4_095);
+    assert_eq!(error.body, format!("Invalid value: [{shown}7...: why"));
+    assert!(count.get() < 4_200, "{} of 100,000 items", count.get());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use apiloom_meta::codec::{self, DecodeError, Format, MAX_EXPANDED_BYTES};
-use apiloom_meta::field::go_quote;
+use apiloom_meta::field::{MAX_ECHOED_BYTES, go_quote};
 use apiloom_meta::go_value::json_type;
 use apiloom_meta::kind::Scope;
 use apiloom_meta::{ApiError, GroupVersion, Object, ResourceDef};
@@ -357,8 +357,9 @@ impl Decoder {
 /// validation.
 fn unreadable_result(object: &Object) -> Option<String> {
     let is_shown = object.kind().is_empty();
-    let json = is_shown.then(|| codec::Encoder::json(object.as_value()));
-    unreadable_type(object, json.as_deref().unwrap_or_default())
+    let json =
+        is_shown.then(|| codec::Encoder::json_prefix(object.as_value(), MAX_ECHOED_BYTES + 1));
+    unreadable_type(object, json.as_deref().unwrap_or_default().as_bytes())
 }
 
 /// Whether a kind, or that of its lists, had a version.

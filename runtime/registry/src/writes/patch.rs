@@ -2,6 +2,7 @@
 //! again, to the new object.
 
 use apiloom_meta::codec;
+use apiloom_meta::field::MAX_SHOWN_BYTES;
 use apiloom_meta::patch::Patch;
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, Object};
@@ -98,8 +99,8 @@ fn refused_result(schema: &Schema, old: &Object, patch: &Patch, why: &str) -> Ap
         if let Err(error) = patch.apply(schema, &mut value) {
             return refused_patch(&error);
         }
-        let json = codec::Encoder::json(&value);
-        FieldError::invalid(&path, String::from_utf8_lossy(&json), why)
+        let json = codec::Encoder::json_prefix(&value, MAX_SHOWN_BYTES + 1);
+        FieldError::invalid(&path, json, why)
     };
     ApiError::invalid(&GroupKind::default(), "", &[error])
 }
