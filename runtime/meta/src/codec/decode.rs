@@ -449,9 +449,10 @@ impl<'a> Walk<'a> {
         self.dialect.is_read_as_tree || self.is_yaml
     }
 
-    fn strict(&mut self, found: Found, problem: impl FnOnce() -> String) {
+    /// Adds a strict error, whose text is built only if it is kept.
+    fn strict(&mut self, problem: impl FnOnce() -> (Found, String)) {
         if self.strict.len() < MAX_STRICT && self.repeated < MAX_REPEATED {
-            let problem = problem();
+            let (found, problem) = problem();
             if self.strict.iter().any(|(_, known)| *known == problem) {
                 self.repeated += 1;
             } else {
@@ -462,7 +463,7 @@ impl<'a> Walk<'a> {
 
     /// Notes a field that the object has already. YAML tells the line of its key.
     fn duplicate(&mut self, key: &KeyText, at: &Path<'_>) {
-        self.strict(Found::Reading, || match key.line {
+        let problem = || match key.line {
             Some(line) => {
                 let name = shortened(&key.name, MAX_PATH_BYTES);
                 let name = if key.is_string {
@@ -473,7 +474,8 @@ impl<'a> Walk<'a> {
                 format!("line {line}: key {name} already set in map")
             }
             None => format!("duplicate field {}", go_quote(&at.strict())),
-        });
+        };
+        self.strict(|| (Found::Reading, problem()));
     }
 
     /// Forgets the unknown fields of a value that a later one of the same name replaces: of custom resources and of YAML, Kubernetes
@@ -648,15 +650,17 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
     /// Notes a field at a path that the schema does not have.
     fn unknown(walk: &mut Walk<'_>, parent: Option<&Node>, at: &Path<'_>) {
         let is_metadata = parent.is_some_and(|node| node.dialect.is_typed);
-        let place = at.strict();
-        let found = if !is_metadata {
-            Found::Pruning
-        } else if place.starts_with("metadata.") {
-            Found::Metadata
-        } else {
-            Found::Embedded
-        };
-        walk.strict(found, || format!("unknown field {}", go_quote(&place)));
+        walk.strict(|| {
+            let place = at.strict();
+            let found = if !is_metadata {
+                Found::Pruning
+            } else if place.starts_with("metadata.") {
+                Found::Metadata
+            } else {
+                Found::Embedded
+            };
+            (found, format!("unknown field {}", go_quote(&place)))
+        });
     }
 
     /// Whether a node is one of the types of every object, of an object that a custom resource embeds.
@@ -718,7 +722,7 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
                 let place = place.trim_end_matches('"');
                 for (_, text) in walk.strict {
                     let text = text.replacen('"', &format!("{place}."), 1);
-                    self.walk.strict(Found::Embedded, || text);
+                    self.walk.strict(|| (Found::Embedded, text));
                 }
                 return Some(decoded);
             }
