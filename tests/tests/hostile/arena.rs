@@ -9,6 +9,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -44,8 +45,15 @@ const ROUNDS: usize = 3;
 /// Rounds of calls of the other user that are measured before the attack, and at least during it.
 const CALLS: usize = 20;
 
-/// Timeout of an attack; all of them take less on a server that withstands them.
+/// Timeout of an attack, if no other process needs a processor; all of them take less on a server that withstands them.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often it is asked whether that has passed.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// A request that takes no longer than this, if no other process needs a processor, has ended before any deadline: the
+/// earliest is that of writes, 34 s.
+const BEFORE_DEADLINE: Duration = Duration::from_secs(30);
 
 /// The two servers and their users.
 pub(crate) struct Arena {
@@ -152,14 +160,20 @@ impl Arena {
         goes_on.then(|| Calls::of(&self.users[0].samples(since)))
     }
 
+    /// The load from now on.
+    pub(crate) fn load(&self) -> Load {
+        Load::now(self.server.pid(), &[self.control.pid()])
+    }
+
     fn attack<T>(&self, run: &impl AsyncFn(Target) -> T) -> Measured {
         let pid = self.server.pid();
         let (before, cpu) = (process::resident(pid), process::cpu(pid));
         process::reset_peak(pid);
-        let load = Load::now(pid, &[self.control.pid()]);
+        let load = self.load();
         let since = Instant::now();
-        let attack = async { tokio::time::timeout(PATIENCE, run(self.target())).await };
-        let held = self.runtime.block_on(attack);
+        let held = self
+            .runtime
+            .block_on(within_patience(run(self.target()), &load));
         let took = since.elapsed();
         let [goes_on, _] = self
             .users
@@ -176,7 +190,7 @@ impl Arena {
             threads: process::threads(pid),
             slowdown: load.slowdown_since(),
             took,
-            is_over: held.is_ok(),
+            is_over: held.is_some(),
             goes_on,
             attacked,
             control,
@@ -192,6 +206,19 @@ impl Drop for Arena {
         let failures = self.failures.get_mut();
         if !std::thread::panicking() {
             assert!(failures.is_empty(), "{}", failures.join("\n"));
+        }
+    }
+}
+
+/// Runs an attack until its timeout; `None` if it is not over then.
+async fn within_patience<T>(attack: impl Future<Output = T>, load: &Load) -> Option<T> {
+    let mut attack = pin!(attack);
+    loop {
+        if let Ok(held) = tokio::time::timeout(PAUSE, attack.as_mut()).await {
+            return Some(held);
+        }
+        if load.time_alone() > PATIENCE {
+            return None;
         }
     }
 }
@@ -232,7 +259,10 @@ impl Measured {
         } else if !self.goes_on {
             "the other user is not served any more".to_owned()
         } else if !self.is_over {
-            format!("not answered within {PATIENCE:?}")
+            format!(
+                "not answered within {PATIENCE:?}, slowed down {:.1} times",
+                self.slowdown
+            )
         } else if grown >= memory_mib {
             format!("memory grew by {grown} MiB, {memory_mib} are allowed")
         } else if *worst
@@ -278,29 +308,58 @@ impl Measured {
 /// CPU usage of the servers, this process and the machine up to a moment.
 pub(crate) struct Load {
     attacked: u32,
-    /// It, the other servers of the test, and this process.
-    processes: Vec<u32>,
+    /// The other servers of the test.
+    others: Vec<u32>,
+    moment: Instant,
     /// The machine's total CPU time, and the used part.
     machine: [Duration; 2],
-    /// CPU time of these processes.
-    own: Duration,
+    /// CPU time of the attacked server, of the others, and of this process.
+    own: [Duration; 3],
     /// The attacked server's threads: the time that they ran, and that they waited for a core.
     scheduled: [Duration; 2],
 }
 
 impl Load {
     pub(crate) fn now(attacked: u32, others: &[u32]) -> Self {
-        Self::of(attacked, [&[attacked, std::process::id()], others].concat())
-    }
-
-    fn of(attacked: u32, processes: Vec<u32>) -> Self {
         Self {
             attacked,
+            others: others.to_vec(),
+            moment: Instant::now(),
             machine: process::machine(),
-            own: processes.iter().copied().map(process::cpu).sum(),
-            processes,
+            own: [
+                process::cpu(attacked),
+                others.iter().copied().map(process::cpu).sum(),
+                process::cpu(std::process::id()),
+            ],
             scheduled: process::ran_and_waited(attacked),
         }
+    }
+
+    /// The same at this moment.
+    fn again(&self) -> Self {
+        Self::now(self.attacked, &self.others)
+    }
+
+    /// CPU time of each of the processes since then.
+    fn own_until(&self, now: &Self) -> [Duration; 3] {
+        [0, 1, 2].map(|index| now.own[index].saturating_sub(self.own[index]))
+    }
+
+    /// CPU time of the attacked server since then, without that for the other user, who costs the other server as much.
+    pub(crate) fn cpu_of_attack(&self) -> Duration {
+        let [attacked, others, _] = self.own_until(&self.again());
+        attacked.saturating_sub(others)
+    }
+
+    /// The time since then, divided by the slowdown: about what the same would have taken alone on the machine.
+    fn time_alone(&self) -> Duration {
+        self.moment.elapsed().div_f64(self.slowdown_since())
+    }
+
+    /// Whether a request since then that was ended by a deadline of the server has not taken too long by itself: the
+    /// attacked server had little of the machine.
+    pub(crate) fn explains_timeout(&self) -> bool {
+        self.time_alone() < BEFORE_DEADLINE
     }
 
     /// By which factor, 1 to 10, the attacked server was slower since then than alone on the machine.
@@ -309,13 +368,14 @@ impl Load {
     /// is its waiting time, but no more than other processes caused: if they use three quarters of the cores, a quarter
     /// is left.
     pub(crate) fn slowdown_since(&self) -> f64 {
-        let now = Self::of(self.attacked, self.processes.clone());
+        let now = self.again();
         let since = |now: [Duration; 2], then: [Duration; 2]| {
             [0, 1].map(|index| now[index].saturating_sub(then[index]).as_secs_f64())
         };
         let [ran, waited] = since(now.scheduled, self.scheduled);
         let [all, used] = since(now.machine, self.machine);
-        let others = used - (now.own - self.own).as_secs_f64();
+        let own: Duration = self.own_until(&now).into_iter().sum();
+        let others = used - own.as_secs_f64();
         let by_waiting = 1.0 + waited / ran.max(0.001);
         let by_others = all / (all - others).max(0.001);
         by_waiting.min(by_others).clamp(1.0, 10.0)
