@@ -126,7 +126,7 @@ fn early_answers() {
     check("no such type", "POST", FLUNDERS, &[type_], 415);
 }
 
-/// Sends a head and 8 MiB, reads the response, and returns its code or the error.
+/// Sends a head and as much of 8 MiB as is taken soon, reads the response, and returns its code or the error.
 async fn answered_early(target: &Target, head: &[u8]) -> Result<u16, String> {
     let mut stream = target
         .tls("http/1.1")
@@ -141,8 +141,8 @@ async fn answered_early(target: &Target, head: &[u8]) -> Result<u16, String> {
     };
     // The server need not read all of it; its response must still be readable.
     let _ = tokio::time::timeout(Duration::from_secs(2), send).await;
-    let answer = tokio::time::timeout(Duration::from_secs(5), read_answer(&mut stream)).await;
-    let answer = answer.map_err(|_| "no answer".to_owned())?;
+    // One that never comes ends with the attack.
+    let answer = read_answer(&mut stream).await;
     Ok(answer.map_err(|error| error.to_string())?.code)
 }
 

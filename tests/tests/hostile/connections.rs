@@ -19,8 +19,8 @@ use apiloom_tests::frames::{
 /// The beginning of a ClientHello of TLS 1.3, which says that 508 bytes follow.
 const HALF_HELLO: [u8; 12] = [22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3, 0];
 
-/// A handshake takes less than this if the server accepts the connection.
-const SOON: Duration = Duration::from_millis(500);
+/// A handshake takes less than this if the server accepts the connection, on a busy machine too.
+const SOON: Duration = Duration::from_secs(5);
 
 /// 5,000 of them, 500 at a time: more would end at the limit of open files of this process, not of the server.
 #[test]
@@ -51,10 +51,14 @@ fn half_handshakes() {
 fn silent_connections_up_to_the_file_limit() {
     Arena::with_files(256).withstands("silent connections", 32, async |target| {
         let mut silent = Vec::new();
-        for _ in 0..10 {
+        while silent.len() < 256 {
             let opened = (0..30).map(|_| tokio::time::timeout(SOON, target.tls("h2")));
-            // At the limit they are refused.
+            let before = silent.len();
             silent.extend(join_all(opened).await.into_iter().flatten().flatten());
+            // At the limit they are refused. A few may have been too slow before.
+            if silent.len() >= 100 && silent.len() < before + 30 {
+                break;
+            }
         }
         assert!(
             (100..256).contains(&silent.len()),

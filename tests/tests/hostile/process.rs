@@ -38,9 +38,21 @@ pub(crate) fn has_ended(pid: u32) -> bool {
     let Ok(text) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
         return true;
     };
-    // The state is behind the name.
-    text.rsplit_once(") ")
-        .is_some_and(|(_, fields)| fields.starts_with(['Z', 'X']))
+    matches!(state(&text), Some('Z' | 'X'))
+}
+
+/// Whether a thread of a process runs or waits for a core.
+pub(crate) fn is_runnable(pid: u32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    // A thread may end meanwhile.
+    let mut texts =
+        tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("stat")).ok());
+    texts.any(|text| state(&text) == Some('R'))
+}
+
+/// The state in a file `stat`, which is behind the name.
+fn state(stat: &str) -> Option<char> {
+    stat.rsplit_once(") ")?.1.chars().next()
 }
 
 /// Number of threads.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use crate::arena;
+use crate::arena::{self, Load};
 use crate::definitions::{Attacked, MUCH_ROOM};
 use crate::interrupts::{SPENT, reset_when_busy, spent, until_idle};
 use crate::process;
@@ -295,13 +295,20 @@ async fn deadlines(works: Vec<Work>) {
             None => Call::new("GET", path).with_header("accept", work.accept),
         };
         let (cut, short) = least_spent(pid, &target, || call(&timed)).await;
+        let load = Load::now(pid, &[]);
         let (whole, long) = spent(pid, &target, call(&path)).await;
         println!(
             "{}: {cut:?} after {short:?}, {whole:?} after {long:?}",
             work.name
         );
-        assert_eq!(whole.code, 200, "{}: {whole:?}", work.name);
-        if cut.code != 504 || short * TIMES > long {
+        // On a busy machine it may come to its own deadline: then its work was even more.
+        let is_whole = whole.code == 200;
+        assert!(
+            is_whole || whole.code == 504 && load.explains_timeout(),
+            "{}: {whole:?}",
+            work.name
+        );
+        if cut.code != 504 || is_whole && short * TIMES > long {
             failures.push(format!(
                 "{}: {cut:?} after {short:?} of {long:?}",
                 work.name
