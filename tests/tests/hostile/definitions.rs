@@ -22,7 +22,8 @@ pub(crate) const MUCH_ROOM: &str = "--max-definition-bytes=268435456";
 /// allocator has not given back.
 const MOST_MIB: u64 = 320;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of what comes in a moment, unless other processes need the processors.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A schema with as many patterns, which are different in each definition and take some MiB each when they are compiled.
 fn patterns(definition: usize, count: usize) -> Value {
