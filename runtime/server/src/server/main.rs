@@ -53,7 +53,10 @@ fn run_command(
             return ExitCode::FAILURE;
         }
     };
-    start_logs(config.verbosity);
+    // The problems of a dump are its errors: its log would tell them once more.
+    if !matches!(first.result, Ok(CommandLine::Dump)) {
+        start_logs(config.verbosity);
+    }
     open_files::raise_limit();
     finish(run(async {
         let signals = Signals::listen().map_err(MainError::Runtime)?;
