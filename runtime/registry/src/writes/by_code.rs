@@ -6,7 +6,6 @@ use apiloom_meta::kind::Verb;
 use apiloom_meta::{ApiError, Object, StatusReason};
 
 use super::change::Change;
-use super::create::{NAME_ATTEMPTS, no_unique_name};
 use super::preconditions::check_version_of_code;
 use super::request::WriteRequest;
 use super::results::WrittenObject;
@@ -19,39 +18,51 @@ use crate::options::{CreateOptions, UpdateOptions};
 /// kube-apiserver.
 const ATTEMPTS: usize = 5;
 
-impl Writes {
+/// A write that code answers.
+#[derive(Clone, Copy)]
+pub(super) struct CodeWrite<'a> {
+    pub(super) writes: &'a Writes,
+    pub(super) code: &'a dyn Write,
+    pub(super) request: WriteRequest<'a>,
+}
+
+impl CodeWrite<'_> {
     /// Creates an object after the mutating phase of admission. A generated name that is taken is replaced by another one, as over
     /// a store.
     ///
     /// # Errors
     /// Those of the steps and of the code.
-    pub(super) async fn create_by_code(
-        &self,
-        code: &dyn Write,
-        request: WriteRequest<'_>,
+    pub(super) async fn create(
+        self,
         object: Object,
         options: &CreateOptions,
     ) -> Result<WrittenObject, ApiError> {
-        if !self.resource.has_objects() {
-            return self.review(code, request, object, options).await;
+        let writes = self.writes;
+        if !writes.resource.has_objects() {
+            return self.review(object, options).await;
         }
         let is_generated = object.name().is_empty() && !object.meta_str("generateName").is_empty();
         if !is_generated {
-            return self.create_named(code, request, object, options).await;
+            return self.create_named(object, options).await;
         }
-        let mut attempts_left = NAME_ATTEMPTS;
+        let mut attempts_left = stamp::NAME_ATTEMPTS;
         loop {
             attempts_left -= 1;
             let mut new = object.clone();
-            let name =
-                stamp::generated_name(new.meta_str("generateName"), &(self.settings.names)());
+            let suffix = (writes.settings.names)();
+            let name = stamp::generated_name(new.meta_str("generateName"), &suffix);
             new.set_meta_str("name", &name);
-            match self.create_named(code, request, new, options).await {
+            match self.create_named(new, options).await {
                 Err(error) if error.reason != Some(StatusReason::AlreadyExists) => {
                     return Err(error);
                 }
                 Err(_) if attempts_left > 0 => {}
-                Err(_) => return Err(no_unique_name(&self.resource, &name)),
+                Err(_) => {
+                    return Err(stamp::no_unique_name(
+                        writes.resource.group_resource(),
+                        &name,
+                    ));
+                }
                 Ok(created) => return Ok(created),
             }
         }
@@ -59,52 +70,55 @@ impl Writes {
 
     /// The answer to an object of a kind without objects, such as a review: it gets no name, no uid and no creation time.
     async fn review(
-        &self,
-        code: &dyn Write,
-        request: WriteRequest<'_>,
+        self,
         mut object: Object,
         options: &CreateOptions,
     ) -> Result<WrittenObject, ApiError> {
+        let (writes, request) = (self.writes, self.request);
         request.ctx.pause().await?;
-        let draft = self.prepare_create(request, &mut object);
-        self.judge.validate_create(request, &object, draft)?;
+        let draft = writes.prepare_create(request, &mut object);
+        writes.judge.validate_create(request, &object, draft)?;
         request.ctx.pause().await?;
-        let rules = &self.rules;
+        let rules = &writes.rules;
         rules.admit_validation(request, &mut object, None).await?;
-        let mut answer = code.create(request.ctx, &object, options).await?;
-        self.resource.set_type(&mut answer);
+        let mut answer = self.code.create(request.ctx, &object, options).await?;
+        writes.resource.set_type(&mut answer);
         Ok(answer.into())
     }
 
     /// Prepares and validates an object with its name, then calls the code.
     async fn create_named(
-        &self,
-        code: &dyn Write,
-        request: WriteRequest<'_>,
+        self,
         mut object: Object,
         options: &CreateOptions,
     ) -> Result<WrittenObject, ApiError> {
         let name = object.name().to_owned();
         let request = WriteRequest {
             name: &name,
-            ..request
+            ..self.request
         };
-        self.prepare_and_validate(request, &mut object).await?;
-        self.check_for_code(&object, None)?;
-        let answer = code.create(request.ctx, &object, options).await?;
-        self.kept(request, answer)
+        let named = CodeWrite { request, ..self };
+        self.writes
+            .prepare_and_validate(request, &mut object)
+            .await?;
+        named.check(&object, None)?;
+        let answer = self.code.create(request.ctx, &object, options).await?;
+        named.kept(answer).map(WrittenObject::from)
     }
 
     /// Makes a change of an object and gives it to the code. Returns `true` if the object was created.
     ///
     /// # Errors
     /// Those of the steps and of the code.
-    pub(super) async fn write_by_code(
-        &self,
-        code: &dyn Write,
-        request: WriteRequest<'_>,
+    pub(super) async fn write(
+        self,
         change: &dyn Change,
     ) -> Result<(WrittenObject, bool), ApiError> {
+        let Self {
+            writes,
+            code,
+            request,
+        } = self;
         let options = UpdateOptions {
             dry_run: request.dry_run,
             field_validation: request.validation,
@@ -113,34 +127,31 @@ impl Writes {
         let mut attempts_left = ATTEMPTS;
         loop {
             attempts_left -= 1;
-            let Some(old) = self.present_by_code(request).await? else {
+            let is_last = attempts_left == 0;
+            let Some(old) = self.present().await? else {
                 if !code.verbs().contains(&Verb::Create) {
-                    return Err(self.resource.not_found(request.name));
+                    return Err(writes.resource.not_found(request.name));
                 }
-                let (object, _) = self.absent_input(request, change).await?;
-                match self.create_by_code(code, request, object, &options).await {
+                let (object, _) = writes.absent_input(request, change).await?;
+                match self.create(object, &options).await {
                     // Another request was first, and this one is of its object.
-                    Err(error)
-                        if attempts_left > 0
-                            && error.reason == Some(StatusReason::AlreadyExists) =>
-                    {
+                    Err(error) if !is_last && error.reason == Some(StatusReason::AlreadyExists) => {
                         continue;
                     }
                     created => return Ok((created?, true)),
                 }
             };
-            let before = self.versions.versions_of_code(old)?;
+            let before = writes.versions.versions_of_code(old)?;
             let old = &before.object;
-            let check = |new: &Object| check_version_of_code(&self.resource, request, new, old);
-            let (new, _) = self.judged(request, change, &before, &check).await?;
+            let check = |new: &Object| check_version_of_code(&writes.resource, request, new, old);
+            let (new, _) = writes.judged(request, change, &before, &check).await?;
             if new == *old {
                 return Ok((new.into(), false));
             }
-            self.check_for_code(&new, Some(old))?;
+            self.check(&new, Some(old))?;
             match code.update(request.ctx, old, &new, &options).await {
-                Err(error) if attempts_left > 0 && error.reason == Some(StatusReason::Conflict) => {
-                }
-                answer => return Ok((self.kept(request, answer?)?, false)),
+                Err(error) if !is_last && error.reason == Some(StatusReason::Conflict) => {}
+                answer => return Ok((self.kept(answer?)?.into(), false)),
             }
         }
     }
@@ -149,23 +160,19 @@ impl Writes {
     ///
     /// # Errors
     /// Those of the code.
-    pub(super) async fn present_by_code(
-        &self,
-        request: WriteRequest<'_>,
-    ) -> Result<Option<Object>, ApiError> {
+    pub(super) async fn present(self) -> Result<Option<Object>, ApiError> {
         let WriteRequest {
             ctx,
             namespace,
             name,
             ..
-        } = request;
+        } = self.request;
+        let resource = &self.writes.resource;
         // A kind whose writes look at the present object has a reader, or the registry is not built.
-        let Some(code) = self.resource.reader() else {
+        let Some(code) = resource.reader() else {
             return Ok(None);
         };
-        let read = self
-            .resource
-            .read_by_code(code.as_ref(), ctx, namespace, name);
+        let read = resource.read_by_code(code.as_ref(), ctx, namespace, name);
         match read.await {
             Err(error) if error.reason == Some(StatusReason::NotFound) => Ok(None),
             read => read.map(Some),
@@ -177,13 +184,14 @@ impl Writes {
     ///
     /// # Errors
     /// Timeout; RequestEntityTooLarge.
-    fn check_for_code(&self, new: &Object, old: Option<&Object>) -> Result<(), ApiError> {
+    fn check(self, new: &Object, old: Option<&Object>) -> Result<(), ApiError> {
         check_wanted()?;
-        let limit = self.settings.max_object_bytes;
+        let limit = self.writes.settings.max_object_bytes;
         let bytes = |object: &Object| {
             let mut object = object.clone();
             object.set_meta_str("resourceVersion", "");
-            Encoder::of(self.resource.schema()).object(&object).len()
+            let schema = self.writes.resource.schema();
+            Encoder::of(schema).object(&object).len()
         };
         let length = bytes(new);
         if length <= limit || old.is_some_and(|old| length < bytes(old)) {
@@ -196,14 +204,10 @@ impl Writes {
     ///
     /// # Errors
     /// InternalError if it is another object than that of the request.
-    fn kept(
-        &self,
-        request: WriteRequest<'_>,
-        mut answer: Object,
-    ) -> Result<WrittenObject, ApiError> {
-        self.resource.identify(&mut answer)?;
-        let (namespace, name) = (request.namespace, request.name);
-        self.resource.check_place(&answer, namespace, name)?;
-        Ok(answer.into())
+    pub(super) fn kept(self, mut answer: Object) -> Result<Object, ApiError> {
+        let resource = &self.writes.resource;
+        resource.identify(&mut answer)?;
+        resource.check_place(&answer, self.request.namespace, self.request.name)?;
+        Ok(answer)
     }
 }

@@ -6,15 +6,14 @@ use std::sync::atomic::Ordering;
 use apiloom_meta::{ApiError, Object};
 use apiloom_storage::{Entry, StorageError};
 
+use super::Writes;
+use super::by_code::CodeWrite;
 use super::change::PassedStages;
 use super::request::WriteRequest;
 use super::results::WrittenObject;
-use super::{Writes, stamp};
+use super::stamp::{self, NAME_ATTEMPTS};
 use crate::objects::versioned_resource::VersionedResource;
 use crate::options::{CreateOptions, RequestContext};
-
-/// How many generated names are tried before the request fails; kube-apiserver tries as many.
-pub(super) const NAME_ATTEMPTS: usize = 8;
 
 /// The result of one attempt to store a new object.
 pub(crate) enum Creation {
@@ -49,7 +48,12 @@ impl Writes {
         };
         self.pass_input(request, &mut object, None, passed).await?;
         if let Some(code) = self.resource.writer() {
-            return Box::pin(self.create_by_code(code.as_ref(), request, object, options)).await;
+            let write = CodeWrite {
+                writes: self,
+                code: code.as_ref(),
+                request,
+            };
+            return Box::pin(write.create(object, options)).await;
         }
         let is_generated = object.name().is_empty() && !object.meta_str("generateName").is_empty();
         let mut attempts_left = if is_generated { NAME_ATTEMPTS } else { 1 };
@@ -75,7 +79,7 @@ impl Writes {
                 Creation::Created(written) => return Ok(written),
                 Creation::Exists(_) if attempts_left > 0 => {}
                 Creation::Exists(_) if is_generated => {
-                    return Err(no_unique_name(&self.resource, &name));
+                    return Err(stamp::no_unique_name(self.resource.group_resource(), &name));
                 }
                 Creation::Exists(entry) => {
                     return Err(already_exists(&self.resource, &name, &entry));
@@ -140,18 +144,6 @@ impl Writes {
             ApiError::forbidden(self.resource.group_resource(), name, why)
         })
     }
-}
-
-/// The error if all generated names exist; `name` is the last of them.
-pub(super) fn no_unique_name(resource: &VersionedResource, name: &str) -> ApiError {
-    let mut error = ApiError::already_exists(resource.group_resource(), name);
-    error
-        .message
-        .push_str(", the server was not able to generate a unique name for the object");
-    if let Some(details) = &mut error.details {
-        details.retry_after_seconds = 1;
-    }
-    error
 }
 
 /// AlreadyExists. Its message says if the present object is being deleted, since a later retry can succeed then.

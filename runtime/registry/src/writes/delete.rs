@@ -7,6 +7,7 @@ use apiloom_meta::{ApiError, GroupResource, JsonPath, Object, ResourceDef, Statu
 use apiloom_storage::{Revision, StorageError};
 use serde_json::Value;
 
+use super::by_code::CodeWrite;
 use super::commit::Attempt;
 use super::graceful::{self, Grace};
 use super::request::WriteRequest;
@@ -102,18 +103,18 @@ impl Delete<'_> {
     /// Deletes an object by code, after the checks.
     async fn by_code(self, code: &dyn Write) -> Result<DeleteResult, ApiError> {
         let (writes, request) = (self.writes, self.request);
-        let present = writes.present_by_code(request).await?;
+        let write = CodeWrite {
+            writes,
+            code,
+            request,
+        };
+        let present = write.present().await?;
         let present = present.ok_or_else(|| writes.resource.not_found(request.name))?;
         self.check_preconditions(&present)?;
         writes.rules.admit_deletion(request, &present).await?;
         let left = code.delete(request.ctx, &present, self.options).await?;
         Ok(match left {
-            Some(mut left) => {
-                writes.resource.identify(&mut left)?;
-                let (namespace, name) = (request.namespace, request.name);
-                writes.resource.check_place(&left, namespace, name)?;
-                DeleteResult::Pending(left)
-            }
+            Some(left) => DeleteResult::Pending(write.kept(left)?),
             None => self.delete_result(present, None),
         })
     }

@@ -2,10 +2,13 @@
 
 use std::collections::HashSet;
 
-use apiloom_meta::{Object, Time};
+use apiloom_meta::{ApiError, GroupResource, Object, Time};
 use serde_json::Value;
 
 use crate::options::RequestContext;
+
+/// How many generated names are tried before the request fails; kube-apiserver tries as many.
+pub(crate) const NAME_ATTEMPTS: usize = 8;
 
 /// Letters and digits that do not form words and are not easily confused; kube-apiserver's alphabet.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -47,6 +50,18 @@ pub(crate) fn generated_name(base: &str, suffix: &str) -> String {
         end -= 1;
     }
     format!("{}{suffix}", &base[..end])
+}
+
+/// The error if all generated names exist; `name` is the last of them.
+pub(crate) fn no_unique_name(resource: &GroupResource, name: &str) -> ApiError {
+    let mut error = ApiError::already_exists(resource, name);
+    error
+        .message
+        .push_str(", the server was not able to generate a unique name for the object");
+    if let Some(details) = &mut error.details {
+        details.retry_after_seconds = 1;
+    }
+    error
 }
 
 /// Removes the metadata of a new object that only the server may set.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use apiloom_meta::{ApiError, Object, ResourceDef};
 
+use super::by_code::CodeWrite;
 use super::change::Change;
 use super::commit::Attempt;
 use super::create::Creation;
@@ -50,7 +51,12 @@ impl Writes {
             None => change,
         };
         if let Some(code) = self.resource.writer() {
-            return Box::pin(self.write_by_code(code.as_ref(), request, change)).await;
+            let write = CodeWrite {
+                writes: self,
+                code: code.as_ref(),
+                request,
+            };
+            return Box::pin(write.write(change)).await;
         }
         let key = self
             .resource
