@@ -95,9 +95,9 @@ pub trait Part: Send + 'static {
     /// Its name in lists: words with dashes, other than `host` and `program`, which no other part of the server has.
     fn name(&self) -> &'static str;
 
-    /// Adds its flags to those of the server, which no flag of the server may have already: with a group of clap, its `augment_args`.
-    /// Called for the command line of [`main`](super::main), possibly more than once, but not for a part that another one adds.
-    /// Default: none.
+    /// Adds its flags to those of the server: with a group of clap, its `augment_args`. No flag of the server may have their names
+    /// already, which are also `-o` and `--output` of `print-routes`. Called for the command line of [`main`](super::main), possibly
+    /// more than once, but not for a part that another one adds. Default: none.
     fn add_flags(&self, command: Command) -> Command {
         command
     }
