@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use apiloom_kinds::core::v1::Namespace;
 use apiloom_meta::{Resource as _, StatusReason};
-use apiloom_registry::Registry;
 use apiloom_storage::{
     Layer, ListRequest, Memory, Page, Storage, StorageError, WatchStart, WatchStream,
 };
@@ -56,6 +55,11 @@ impl Layer for FaultyStore {
     }
 }
 
+/// The key of a namespace in the store.
+fn key(name: &str) -> String {
+    format!("/registry/namespaces/{name}")
+}
+
 type NamespaceUpdate = Update<String, String>;
 
 /// A follower, and the store of what it follows.
@@ -89,7 +93,7 @@ impl Fixture {
             failures: AtomicUsize::new(0),
             end: Mutex::default(),
         });
-        let mut builder = Registry::builder(Arc::clone(&store) as Arc<dyn Storage>);
+        let mut builder = apiloom_kinds::registry(Arc::clone(&store) as Arc<dyn Storage>);
         builder.watch_cache(None);
         let registry = builder.build().unwrap();
         let endpoint = registry.endpoint(Namespace::GROUP, Namespace::VERSION, Namespace::PLURAL);
@@ -106,7 +110,7 @@ impl Fixture {
     }
 
     async fn put(&self, name: &str, value: Bytes) {
-        let key = self.endpoint.resource().kind.key(None, name).unwrap();
+        let key = key(name);
         let store = &self.store.store;
         match store.get(&key).await.unwrap().0 {
             None => store.create(&key, value, None).await.unwrap(),
@@ -118,7 +122,7 @@ impl Fixture {
     }
 
     async fn delete(&self, name: &str) {
-        let key = self.endpoint.resource().kind.key(None, name).unwrap();
+        let key = key(name);
         let present = self.store.store.get(&key).await.unwrap().0.unwrap();
         let deleted = self.store.store.delete_if(&key, present.revision);
         deleted.await.unwrap();
@@ -221,7 +225,7 @@ async fn a_store_that_fails_is_asked_again_after_a_while() {
         let update = fixture.next().await;
         assert!(matches!(update, Update::Ended(Some(_))), "{update:?}");
         assert!(!fixture.follower.is_complete());
-        // Whoever waits for other things meanwhile neither shortens nor prolongs the wait.
+        // A wait for other things neither shortens nor prolongs it.
         let other = timeout(retry / 3, fixture.next()).await;
         assert!(other.is_err(), "{other:?}");
     }
