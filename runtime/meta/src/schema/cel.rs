@@ -15,6 +15,7 @@ use self::kind::Kind;
 use self::text::{escape, literal};
 use super::node::OBJECT_META_NAME;
 use super::node::{ListType, Node, Property, Union};
+use super::own_rules;
 
 /// Adds the rules of a tree to its printed form. Returns a line for each rule that cannot be expressed.
 pub(crate) fn write(root: &Node, printed: &mut Value) -> Vec<String> {
@@ -238,25 +239,20 @@ impl Writer {
                 ));
             }
         }
-        if let Some(refused) = &rules.not_equal {
-            let text = literal(refused, kind).filter(|_| !node.nullable);
-            match text {
-                Some(text) => {
-                    let message = format!("must not be {refused}");
-                    out.push(Rule::new(
-                        "`neq`",
-                        format!("self != {text}"),
-                        message,
-                        Cost::CALL,
-                    ));
-                }
-                None => self.unsaid(place, "`neq`"),
-            }
+        let reading = Cost::CALL
+            .times(Cost::of(3))
+            .plus(Cost::traversal(most_elements(node)));
+        for (rule, argument) in own_rules::of(rules) {
+            let literal = literal(argument, kind);
+            let text = (rule.cel)(argument, literal.as_deref()).filter(|_| !node.nullable);
+            let Some(text) = text else {
+                self.unsaid(place, rule.key);
+                continue;
+            };
+            let cost = if text.reads_all { reading } else { Cost::CALL };
+            out.push(Rule::new(rule.key, text.rule, text.message, cost));
         }
         if kind == Some(Kind::Text) && !node.nullable {
-            let cost = Cost::CALL
-                .times(Cost::of(3))
-                .plus(Cost::traversal(most_elements(node)));
             for (bound, operator, word) in [
                 (rules.min_bytes, ">=", "least"),
                 (rules.max_bytes, "<=", "most"),
@@ -264,7 +260,7 @@ impl Writer {
                 if let Some(bound) = bound {
                     let text = format!("size(bytes(self)) {operator} {bound}");
                     let message = format!("must have at {word} {bound} bytes");
-                    out.push(Rule::new("`bytes`", text, message, cost));
+                    out.push(Rule::new("`bytes`", text, message, reading));
                 }
             }
         }

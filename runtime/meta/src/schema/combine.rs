@@ -134,13 +134,6 @@ fn both_rules(problems: &mut Problems, own: &mut Rules, other: Rules, path: &str
         path,
     );
     only(problems, &mut own.pattern, other.pattern, "patterns", path);
-    only(
-        problems,
-        &mut own.not_equal,
-        other.not_equal,
-        "refused values",
-        path,
-    );
     only(problems, &mut own.union, other.union, "unions", path);
     if own.values.is_empty() {
         own.values = other.values;
@@ -149,6 +142,11 @@ fn both_rules(problems: &mut Problems, own: &mut Rules, other: Rules, path: &str
         // An empty list would mean that all values are allowed.
         if own.values.is_empty() {
             problems.error(path, "the enums have no value in common");
+        }
+    }
+    for rule in other.own {
+        if !own.own.contains(&rule) {
+            own.own.push(rule);
         }
     }
     own.unique |= other.unique;
@@ -414,6 +412,8 @@ fn either_rules(a: Rules, b: Rules) -> Rules {
         if a == b { a } else { None }
     }
     let same_pattern = a.pattern == b.pattern;
+    let mut own = a.own;
+    own.retain(|rule| b.own.contains(rule));
     let mut values = Vec::new();
     if !a.values.is_empty() && !b.values.is_empty() {
         values = a.values;
@@ -439,7 +439,7 @@ fn either_rules(a: Rules, b: Rules) -> Rules {
         min_properties: same(a.min_properties, b.min_properties),
         max_properties: same(a.max_properties, b.max_properties),
         values,
-        not_equal: same(a.not_equal, b.not_equal),
+        own,
         unique: a.unique && b.unique,
         union: same(a.union, b.union),
         ..Rules::default()

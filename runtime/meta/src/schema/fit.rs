@@ -2,6 +2,7 @@
 //! author relies on such a rule, so it is an error when the server is built, instead of never being enforced.
 
 use super::node::{ListType, Node, PatchStrategy, Types};
+use super::own_rules;
 use super::problems::Problems;
 
 /// Reports the rules of a finished node that do not apply to its types.
@@ -73,10 +74,10 @@ pub(crate) fn check(problems: &mut Problems, node: &Node, path: &str) {
             node.embedded_resource,
         ),
     ];
-    for (rule, _, _) in needs
-        .iter()
-        .filter(|(_, types, said)| *said && !node.types.shares(*types))
-    {
+    let own = own_rules::of(rules).filter(|(rule, _)| !rule.types.is_any());
+    let own = own.map(|(rule, _)| (rule.keyword, rule.types, true));
+    let needs = needs.into_iter().chain(own);
+    for (rule, _, _) in needs.filter(|(_, types, said)| *said && !node.types.shares(*types)) {
         let types = node.types.names().join(" or ");
         problems.error(
             path,

@@ -47,6 +47,7 @@ mod no_pattern;
 pub(crate) mod node;
 mod numbers;
 mod openapi;
+mod own_rules;
 pub(crate) mod path;
 #[cfg(feature = "schema")]
 mod plain_text;

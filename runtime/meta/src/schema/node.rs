@@ -278,7 +278,8 @@ pub(crate) struct Rules {
     pub(crate) values: Vec<Value>,
     /// The index of the allowed values of a custom resource.
     pub(super) enum_index: EnumIndex,
-    pub(crate) not_equal: Option<Value>,
+    /// The rules that OpenAPI has no keyword for (`own_rules.rs`): their keywords with arguments.
+    pub(super) own: Vec<(&'static str, Value)>,
     /// Whether items must be unique, for every list type.
     pub(crate) unique: bool,
     /// Whether the field must be present and not empty, although its type is optional.

@@ -16,8 +16,8 @@ use super::texts::unplaced;
 use super::transition::is_unchanged;
 use super::validation_dialect::ValidationDialect;
 use super::walk::Walk;
-use super::{format, go_numbers, transition, union};
-use crate::field::{FieldError, go_quote};
+use super::{format, go_numbers, own_rules, transition, union};
+use crate::field::FieldError;
 use crate::interrupt::is_interrupted;
 
 /// The validation of compiled kinds.
@@ -171,7 +171,7 @@ impl Walk {
         }
     }
 
-    /// Checks the values that are allowed, and the one that is not.
+    /// Checks the values that are allowed, and the rules about the value as a whole.
     fn allowed(&mut self, node: &Node, value: &Value, path: &Path<'_>) {
         let rules = &node.rules;
         if !rules.values.is_empty() && !(self.dialect.is_in_enum)(rules, value) {
@@ -186,15 +186,8 @@ impl Walk {
                 FieldError::not_supported(&path.field(), shown, allowed)
             });
         }
-        let refused = rules.not_equal.as_ref();
-        if let Some(refused) = refused.filter(|refused| same(None, refused, value)) {
-            self.fail(|| {
-                let shown = refused
-                    .as_str()
-                    .map_or_else(|| refused.to_string(), go_quote);
-                let detail = format!("must not be equal to {shown}");
-                FieldError::invalid(&path.field(), value, &detail)
-            });
+        for detail in own_rules::refusals(rules, value) {
+            self.fail(|| FieldError::invalid(&path.field(), value, &detail));
         }
     }
 

@@ -6,6 +6,7 @@ use super::keywords::{flag, list, number, ordered, size, strings, text};
 use super::node::{
     ListType, Node, PATCH_MERGE_KEY, PATCH_STRATEGY, PatchStrategy, Rules, Types, Union,
 };
+use super::own_rules;
 use super::problems::{Problems, join};
 use crate::regexp::Pattern;
 
@@ -75,7 +76,7 @@ pub(super) fn rules(problems: &mut Problems, keywords: &Map<String, Value>, path
             .filter(|value| !value.is_null())
             .cloned()
             .collect(),
-        not_equal: keywords.get("x-apiloom-not-equal").cloned(),
+        own: own_rules::read(keywords),
         unique: flag(keywords, "x-apiloom-unique") || flag(keywords, "uniqueItems"),
         required: flag(keywords, "x-apiloom-required"),
         forbidden: flag(keywords, "x-apiloom-forbidden"),
