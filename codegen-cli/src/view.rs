@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use apiloom_meta::kind::ProtoFile;
+use apiloom_meta::kind::{ProtoFile, Verb};
 use apiloom_model::names::identifier;
 
 pub(crate) use self::apply::ApplyView;
@@ -21,8 +21,6 @@ pub(crate) use self::methods::{IndexesView, MethodsView};
 use crate::model::{Group, Model, Subresource};
 use crate::settings::Settings;
 
-/// The read-only verbs.
-const READ: [&str; 3] = ["get", "list", "watch"];
 /// The usual priority of aggregated groups; the same as for CustomResourceDefinitions.
 const GROUP_PRIORITY: u32 = 1000;
 /// The step between the priorities of two versions, which leaves room for versions added by hand.
@@ -405,21 +403,27 @@ type Verbs = for<'a> fn(verbs: &'a [String], sub: Option<&Subresource>) -> Vec<&
 
 fn view_verbs<'a>(verbs: &'a [String], sub: Option<&Subresource>) -> Vec<&'a str> {
     let may_read = sub.is_none_or(|sub| !sub.is_interactive);
-    filtered(verbs, |verb| may_read && READ.contains(&verb))
+    filtered(verbs, |verb| may_read && is_read(verb))
 }
 
 fn edit_verbs<'a>(verbs: &'a [String], sub: Option<&Subresource>) -> Vec<&'a str> {
     let may_write = sub.is_none_or(|sub| sub.for_editors);
     let is_interactive = sub.is_some_and(|sub| sub.is_interactive);
     filtered(verbs, |verb| {
-        may_write && (is_interactive || !READ.contains(&verb))
+        may_write && (is_interactive || !is_read(verb))
     })
 }
 
 /// Controllers write most subresources, the status first of all, so only admins get their verbs.
 fn admin_verbs<'a>(verbs: &'a [String], sub: Option<&Subresource>) -> Vec<&'a str> {
     let may_write = sub.is_some_and(|sub| !sub.for_editors);
-    filtered(verbs, |verb| may_write && !READ.contains(&verb))
+    filtered(verbs, |verb| may_write && !is_read(verb))
+}
+
+/// Whether a verb, as RBAC spells it, changes nothing.
+fn is_read(verb: &str) -> bool {
+    let known = Verb::ALL.into_iter().find(|known| known.as_str() == verb);
+    known.is_some_and(Verb::is_read)
 }
 
 fn filtered(verbs: &[String], is_wanted: impl Fn(&str) -> bool) -> Vec<&str> {

@@ -53,9 +53,10 @@ pub(crate) fn impl_resource(kind: &Kind) -> TokenStream {
     }
 }
 
-/// The traits of what clients may do with the objects.
+/// The traits of what clients may do with the objects. Clients have no methods for other verbs than those of most kinds.
 fn verbs(kind: &Kind) -> impl Iterator<Item = Ident> {
     let verbs = kind.verbs.iter().filter(|_| kind.has_client_verbs);
+    let verbs = verbs.filter(|verb| Verb::DEFAULT.contains(verb));
     let verbs = verbs.map(|verb| verb.variant());
     let subresources = kind.subresources.iter();
     let of_subresources = subresources.filter_map(|sub| match &*sub.name.value {
@@ -127,7 +128,7 @@ fn definition(kind: &Kind) -> TokenStream {
                 .map(|verb| variant("Verb", verb.variant())),
         )
     };
-    set("verbs", kind.verbs != Verb::ALL, &verbs);
+    set("verbs", kind.verbs != Verb::DEFAULT, &verbs);
     let subresources = || list(kind.subresources.iter().map(|sub| subresource(kind, sub)));
     set("subresources", !kind.subresources.is_empty(), &subresources);
     let is_deleted_as_most =

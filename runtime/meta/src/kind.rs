@@ -300,7 +300,7 @@ impl ResourceDef {
             short_names: Vec::new(),
             categories: Vec::new(),
             scope: Scope::Namespaced,
-            verbs: Verb::ALL.to_vec(),
+            verbs: Verb::DEFAULT.to_vec(),
             subresources: Vec::new(),
             deletion: DeletionRule::default(),
             has_store: true,

@@ -58,6 +58,23 @@ words! {
 }
 
 impl Verb {
+    /// The verbs of a kind that names none, and of those that it skips some of.
+    pub const DEFAULT: [Self; 8] = [
+        Self::Create,
+        Self::Delete,
+        Self::DeleteCollection,
+        Self::Get,
+        Self::List,
+        Self::Patch,
+        Self::Update,
+        Self::Watch,
+    ];
+
+    /// Whether requests change nothing.
+    pub const fn is_read(self) -> bool {
+        matches!(self, Self::Get | Self::List | Self::Watch)
+    }
+
     /// The name in discovery and RBAC.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -31,7 +31,7 @@ fn a_bare_kind_follows_from_its_name() {
     );
     assert_eq!(
         (def.scope, def.verbs.as_slice()),
-        (Scope::Cluster, Verb::ALL.as_slice())
+        (Scope::Cluster, Verb::DEFAULT.as_slice())
     );
     assert!(def.served && def.unconditional_update);
     assert!(!def.has_status() && !def.storage && !def.create_on_update);

@@ -311,7 +311,7 @@ impl Keys {
         let has_store = self.without_store.is_none() && !self.is_simple;
         let all_verbs: &[Verb] = match self.without_store {
             _ if self.is_simple => &[],
-            None => &Verb::ALL,
+            None => &Verb::DEFAULT,
             Some(WithoutStore::Review) => &[Verb::Create],
             Some(WithoutStore::Code) => &[Verb::Get, Verb::List, Verb::Watch],
         };
@@ -414,7 +414,7 @@ fn one_of<T: Copy>(arg: &Arg, what: &str, known: &[(&str, T)], d: &mut Diagnosti
 fn read_verbs(arg: &Arg, d: &mut Diagnostics) -> Vec<Verb> {
     let before = d.errors().len();
     let Some(args) = arg.list(Target::Verbs, d) else {
-        return Verb::ALL.to_vec();
+        return Verb::DEFAULT.to_vec();
     };
     let mut verbs = Vec::new();
     let mut skip = Vec::new();
@@ -442,7 +442,7 @@ fn read_verbs(arg: &Arg, d: &mut Diagnostics) -> Vec<Verb> {
         }
     }
     if args.has("skip") {
-        verbs = Verb::ALL.to_vec();
+        verbs = Verb::DEFAULT.to_vec();
     }
     verbs.retain(|verb| !skip.contains(verb));
     verbs.sort_unstable();

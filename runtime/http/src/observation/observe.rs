@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use super::metrics::{Metrics, RequestGuard, RequestLabels, RequestOutcome, verb_label};
 use crate::request::request_info::RequestInfo;
+use crate::request::verb_form::form;
 use crate::response::Body;
 
 /// A request in progress; counted when this is dropped.
@@ -37,16 +38,7 @@ pub(crate) fn resource_labels(
     info: &RequestInfo,
     dry_run: bool,
 ) -> RequestLabels {
-    let label = match verb {
-        Verb::Create => "POST",
-        Verb::Get => "GET",
-        Verb::List => "LIST",
-        Verb::Watch => "WATCH",
-        Verb::Update => "PUT",
-        Verb::Patch => "PATCH",
-        Verb::Delete => "DELETE",
-        Verb::DeleteCollection => "DELETECOLLECTION",
-    };
+    let label = form(verb).label;
     let mut known = def.served_subresources();
     let subresource = known.find(|subresource| subresource.name == info.subresource);
     let label = if subresource.is_some_and(|sub| sub.connects) {

@@ -7,4 +7,5 @@ pub(super) mod params;
 pub(super) mod query;
 pub(super) mod request_info;
 pub mod timeout;
+pub(super) mod verb_form;
 pub(super) mod version_path;

@@ -16,6 +16,7 @@ use apiloom_registry::auth::Attributes;
 use http::{Method, Uri};
 
 use super::query::{Query, decode};
+use super::verb_form::form;
 
 /// The path segment before a namespace in paths of namespaced resources; also the resource of namespaces.
 pub(crate) const NAMESPACES: &str = Namespace::PLURAL;
@@ -234,20 +235,18 @@ impl RequestInfo {
 
     fn read_pairs(&mut self, query: &Query) {
         if self.name.is_empty() && self.verb == RequestVerb::Api(Verb::Get) {
-            self.verb = RequestVerb::Api(if query.boolean("watch") == Some(true) {
-                Verb::Watch
-            } else {
-                Verb::List
-            });
+            let is_told = |verb: &Verb| {
+                let parameter = form(*verb).parameter;
+                parameter.is_some_and(|(name, _)| query.boolean(name) == Some(true))
+            };
+            let told = Verb::ALL.into_iter().find(is_told);
+            self.verb = RequestVerb::Api(told.unwrap_or(Verb::List));
             self.name = selected_name(query).unwrap_or_default();
         }
         if self.name.is_empty() && self.verb == RequestVerb::Api(Verb::Delete) {
             self.verb = RequestVerb::Api(Verb::DeleteCollection);
         }
-        let selects = matches!(
-            self.verb,
-            RequestVerb::Api(Verb::List | Verb::Watch | Verb::DeleteCollection)
-        );
+        let selects = matches!(self.verb, RequestVerb::Api(verb) if form(verb).has_selectors());
         if selects && !self.watch_prefix {
             self.field_selector = query.text("fieldSelector").to_owned();
             self.label_selector = query.text("labelSelector").to_owned();

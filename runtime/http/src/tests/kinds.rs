@@ -134,7 +134,7 @@ resource!(Scaled, "scaleds", Scope::Namespaced, |def| {
 resource!(Fischer, "fischers", Scope::Cluster, |def| {
     let release = |minor| Some(Release { major: 1, minor });
     ResourceDef {
-        verbs: Verb::ALL
+        verbs: Verb::DEFAULT
             .into_iter()
             .filter(|verb| *verb != Verb::Watch)
             .collect(),

@@ -87,10 +87,8 @@ impl ResourceRoute<'_, '_> {
         let running = match self.verb {
             _ if connects(endpoint.def(), &call.info) => metrics.begin_long_running(&labels),
             Verb::Watch => metrics.begin_long_running(&labels),
-            Verb::Get | Verb::List => metrics.begin(RequestKind::ReadOnly),
-            Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection => {
-                metrics.begin(RequestKind::Mutating)
-            }
+            verb if verb.is_read() => metrics.begin(RequestKind::ReadOnly),
+            _ => metrics.begin(RequestKind::Mutating),
         };
         let request_bytes = http_body::Body::size_hint(body).exact().filter(|n| *n > 0);
         Observation::new(metrics, labels, request_bytes, Some(running))

@@ -8,6 +8,7 @@ use apiloom_meta::{ApiError, ResourceDef};
 use http::Method;
 
 use crate::request::request_info::{RequestInfo, RequestVerb};
+use crate::request::verb_form::{VerbPlace, form};
 use crate::request::version_path::path_of_version;
 use crate::shape::error::method_not_allowed;
 
@@ -52,7 +53,7 @@ pub(crate) fn route(
     }
     match info.verb {
         // A HEAD is authorized as a GET, but only custom resources serve it.
-        RequestVerb::Api(verb) if *method == method_of(verb) && is_served(verb) => Ok(verb),
+        RequestVerb::Api(verb) if *method == form(verb).method && is_served(verb) => Ok(verb),
         _ => Err(method_not_allowed()),
     }
 }
@@ -71,8 +72,9 @@ fn route_by_verb(
         return Err(ApiError::no_such_resource());
     }
     // The paths of all namespaces are read only.
-    let is_read = matches!(info.verb, RequestVerb::Api(Verb::List | Verb::Watch));
-    if shape == Shape::AllNamespaces && !is_read {
+    let is_there =
+        matches!(info.verb, RequestVerb::Api(verb) if form(verb).place == VerbPlace::AnyCollection);
+    if shape == Shape::AllNamespaces && !is_there {
         return Err(ApiError::no_such_resource());
     }
     let unsupported = || ApiError::method_not_supported(&def.group_resource(), info.verb.as_str());
@@ -199,38 +201,26 @@ pub(crate) fn paths(def: &ResourceDef) -> Vec<KindPath<'_>> {
 }
 
 fn is_served(def: &ResourceDef, shape: Shape<'_>, verb: Verb) -> bool {
-    let has = |verb: Verb| def.has_verb(verb);
-    match (shape, verb) {
-        // List and watch share a path; the handler refuses the one that is not served.
-        (Shape::Collection | Shape::AllNamespaces, Verb::List | Verb::Watch) => {
-            has(Verb::List) || has(Verb::Watch)
-        }
-        (Shape::Collection, Verb::Create | Verb::DeleteCollection) => has(verb),
-        (Shape::Item, Verb::Get | Verb::Update | Verb::Patch | Verb::Delete) => has(verb),
-        (
-            Shape::Subresource(name),
-            Verb::Create | Verb::Get | Verb::Update | Verb::Patch | Verb::Delete,
-        ) => {
+    // List and watch share a path; the handler refuses the one that is not served.
+    let has = match verb {
+        Verb::List | Verb::Watch => def.has_verb(Verb::List) || def.has_verb(Verb::Watch),
+        _ => def.has_verb(verb),
+    };
+    let place = form(verb).place;
+    match shape {
+        Shape::Collection => has && place != VerbPlace::Item,
+        Shape::AllNamespaces => has && place == VerbPlace::AnyCollection,
+        Shape::Item => has && place == VerbPlace::Item,
+        Shape::Subresource(name) => {
             let subresource = def.subresource(name);
             subresource.is_some_and(|found| def.verbs_of(found).any(|served| served == verb))
         }
-        _ => false,
     }
 }
 
 /// Whether the deprecated prefix `watch/` is served.
 fn is_watched(def: &ResourceDef, shape: Shape<'_>, verb: Verb) -> bool {
     verb == Verb::Watch && def.has_verb(verb) && !matches!(shape, Shape::Subresource(_))
-}
-
-fn method_of(verb: Verb) -> Method {
-    match verb {
-        Verb::Get | Verb::List | Verb::Watch => Method::GET,
-        Verb::Create => Method::POST,
-        Verb::Update => Method::PUT,
-        Verb::Patch => Method::PATCH,
-        Verb::Delete | Verb::DeleteCollection => Method::DELETE,
-    }
 }
 
 #[cfg(test)]
@@ -357,7 +347,7 @@ mod tests {
     #[test]
     fn a_cluster_kind_is_reached_outside_of_namespaces() {
         let mut def = fischer();
-        def.verbs = Verb::ALL.to_vec();
+        def.verbs = Verb::DEFAULT.to_vec();
         check(
             &def,
             "/apis/wardle.example.com/v1alpha1/fischers",

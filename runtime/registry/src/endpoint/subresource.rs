@@ -457,7 +457,7 @@ impl Handler {
             Verb::Create => self.code.create,
             Verb::Update => self.code.update,
             Verb::Get => self.code.get,
-            Verb::List | Verb::Watch | Verb::Patch | Verb::Delete | Verb::DeleteCollection => None,
+            _ => None,
         }
     }
     /// Whether it has a verb.

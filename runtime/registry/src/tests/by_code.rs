@@ -27,7 +27,7 @@ resource!(Sample, "v1", "Sample", "samples", |def| ResourceDef {
     has_store: false,
     storage: true,
     subresources: Vec::new(),
-    verbs: Verb::ALL.to_vec(),
+    verbs: Verb::DEFAULT.to_vec(),
     selectable: vec![JsonPath::new(["color"]).into()],
     ..def
 });

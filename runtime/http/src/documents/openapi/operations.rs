@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::names::{self, base_path, gvk, meta, operation_infix, reference, tag};
 use super::{components, parameters};
 use crate::request::request_info::NAMESPACES;
+use crate::request::verb_form::form;
 use crate::shape::format::{self, Writer};
 
 /// The patch formats of a kind, for clients to choose from: kubectl sends a strategic merge patch where it is listed.
@@ -142,7 +143,7 @@ fn insert_path(
     operations: impl Iterator<Item = (Verb, Value)>,
 ) {
     let mut all: Map<String, Value> = operations
-        .map(|(verb, operation)| (method(verb).to_owned(), operation))
+        .map(|(verb, operation)| (method(verb), operation))
         .collect();
     if !all.is_empty() {
         let mut common = parameters::take_common(&mut all);
@@ -153,14 +154,9 @@ fn insert_path(
     }
 }
 
-fn method(verb: Verb) -> &'static str {
-    match verb {
-        Verb::Get | Verb::List | Verb::Watch => "get",
-        Verb::Create => "post",
-        Verb::Update => "put",
-        Verb::Patch => "patch",
-        Verb::Delete | Verb::DeleteCollection => "delete",
-    }
+/// The method of a verb, as a field of a path.
+fn method(verb: Verb) -> String {
+    form(verb).method.as_str().to_ascii_lowercase()
 }
 
 struct Operations<'a> {
@@ -206,7 +202,7 @@ impl Operations<'_> {
         let namespaced = if self.namespaced { "Namespaced" } else { "" };
         let id = format!(
             "connect{infix}{}{namespaced}{}{}{}",
-            names::capital(method(verb)),
+            names::capital(&method(verb)),
             self.def.kind,
             names::capital(&sub.name),
             if has_path { "WithPath" } else { "" },
@@ -304,8 +300,7 @@ impl Operations<'_> {
             "x-kubernetes-action": action,
             "x-kubernetes-group-version-kind": gvk(&def.group, &def.version, &def.kind),
         });
-        let is_watched = def.has_verb(Verb::Watch);
-        let parameters = parameters::of_action(action, is_watched, self.is_of_definition());
+        let parameters = parameters::of_action(action, &def.verbs, self.is_of_definition());
         if !parameters.is_empty() {
             operation["parameters"] = parameters.into();
         }

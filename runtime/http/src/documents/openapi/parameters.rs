@@ -1,6 +1,9 @@
 //! The parameters of operations.
 
+use apiloom_meta::kind::Verb;
 use serde_json::{Map, Value, json};
+
+use crate::request::verb_form::form;
 
 /// A query parameter: name, type, description.
 type Query = (&'static str, &'static str, &'static str);
@@ -72,18 +75,11 @@ const SELECT: [Query; 8] = [
     ),
 ];
 
-const WATCH: [Query; 2] = [
-    (
-        "allowWatchBookmarks",
-        "boolean",
-        "A watch may send bookmarks, which carry a newer resourceVersion and nothing else.",
-    ),
-    (
-        "watch",
-        "boolean",
-        "Send changes as a stream of events instead of a list.",
-    ),
-];
+const BOOKMARKS: Query = (
+    "allowWatchBookmarks",
+    "boolean",
+    "A watch may send bookmarks, which carry a newer resourceVersion and nothing else.",
+);
 
 const DELETE: [Query; 4] = [
     DRY_RUN,
@@ -144,18 +140,20 @@ pub(super) fn of_path(path: &str, kind: &str) -> Vec<Value> {
     in_path.chain([query(&PRETTY)]).collect()
 }
 
-/// The query parameters of an operation, by `x-kubernetes-action`; `watchable` for lists that can be watched. Of custom resources
-/// kube-apiserver publishes others for a `get` and a `deletecollection`.
-pub(super) fn of_action(action: &str, watchable: bool, is_of_definition: bool) -> Vec<Value> {
+/// The query parameters of an operation, by `x-kubernetes-action`; those of a list tell the other verbs of its path, which the kind
+/// has. Of custom resources kube-apiserver publishes others for a `get` and a `deletecollection`.
+pub(super) fn of_action(action: &str, verbs: &[Verb], is_of_definition: bool) -> Vec<Value> {
     let mut all: Vec<Query> = match action {
         "get" if is_of_definition => {
             let all = SELECT.into_iter();
             all.filter(|(name, ..)| *name == "resourceVersion")
                 .collect()
         }
-        "deletecollection" if is_of_definition => SELECT.into_iter().chain(WATCH).collect(),
-        "list" if watchable => SELECT.into_iter().chain(WATCH).collect(),
-        "list" => SELECT.to_vec(),
+        "deletecollection" if is_of_definition => SELECT
+            .into_iter()
+            .chain(parameters_of(&[Verb::Watch]))
+            .collect(),
+        "list" => SELECT.into_iter().chain(parameters_of(verbs)).collect(),
         "post" | "put" => WRITE.to_vec(),
         "patch" => WRITE.into_iter().chain([FORCE]).collect(),
         "delete" => DELETE.to_vec(),
@@ -164,6 +162,13 @@ pub(super) fn of_action(action: &str, watchable: bool, is_of_definition: bool) -
     };
     all.sort_unstable();
     all.iter().map(query).collect()
+}
+
+/// The parameters that tell these verbs from a list.
+fn parameters_of(verbs: &[Verb]) -> impl Iterator<Item = Query> {
+    let told = verbs.iter().filter_map(|verb| form(*verb).parameter);
+    let told = told.map(|(name, description)| (name, "boolean", description));
+    told.chain(verbs.contains(&Verb::Watch).then_some(BOOKMARKS))
 }
 
 fn query((name, kind, description): &Query) -> Value {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_meta::kind::SmolStr;
+use apiloom_meta::kind::{SmolStr, Verb};
 use parking_lot::RwLock;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -13,6 +13,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets, line
 use prometheus_client::registry::Registry;
 
 use super::bounded::{BoundedFamily, LabelSet};
+use crate::request::verb_form::form;
 
 /// Histogram bounds in seconds, those of kube-apiserver.
 const LATENCY: [f64; 23] = [
@@ -54,16 +55,17 @@ pub struct RequestOutcome {
 
 /// The label for a verb; `other` for unknown ones.
 pub(crate) fn verb_label(verb: &str) -> &'static str {
+    let mut verbs = Verb::ALL
+        .into_iter()
+        .map(|of_kinds| (of_kinds.as_str(), form(of_kinds).label));
+    if let Some((_, label)) = verbs.find(|(name, label)| verb == *name || verb == *label) {
+        return label;
+    }
     match verb {
-        "get" | "GET" => "GET",
-        "list" | "LIST" => "LIST",
-        "watch" | "watchlist" | "WATCH" | "WATCHLIST" => "WATCH",
-        "create" | "post" | "POST" => "POST",
-        "update" | "put" | "PUT" => "PUT",
-        "patch" | "PATCH" => "PATCH",
+        "watchlist" | "WATCHLIST" => "WATCH",
+        "post" => "POST",
+        "put" => "PUT",
         "apply" | "APPLY" => "APPLY",
-        "delete" | "DELETE" => "DELETE",
-        "deletecollection" | "DELETECOLLECTION" => "DELETECOLLECTION",
         "connect" | "CONNECT" => "CONNECT",
         "head" | "HEAD" => "HEAD",
         "options" | "OPTIONS" => "OPTIONS",
