@@ -62,7 +62,7 @@ enum Stage {
     Waiting(Instant),
     /// What is needed only to begin is large, and there is a follower for each kind.
     Opening(Pin<Box<dyn Future<Output = Result<StoredEvents, ApiError>> + Send>>),
-    Open(StoredEvents),
+    Open(Box<StoredEvents>),
 }
 
 /// Follows all objects of a kind.
@@ -108,7 +108,7 @@ impl<K: Eq + Hash, T> Follower<K, T> {
                 }
                 Stage::Opening(opening) => match opening.await {
                     Ok(events) => {
-                        self.stage = Stage::Open(events);
+                        self.stage = Stage::Open(Box::new(events));
                         self.listed = Some(HashSet::new());
                         return Update::Begun;
                     }
