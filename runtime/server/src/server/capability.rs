@@ -10,7 +10,7 @@ use apiloom_http::observation::metrics::Metrics;
 use apiloom_registry::Registry;
 use async_trait::async_trait;
 
-use super::controllers::ControllerHost;
+use super::controllers::host::ControllerHost;
 use super::{Config, ServerError};
 
 /// What a part of the server does while it runs. The methods are called in this order, each once, but for `lead`; all have defaults that

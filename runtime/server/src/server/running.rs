@@ -15,7 +15,8 @@ use tokio::time::Instant;
 
 use super::additions::Additions;
 use super::capability::Capability;
-use super::controllers::{self, ControllerHost, Controllers, SharedStore};
+use super::controllers::host::ControllerHost;
+use super::controllers::{self, Controllers, SharedStore};
 use super::filters::{Auth, Filters};
 use super::hooks::{Hook, HookContext, Host, Task};
 use super::loopback::{Loopback, LoopbackToken};

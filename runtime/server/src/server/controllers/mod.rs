@@ -40,6 +40,7 @@ pub(super) mod config;
 pub(super) mod feed;
 pub(super) mod follower;
 pub(super) mod graph;
+pub(super) mod host;
 mod lease;
 #[cfg(any(feature = "apis-apiextensions", feature = "apis-apiregistration"))]
 pub(super) mod readable;
@@ -50,19 +51,17 @@ pub(super) mod uid;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_client::controller::{CancellationToken, ElectionConfig, LeaderElector, WriteGuard};
-use apiloom_client::metrics::{Registry as MetricRegistry, RequestMetrics};
-use apiloom_registry::{Catalog, Endpoint, Registry};
+use apiloom_client::controller::{CancellationToken, ElectionConfig, LeaderElector};
+use apiloom_registry::{Catalog, Endpoint};
 use futures_util::future::join_all;
 
 pub use self::config::{ControllerConfig, ControllerNames};
+use self::host::ControllerHost;
 use self::lease::StoredLease;
-use self::requests::Requests;
 use self::servers::Servers;
 pub(super) use self::servers::SharedStore;
 use super::ServerError;
 use super::capability::Capability;
-use super::loopback::Loopback;
 
 /// The times by which servers stand for their controllers. A leader that was killed renewed last at most 3.3 s before another
 /// server saw it, and that takes the lease 10 s later: its work waits less than 15 s, the lease duration of Kubernetes.
@@ -77,63 +76,6 @@ const ELECTION: ElectionConfig = ElectionConfig {
 pub(super) struct Controllers {
     pub(super) parts: Vec<Arc<dyn Capability>>,
     pub(super) host: ControllerHost,
-}
-
-/// What a controller is given. Cheap to clone.
-#[derive(Clone)]
-pub(super) struct ControllerHost {
-    pub(super) registry: Arc<Registry>,
-    /// Those of the next servers of a chain.
-    pub(super) next_registries: Vec<Arc<Registry>>,
-    pub(super) loopback: Loopback,
-    /// The store, if other servers may have it too.
-    pub(super) shared: Option<SharedStore>,
-    pub(super) metrics: ControllerMetrics,
-    /// Its leadership and the other servers over the store, if it was elected among them.
-    elected: Option<(WriteGuard, Arc<Servers>)>,
-}
-
-/// Where the controllers count what they do.
-#[derive(Clone)]
-pub(super) struct ControllerMetrics {
-    pub(super) registry: MetricRegistry,
-    requests: RequestMetrics,
-}
-
-impl ControllerMetrics {
-    /// Adds the metrics of all requests of the controllers to a registry; each controller adds its own.
-    pub(super) fn new(registry: MetricRegistry) -> Self {
-        let requests = RequestMetrics::new("loopback");
-        registry.register(requests.clone());
-        Self { registry, requests }
-    }
-}
-
-impl ControllerHost {
-    /// What the controllers of a server over this registry are given.
-    pub(super) fn new(
-        registry: Arc<Registry>,
-        next_registries: Vec<Arc<Registry>>,
-        loopback: Loopback,
-        shared: Option<SharedStore>,
-        metrics: MetricRegistry,
-    ) -> Self {
-        Self {
-            registry,
-            next_registries,
-            loopback,
-            shared,
-            metrics: ControllerMetrics::new(metrics),
-            elected: None,
-        }
-    }
-
-    /// The requests of the controller with this name, which is the manager of the fields that it writes.
-    pub(super) fn requests(&self, name: &'static str) -> Requests {
-        let (guard, servers) = self.elected.clone().unzip();
-        let client = requests::client(&self.loopback, name, guard, &self.metrics.requests);
-        Requests::new(Arc::clone(&self.registry), client).beside(servers)
-    }
 }
 
 /// Checks that all kinds with owners and dependents are in stores that other servers have too, or none is. Otherwise, of two
@@ -230,8 +172,7 @@ impl Controllers {
             }
             let led = elector.run(stop, async |leadership| {
                 let ended = leadership.cancel().clone();
-                let mut host = self.host.clone();
-                host.elected = Some((leadership.guard().clone(), Arc::clone(servers)));
+                let host = self.host.elected(leadership.guard(), servers);
                 tokio::select! {
                     () = part.lead(host) => {}
                     () = servers.wait_for_better(name) => {}

@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use self::installation::Installation;
 use self::webhooks::Webhooks;
 use crate::server::capability::Capability;
-use crate::server::controllers::ControllerHost;
+use crate::server::controllers::host::ControllerHost;
 use crate::server::services::ServiceResolver;
 use crate::server::{Config, ServerError};
 

@@ -25,8 +25,8 @@ use self::feeds::Feeds;
 use self::unreadable::UnreadableKinds;
 use crate::server::Config;
 use crate::server::capability::Capability;
-use crate::server::controllers::ControllerHost;
 use crate::server::controllers::config::GARBAGE_COLLECTOR;
+use crate::server::controllers::host::ControllerHost;
 use crate::server::controllers::requests::Requests;
 
 /// The manager of fields that the collector writes.

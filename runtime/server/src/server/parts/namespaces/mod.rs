@@ -26,10 +26,10 @@ use tokio::time::Instant;
 use self::conditions::Content;
 use crate::server::Config;
 use crate::server::capability::Capability;
-use crate::server::controllers::ControllerHost;
 use crate::server::controllers::config::NAMESPACES;
 use crate::server::controllers::feed::{self, Counts, Reporter, Sink};
 use crate::server::controllers::graph::ObservedObject;
+use crate::server::controllers::host::ControllerHost;
 use crate::server::controllers::requests::{RequestError, Requests, ServedKind};
 use crate::server::controllers::uid::Uid;
 
