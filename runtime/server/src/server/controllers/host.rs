@@ -15,6 +15,10 @@ use crate::server::loopback::Loopback;
 pub(in crate::server) struct ControllerHost {
     pub(in crate::server) registry: Arc<Registry>,
     /// Those of the next servers of a chain.
+    #[cfg_attr(
+        not(feature = "apis-apiregistration"),
+        allow(dead_code, reason = "only APIServices have them")
+    )]
     pub(in crate::server) next_registries: Vec<Arc<Registry>>,
     pub(in crate::server) loopback: Loopback,
     /// The store, if other servers may have it too.
