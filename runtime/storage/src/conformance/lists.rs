@@ -233,7 +233,7 @@ pub async fn list_at_a_future_revision_is_refused(store: Arc<dyn Storage>) {
 
 /// A list of more keys than the backend reads at a time ([`MOST_READ_AT_ONCE`]) is complete, at once and in pages.
 pub async fn list_of_many_keys_is_whole(store: Arc<dyn Storage>) {
-    let written = write_many(&store, 60, 25).await;
+    let written = write_many(&store, 10, 150).await;
     assert!(written.len() > 2 * MOST_READ_AT_ONCE);
     let whole = ListRequest {
         prefix: "/r/".into(),

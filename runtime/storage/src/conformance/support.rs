@@ -165,7 +165,8 @@ pub(super) async fn events_until(watch: &mut WatchStream, revision: Revision) ->
     }
 }
 
-/// Creates keys in several tasks; returns the acknowledged revisions.
+/// Creates keys in several tasks; returns the acknowledged revisions. Few tasks, since on a busy machine a request of each waits for those of
+/// all others, and etcd answers none after 7 s.
 pub(super) async fn write_many(
     store: &Arc<dyn Storage>,
     writers: usize,

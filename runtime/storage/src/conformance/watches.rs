@@ -244,7 +244,7 @@ pub async fn dropped_watch_disturbs_no_other(store: Arc<dyn Storage>) {
 /// [`StorageError::Lagged`] and the rest by a watch from its last revision.
 pub async fn slow_watcher_misses_nothing(store: Arc<dyn Storage>) {
     let mut changes = watch(&*store, "/r/", WatchStart::Now).await;
-    let mut acknowledged = write_many(&store, 64, 40).await;
+    let mut acknowledged = write_many(&store, 8, 320).await;
     acknowledged.sort_unstable();
     let mut last = Revision(acknowledged[0].0 - 1);
     let mut delivered = Vec::new();
@@ -268,7 +268,7 @@ pub async fn slow_watcher_misses_nothing(store: Arc<dyn Storage>) {
 /// [`StorageError::Compacted`]: changes are never skipped silently.
 pub async fn slow_watcher_learns_of_compaction(store: Arc<dyn Storage>) {
     let mut changes = watch(&*store, "/r/", WatchStart::Now).await;
-    let mut acknowledged = write_many(&store, 64, 40).await;
+    let mut acknowledged = write_many(&store, 8, 320).await;
     acknowledged.sort_unstable();
     let last = acknowledged[acknowledged.len() - 1];
     store.compact(last).await.expect("compacted");
