@@ -3,6 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use apiloom::ApiError;
+use apiloom::apis::apiregistration::v1::APIService;
+use apiloom::prelude::{Admission, AdmissionRequest, async_trait};
 use apiloom::server::auth::Answer;
 use apiloom::server::health::Check;
 use apiloom::server::http::{PathRequest, PathResponse};
@@ -355,4 +358,32 @@ async fn routes_of_the_next_server_are_listed_behind_those_of_the_first() {
             .iter()
             .any(|line| line.starts_with("resources /api/v1/"))
     );
+}
+
+/// Fails for APIServices, as admission does that waits for a hook of its program.
+struct NotReady;
+
+#[async_trait]
+impl Admission for NotReady {
+    fn name(&self) -> &'static str {
+        "NotReady"
+    }
+
+    async fn mutate(&self, request: &mut AdmissionRequest<'_>) -> Result<(), ApiError> {
+        if request.is::<APIService>() {
+            return Err(ApiError::internal("the hook has not run"));
+        }
+        Ok(())
+    }
+}
+
+/// Hooks do not run for a list, so nothing that may wait for them is waited for.
+#[tokio::test]
+async fn routes_are_listed_while_the_own_api_services_cannot_be_written() {
+    let builder = builder(Backend::Memory).all_built_in();
+    let routes = builder.admission(|_| NotReady).routes();
+    let routes = tokio::time::timeout(Duration::from_secs(30), routes).await;
+    let routes = routes.expect("a list that waits for no hook").unwrap();
+    let path = "/apis/apiregistration.k8s.io/v1/apiservices";
+    assert!(routes.iter().any(|route| route.path == path));
 }

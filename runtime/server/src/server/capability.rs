@@ -13,8 +13,8 @@ use async_trait::async_trait;
 use super::controllers::host::ControllerHost;
 use super::{Config, ServerError};
 
-/// What a part of the server does while it runs. The methods are called in this order, each once, but for `lead`; all have defaults that
-/// do nothing.
+/// What a part of the server does while it runs. What is not a question is called in this order, each once, but for `lead`; `ready` is
+/// called while the controllers run. All have defaults that do nothing.
 #[async_trait]
 pub(super) trait Capability: fmt::Debug + Send + Sync + 'static {
     /// Whether only the first server of a chain has it: it serves all of them.
@@ -53,6 +53,11 @@ pub(super) trait Capability: fmt::Debug + Send + Sync + 'static {
     /// Counts in these metrics from now on.
     fn count_in(&self, metrics: &Metrics) {
         let _ = metrics;
+    }
+
+    /// Whether it serves more paths once it is ready: a list of the routes waits for that, and for no other part.
+    fn adds_routes(&self) -> bool {
+        false
     }
 
     /// Completes when it has done what the server does before it is ready, while its controllers run.

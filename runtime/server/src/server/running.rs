@@ -145,8 +145,17 @@ impl RunningServer {
 
     /// Waits until the parts of the server have done what they do before it is ready, while [`RunningServer::serve`] runs.
     pub(super) fn install(&self) -> BoxFuture<'static, Result<(), ServerError>> {
-        let of_next = self.next.as_ref().map(|next| next.install());
-        let (parts, registry) = (self.parts.clone(), self.registry());
+        self.wait_for(|_| true)
+    }
+
+    /// Waits until some parts of the server, and of the next ones, are ready.
+    fn wait_for(
+        &self,
+        is_awaited: fn(&dyn Capability) -> bool,
+    ) -> BoxFuture<'static, Result<(), ServerError>> {
+        let of_next = self.next.as_ref().map(|next| next.wait_for(is_awaited));
+        let (mut parts, registry) = (self.parts.clone(), self.registry());
+        parts.retain(|part| is_awaited(&**part));
         Box::pin(async move {
             try_join_all(parts.iter().map(|part| part.ready(&registry))).await?;
             match of_next {
@@ -157,13 +166,14 @@ impl RunningServer {
     }
 
     /// The routes of a server, as it has them when it is ready. It serves no requests but its own, runs nothing of its program, and stops.
+    /// Parts that add no routes are not waited for: admission of the program may refuse their writes until its hooks have run.
     ///
     /// # Errors
     /// As [`RunningServer::install`].
     pub(super) async fn list_routes(mut self) -> Result<Vec<ListedRoute>, ServerError> {
         self.forget_program();
         let filters = Arc::clone(&self.filters);
-        let installed = self.install();
+        let installed = self.wait_for(|part| part.adds_routes());
         let (stop, stopped) = oneshot::channel::<()>();
         let listed = async {
             let routes = installed.await.map(|()| filters.api().routes());

@@ -53,6 +53,11 @@ impl Capability for Extensions {
         self.webhooks.count_in(metrics.conversions().clone());
     }
 
+    /// Those of the definitions that are installed.
+    fn adds_routes(&self) -> bool {
+        true
+    }
+
     async fn ready(&self, registry: &Registry) -> Result<(), ServerError> {
         self.installation.run(registry).await
     }
