@@ -45,7 +45,7 @@
 //!   the next request. A webhook has its own limits, and kinds with a converter their own capacity for large documents, so that
 //!   one that does not answer holds up no other kind.
 //! - `server/services.rs` finds the addresses of services: a resolver of the program, the file of `--service-resolver`, or DNS.
-//! - `apiloom serve` is a server of built-in kinds with two flags more (`options.rs`). `runtime/kinds/definition_files.rs` reads the
+//! - `apiloom serve` is a server of built-in kinds with two flags more (`options.rs`). `kinds/definition_files.rs` reads the
 //!   definitions of files, for `apiloom import` too. `server/parts/apiextensions/installation` checks them against an empty registry before a store is
 //!   opened, applies them to the running server with the manager `definition-installer`, and waits until the controller has
 //!   established their kinds and the catalog has their present state; then the line of the ready server is printed, and `/readyz` passes.
