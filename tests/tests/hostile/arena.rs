@@ -345,6 +345,11 @@ impl Load {
         [0, 1, 2].map(|index| now.own[index].saturating_sub(self.own[index]))
     }
 
+    /// The time since then that threads of the attacked server ran, and that they waited for a core.
+    fn scheduled_until(&self, now: &Self) -> [Duration; 2] {
+        [0, 1].map(|index| now.scheduled[index].saturating_sub(self.scheduled[index]))
+    }
+
     /// CPU time of the attacked server since then, without that for the other user, who costs the other server as much.
     pub(crate) fn cpu_of_attack(&self) -> Duration {
         let [attacked, others, _] = self.own_until(&self.again());
@@ -357,9 +362,13 @@ impl Load {
     }
 
     /// Whether a request since then that was ended by a deadline of the server has not taken too long by itself: the
-    /// attacked server had little of the machine.
+    /// attacked server had little of the machine, and its threads wanted more. One that waits for something else, such as a
+    /// lock, is not excused.
     pub(crate) fn explains_timeout(&self) -> bool {
-        self.time_alone() < BEFORE_DEADLINE
+        let [ran, waited] = self.scheduled_until(&self.again());
+        let elapsed = self.moment.elapsed();
+        // Work on the request is a thread that runs or waits for a core all the time; the other user makes less.
+        ran + waited > elapsed * 3 / 4 && self.time_alone() < BEFORE_DEADLINE
     }
 
     /// By which factor, 1 to 10, the attacked server was slower since then than alone on the machine.
@@ -369,11 +378,11 @@ impl Load {
     /// is left.
     pub(crate) fn slowdown_since(&self) -> f64 {
         let now = self.again();
-        let since = |now: [Duration; 2], then: [Duration; 2]| {
-            [0, 1].map(|index| now[index].saturating_sub(then[index]).as_secs_f64())
-        };
-        let [ran, waited] = since(now.scheduled, self.scheduled);
-        let [all, used] = since(now.machine, self.machine);
+        let [ran, waited] = self.scheduled_until(&now).map(|time| time.as_secs_f64());
+        let [all, used] = [0, 1].map(|index| {
+            let time = now.machine[index].saturating_sub(self.machine[index]);
+            time.as_secs_f64()
+        });
         let own: Duration = self.own_until(&now).into_iter().sum();
         let others = used - own.as_secs_f64();
         let by_waiting = 1.0 + waited / ran.max(0.001);
