@@ -78,3 +78,24 @@ pub(super) fn of(rules: &Rules) -> impl Iterator<Item = (&'static OwnRule, &Valu
 pub(super) fn refusals(rules: &Rules, value: &Value) -> impl Iterator<Item = String> {
     of(rules).filter_map(move |(rule, argument)| (rule.refusal)(argument, value))
 }
+
+#[cfg(all(test, feature = "schema"))]
+mod tests {
+    use serde_json::json;
+
+    use crate::schema::tests::{errors, schema};
+
+    /// Those of a field and of its type.
+    #[test]
+    fn the_rules_of_several_schemas_are_all_in_force() {
+        let of_type = json!({"type": "string", "x-apiloom-not-equal": "a"});
+        let field = json!({"allOf": [of_type], "x-apiloom-not-equal": "b"});
+        let schema = schema(&json!({"type": "object", "properties": {"p": field}}));
+        for (value, is_refused) in [("a", true), ("b", true), ("c", false)] {
+            let error = format!("p: Invalid value: \"{value}\": must not be equal to \"{value}\"");
+            let expected = is_refused.then_some(error);
+            let found = errors(&schema, &json!({"p": value}));
+            assert_eq!(found, Vec::from_iter(expected), "{value}");
+        }
+    }
+}
