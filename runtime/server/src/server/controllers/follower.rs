@@ -103,7 +103,10 @@ impl<K: Eq + Hash, T> Follower<K, T> {
         loop {
             match &mut self.stage {
                 Stage::Waiting(at) => {
-                    sleep_until(*at).await;
+                    // A timer takes up to a millisecond, for which the start of a server would wait twice.
+                    if *at > Instant::now() {
+                        sleep_until(*at).await;
+                    }
                     self.stage = Stage::Opening(Box::pin(open(Arc::clone(&self.endpoint))));
                 }
                 Stage::Opening(opening) => match opening.await {
