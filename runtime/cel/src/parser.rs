@@ -15,7 +15,7 @@ use crate::operator::Operator;
 const MAX_LENGTH: usize = 100_000;
 
 /// Identifiers that the language keeps for itself.
-const RESERVED: [&str; 16] = [
+const RESERVED: [&str; 17] = [
     "as",
     "break",
     "const",
@@ -32,6 +32,7 @@ const RESERVED: [&str; 16] = [
     "return",
     "var",
     "void",
+    "while",
 ];
 
 /// Parses an expression. The number is that of its nodes.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 pub(crate) const MAX_REQUEST: u64 = 3 * 1024 * 1024;
 
 /// Names that the grammar keeps, which a field may have only in an escaped form.
-const KEYWORDS: [&str; 20] = [
+const KEYWORDS: [&str; 21] = [
     "true",
     "false",
     "null",
@@ -30,6 +30,7 @@ const KEYWORDS: [&str; 20] = [
     "return",
     "var",
     "void",
+    "while",
 ];
 
 /// How the items of a list are told apart.

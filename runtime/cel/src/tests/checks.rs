@@ -131,6 +131,7 @@ fn names_of_fields() {
         ("plain", Some("plain")),
         ("in", Some("__in__")),
         ("namespace", Some("__namespace__")),
+        ("while", Some("__while__")),
         ("a.b-c/d", Some("a__dot__b__dash__c__slash__d")),
         ("a__b", Some("a__underscores__b")),
         ("_x", Some("_x")),

@@ -174,6 +174,7 @@ fn syntax_errors_name_what_is_expected() {
         ("9223372036854775808 == 1", &["1: invalid int literal"]),
         ("1e400 == 1.0", &["1: invalid double literal"]),
         ("for", &["1: reserved identifier: for"]),
+        ("while", &["1: reserved identifier: while"]),
     ]);
 }
 
