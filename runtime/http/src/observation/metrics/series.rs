@@ -224,7 +224,7 @@ impl Requests {
         let long_running = Family::default();
         registry.register(
             "apiserver_longrunning_requests",
-            "LongRunningLabels-running requests, such as watches, being served",
+            "Long-running requests, such as watches, being served",
             Family::clone(&long_running),
         );
         Self {
