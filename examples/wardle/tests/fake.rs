@@ -44,24 +44,6 @@ async fn a_banned_flunder_is_refused(wardle: Clientset) -> Result<(), Error> {
     Ok(())
 }
 
-#[apiloom::test]
-async fn an_annotated_fischer_is_not_deleted(wardle: Clientset) -> Result<(), Error> {
-    let fischers = wardle.wardle_v1alpha1().fischers();
-    let mut fischer = Fischer {
-        metadata: named("rules"),
-        disallowed_flunders: Vec::new(),
-    };
-    let keep = ("wardle.example.com/keep".to_owned(), String::new());
-    fischer.metadata.annotations = [keep].into_iter().collect();
-    let mut fischer = fischers.create(&fischer).await?;
-    let refused = fischers.delete("rules").await;
-    assert!(refused.is_err_and(|error| error.is_forbidden()));
-    fischer.metadata.annotations.clear();
-    fischers.update(&fischer).await?;
-    fischers.delete("rules").await?;
-    Ok(())
-}
-
 #[apiloom::test(paused)]
 async fn labels_are_set_though_a_write_conflicts_and_a_response_is_lost(
     wardle: Clientset,
