@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use apiloom::prelude::*;
 use apiloom::server::Part;
-use apiloom::server::auth::{Answer, Authentication, Authenticator, Credentials, UserInfo};
 use apiloom::server::health::Check;
 use apiloom::server::http::PathRequest;
 use apiloom::server::metrics::Samples;
@@ -57,42 +56,11 @@ struct NoticeFlags {
     /// Maximum number of notices that are shown with a response.
     #[arg(long, value_name = "NUMBER", default_value_t = NoticeFlags::default().max_notices)]
     max_notices: usize,
-    /// Token of the user notice-reader. Default: there is no such user.
-    #[arg(long, value_name = "TOKEN")]
-    reader_token: Option<String>,
 }
 
 impl Default for NoticeFlags {
     fn default() -> Self {
-        Self {
-            max_notices: 3,
-            reader_token: None,
-        }
-    }
-}
-
-impl Notices {
-    /// The part with a user `notice-reader`, who has this token.
-    pub fn with_reader_token(token: impl Into<String>) -> Self {
-        let mut part = Self::default();
-        part.flags.reader_token = Some(token.into());
-        part
-    }
-}
-
-/// Authenticates the user `notice-reader` by a token.
-struct ReaderToken(String);
-
-impl Authenticator for ReaderToken {
-    fn authenticate<'a>(&'a self, credentials: &'a Credentials<'a>) -> Answer<'a, Authentication> {
-        let is_reader = credentials.token() == Some(self.0.as_bytes());
-        let reader = || {
-            Arc::new(UserInfo {
-                name: "notice-reader".to_owned(),
-                ..UserInfo::default()
-            })
-        };
-        Answer::Now(Ok(is_reader.then(reader)))
+        Self { max_notices: 3 }
     }
 }
 
@@ -111,10 +79,6 @@ impl Part for Notices {
     }
 
     fn register(self: Box<Self>, builder: Builder) -> Builder {
-        let builder = match self.flags.reader_token {
-            Some(token) => builder.authenticator(ReaderToken(token)),
-            None => builder,
-        };
         let board = Arc::new(Board::new(self.flags.max_notices));
         let (answered, checked, counted, cleared) =
             (board.clone(), board.clone(), board.clone(), board.clone());

@@ -105,30 +105,6 @@ async fn notices_are_shown_with_each_response() {
 }
 
 #[tokio::test]
-async fn the_token_of_the_part_is_of_its_user() {
-    let mut config = Config::new("notices", "/proc/none");
-    config.backend = Backend::Memory;
-    let part = Notices::with_reader_token("secret");
-    let server = Server::builder(config).part(part).build().await;
-    let server = server.expect("it is built").start().await;
-    let server = server.expect("it starts");
-    let loopback = server.loopback();
-    let answer = async |token: &str| {
-        let request = Request::builder().uri(NOTICES);
-        let request = request.header("authorization", format!("Bearer {token}"));
-        let request = request.body(Full::new(Bytes::new())).expect("a request");
-        let response = loopback.send(request).await;
-        (response.status().as_u16(), text(response).await)
-    };
-    // The user is known, and may not list notices without an authorizer that says so.
-    let (code, message) = answer("secret").await;
-    assert_eq!(code, 403, "{message}");
-    assert!(message.contains("User \\\"notice-reader\\\""), "{message}");
-    let (code, message) = answer("other").await;
-    assert_eq!(code, 401, "{message}");
-}
-
-#[tokio::test]
 async fn lists_say_what_the_part_brought() {
     let chain = builder().chain().expect("a chain");
     let own: Vec<&str> = chain
