@@ -15,14 +15,12 @@ use apiloom::server::Part;
 use apiloom::server::health::Check;
 use apiloom::server::http::PathRequest;
 use apiloom::server::metrics::Samples;
-use apiloom::server::{GetSubresource, Subresource, SubresourceRequest};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 
 pub use board::Board;
 
 /// Notice is a text that the server shows with its responses.
 #[apiloom::resource(group = "notices.example.com", version = "v1", cluster, status,
-    subresource(name = "capitals", verbs = [get], handler = Capitals),
     printcolumn(name = "Text", path = spec.text), printcolumn(name = "Shown", path = status.shown))]
 pub struct Notice {
     pub metadata: ObjectMeta,
@@ -43,24 +41,6 @@ pub struct NoticeSpec {
 pub struct NoticeStatus {
     /// Whether the notice is shown: only the first ones are, by name.
     pub shown: Option<bool>,
-}
-
-/// Answers the subresource `capitals`: the notice with its text in capitals, for readers that are far away.
-#[derive(Default)]
-pub struct Capitals;
-
-impl Subresource<Notice> for Capitals {
-    type Input = Notice;
-    type Output = Notice;
-}
-
-#[async_trait]
-impl GetSubresource<Notice> for Capitals {
-    async fn get(&self, request: &SubresourceRequest<'_, Notice>) -> Result<Notice, ApiError> {
-        let mut notice = (*request.object).clone();
-        notice.spec.text.make_ascii_uppercase();
-        Ok(notice)
-    }
 }
 
 /// The part.

@@ -90,15 +90,6 @@ async fn notices_are_shown_with_each_response() {
         (health.status().as_u16(), &*text(health).await),
         (200, "ok")
     );
-    let capitals = send(
-        &loopback,
-        "GET",
-        &format!("{NOTICES}/a/capitals"),
-        &Value::Null,
-    )
-    .await;
-    let capitals: Value = serde_json::from_str(&text(capitals).await).expect("an object");
-    assert_eq!(capitals["spec"]["text"], "FIRST");
     let refused = json!({"metadata": {"name": "e"}, "spec": {"text": "two\nlines"}});
     let refused = send(&loopback, "POST", NOTICES, &refused).await;
     assert_eq!(refused.status(), 422);
@@ -132,7 +123,6 @@ async fn lists_say_what_the_part_brought() {
         "/notices",
         "/apis/notices.example.com/v1/notices",
         "/apis/notices.example.com/v1/notices/{name}",
-        "/apis/notices.example.com/v1/notices/{name}/capitals",
         "/apis/notices.example.com/v1/notices/{name}/status",
         "/apis/notices.example.com/v1/watch/notices",
         "/apis/notices.example.com/v1/watch/notices/{name}",
