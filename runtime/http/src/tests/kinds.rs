@@ -148,7 +148,13 @@ resource!(Fischer, "fischers", Scope::Cluster, |def| {
     }
 });
 resource!(Receipt, "receipts", Scope::Namespaced, |def| ResourceDef {
-    verbs: vec![Verb::Create, Verb::Get, Verb::List, Verb::Watch],
+    verbs: vec![
+        Verb::Count,
+        Verb::Create,
+        Verb::Get,
+        Verb::List,
+        Verb::Watch,
+    ],
     subresources: vec![SubresourceDef::status()],
     ..def
 });
