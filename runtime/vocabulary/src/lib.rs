@@ -46,7 +46,6 @@ words! {
     /// A verb of the API, in the order in which discovery lists them.
     #[allow(missing_docs, reason = "the names are the API's own verbs")]
     Verb {
-        Count = "count",
         Create = "create",
         Delete = "delete",
         DeleteCollection = "delete_collection",
@@ -73,7 +72,7 @@ impl Verb {
 
     /// Whether requests change nothing.
     pub const fn is_read(self) -> bool {
-        matches!(self, Self::Count | Self::Get | Self::List | Self::Watch)
+        matches!(self, Self::Get | Self::List | Self::Watch)
     }
 
     /// The name in discovery and RBAC.

@@ -72,7 +72,6 @@ fn verbs_are_sorted_and_limited() {
         "namespaced, verbs(skip = [deletecollection])",
         "create delete get list patch update watch",
     );
-    check("namespaced, verbs(only = [list, count])", "count list");
     assert_eq!(kind("namespaced").verbs, Verb::DEFAULT);
 }
 

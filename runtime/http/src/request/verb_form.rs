@@ -32,7 +32,6 @@ pub(crate) struct VerbForm {
 pub(crate) fn form(verb: Verb) -> VerbForm {
     use VerbPlace::{AnyCollection, Collection, Item};
     let (method, place, label) = match verb {
-        Verb::Count => (Method::GET, AnyCollection, "COUNT"),
         Verb::Create => (Method::POST, Collection, "POST"),
         Verb::Delete => (Method::DELETE, Item, "DELETE"),
         Verb::DeleteCollection => (Method::DELETE, Collection, "DELETECOLLECTION"),
@@ -43,7 +42,6 @@ pub(crate) fn form(verb: Verb) -> VerbForm {
         Verb::Watch => (Method::GET, AnyCollection, "WATCH"),
     };
     let parameter = match verb {
-        Verb::Count => Some(("count", "Tell the number of objects instead of a list.")),
         Verb::Watch => Some((
             "watch",
             "Send changes as a stream of events instead of a list.",

@@ -148,13 +148,7 @@ resource!(Fischer, "fischers", Scope::Cluster, |def| {
     }
 });
 resource!(Receipt, "receipts", Scope::Namespaced, |def| ResourceDef {
-    verbs: vec![
-        Verb::Count,
-        Verb::Create,
-        Verb::Get,
-        Verb::List,
-        Verb::Watch,
-    ],
+    verbs: vec![Verb::Create, Verb::Get, Verb::List, Verb::Watch],
     subresources: vec![SubresourceDef::status()],
     ..def
 });

@@ -142,12 +142,10 @@ fn in_openapi(def: &ResourceDef) -> Served {
 /// The routed verbs. List and watch share a route, where their handlers refuse the one that is not served.
 fn in_router(def: &ResourceDef) -> Served {
     let collection = format!("{BASE}/namespaces/n/flunders");
-    let counted = format!("{collection}?count=1");
     let item = format!("{collection}/a");
     let status = format!("{item}/status");
     let routes = [
         ("flunders", &collection, Method::GET, Verb::List),
-        ("flunders", &counted, Method::GET, Verb::Count),
         ("flunders", &collection, Method::POST, Verb::Create),
         (
             "flunders",
@@ -188,7 +186,6 @@ fn router_discovery_and_openapi_agree_on_every_choice_of_verbs() {
 
         let mut operations = expected.clone();
         operations.remove(&("flunders", Verb::Watch));
-        operations.remove(&("flunders", Verb::Count));
         assert_eq!(in_openapi(&def), operations, "{verbs:?}");
 
         let mut routed = expected;
@@ -197,35 +194,6 @@ fn router_discovery_and_openapi_agree_on_every_choice_of_verbs() {
         }
         assert_eq!(in_router(&def), routed, "{verbs:?}");
     }
-}
-
-#[tokio::test]
-async fn a_count_tells_the_number_of_selected_objects() {
-    let kinds = |registry: &mut RegistryBuilder| {
-        registry.kind::<Flunder>();
-        registry.kind::<Receipt>();
-    };
-    let api = api_of(kinds).await;
-    let receipts = format!("{BASE}/namespaces/default/receipts");
-    for body in [
-        r#"{"metadata":{"name":"a","labels":{"paid":"yes"}}}"#,
-        r#"{"metadata":{"name":"b"}}"#,
-    ] {
-        post(&api, &receipts, body).await.expect(201);
-    }
-    for (url, number) in [
-        (format!("{receipts}?count=true&limit=1"), "2"),
-        (
-            format!("{BASE}/receipts?count=true&labelSelector=paid"),
-            "1",
-        ),
-    ] {
-        let answer = get(&api, &url).await.expect(200);
-        assert_eq!(answer.message(), number, "{url}");
-    }
-    get(&api, &format!("{FLUNDERS}?count=true"))
-        .await
-        .expect(405);
 }
 
 #[tokio::test]

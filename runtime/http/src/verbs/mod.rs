@@ -2,7 +2,6 @@
 
 pub(super) mod call;
 pub(super) mod connect;
-pub(super) mod count;
 pub(super) mod create;
 pub(super) mod delete;
 pub(super) mod get;

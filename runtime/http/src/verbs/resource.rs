@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::call::{Call, ResourceCall, Serving};
 use super::route::connects;
-use super::{connect, count, create, delete, get, list, patch, subresource, update, watch};
+use super::{connect, create, delete, get, list, patch, subresource, update, watch};
 use crate::observation::metrics::RequestKind;
 use crate::observation::observe::{Observation, resource_labels};
 use crate::request::timeout::{MUTATING_TIMEOUT, interrupt_at};
@@ -156,7 +156,6 @@ async fn perform(verb: Verb, call: ResourceCall<'_>) -> Result<Response<Body>, A
         _ if call.endpoint.has_handler(call.subresource) => {
             Box::pin(subresource::subresource(verb, call))
         }
-        Verb::Count => return Box::pin(count::count(call)).await,
         Verb::Get => return get::get(call).await,
         Verb::List => return Box::pin(list::list(call)).await,
         Verb::Watch => return Box::pin(watch::watch(call)).await,

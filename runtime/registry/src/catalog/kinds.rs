@@ -468,8 +468,7 @@ const READS: [Verb; 3] = [Verb::Get, Verb::List, Verb::Watch];
 const WRITES: [Verb; 4] = [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete];
 
 /// Verbs that need another one, by which the server answers a part of their requests.
-const NEEDED: [(Verb, Verb); 7] = [
-    (Verb::Count, Verb::List),
+const NEEDED: [(Verb, Verb); 6] = [
     (Verb::Watch, Verb::List),
     (Verb::Update, Verb::Get),
     (Verb::Patch, Verb::Get),
