@@ -251,6 +251,7 @@ const KEYS: &[Key] = &[
     key("pattern", TEXT),
     key("format", TEXT),
     key("neq", TEXT),
+    key("trimmed", TEXT),
     key("items", VALUE),
     key("props", &[Struct, Field, Each, Newtype]),
     key("each", VALUE),
