@@ -251,7 +251,6 @@ const KEYS: &[Key] = &[
     key("pattern", TEXT),
     key("format", TEXT),
     key("neq", TEXT),
-    key("trimmed", TEXT),
     key("items", VALUE),
     key("props", &[Struct, Field, Each, Newtype]),
     key("each", VALUE),

@@ -217,7 +217,6 @@ fn keywords(ty: &TokenStream, rules: &Rules, siblings: &[Field], in_base64: bool
         ("x-apiloom-nullable", rules.nullable),
         ("x-apiloom-unique", rules.unique),
         ("x-apiloom-duplicates", rules.duplicates),
-        ("x-apiloom-trimmed", rules.trimmed),
         (
             "x-kubernetes-preserve-unknown-fields",
             rules.preserve_unknown,
@@ -498,7 +497,6 @@ fn check_rules(proofs: &mut Proofs, ty: &TokenStream, rules: &Rules) {
             "Text",
             said(&rules.len)
                 || said(&rules.bytes)
-                || rules.trimmed
                 || rules.pattern.is_some()
                 || rules.format.is_some(),
         ),

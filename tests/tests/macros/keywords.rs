@@ -10,7 +10,7 @@ const LIMIT: i64 = 5_000_000_000;
 /// A part.
 #[apiloom::api(union(tag = kind, allow_none), title = "Part", deprecated = "use Whole", props(max = 20))]
 pub struct Part {
-    #[api(len = 1..=63, bytes(max = 100), pattern = "^a", format = dns_label, neq = "abc", trimmed, immutable)]
+    #[api(len = 1..=63, bytes(max = 100), pattern = "^a", format = dns_label, neq = "abc", immutable)]
     pub text: String,
     #[api(min = -1, max = LIMIT, multiple_of = 2, default = 4, update(no_unset), monotonic)]
     pub number: Option<i64>,
@@ -107,7 +107,6 @@ fn bounds_and_formats() {
         json!({"minLength": 1, "maxLength": 63, "x-apiloom-max-bytes": 100, "pattern": "^a", "format": "dns-label"}),
     );
     check("text", json!({"x-apiloom-not-equal": "abc"}));
-    check("text", json!({"x-apiloom-trimmed": true}));
     check(
         "number",
         json!({"minimum": -1, "maximum": 5_000_000_000_i64, "multipleOf": 2}),

@@ -45,8 +45,6 @@ pub struct Rules {
     pub format: Option<SpannedValue<String>>,
     /// The one value that is refused.
     pub neq: Option<Code>,
-    /// The string must not begin or end with white space.
-    pub trimmed: bool,
     /// Rules of every list element or map value.
     pub each: Option<Box<Rules>>,
     /// Rules of every map key.

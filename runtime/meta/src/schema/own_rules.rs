@@ -35,7 +35,7 @@ pub(super) struct OwnRule {
 }
 
 /// All of them, in the order in which a value is checked.
-static OWN_RULES: &[&OwnRule] = &[&NOT_EQUAL, &TRIMMED];
+static OWN_RULES: &[&OwnRule] = &[&NOT_EQUAL];
 
 /// One value is refused.
 static NOT_EQUAL: OwnRule = OwnRule {
@@ -55,26 +55,6 @@ static NOT_EQUAL: OwnRule = OwnRule {
             rule: format!("self != {}", literal?),
             message: format!("must not be {refused}"),
             reads_all: false,
-        })
-    },
-};
-
-/// A text has no white space at its begin and its end.
-static TRIMMED: OwnRule = OwnRule {
-    keyword: "x-apiloom-trimmed",
-    key: "`trimmed`",
-    #[cfg(feature = "schema")]
-    types: Types::STRING,
-    refusal: |_, value| {
-        let text = value.as_str()?;
-        let why = || "must not begin or end with white space".to_owned();
-        (text.trim() != text).then(why)
-    },
-    cel: |_, _| {
-        Some(CelText {
-            rule: "self == self.trim()".to_owned(),
-            message: "must not begin or end with white space".to_owned(),
-            reads_all: true,
         })
     },
 };

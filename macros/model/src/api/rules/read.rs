@@ -43,7 +43,6 @@ pub(crate) fn read_rule(rules: &mut Rules, arg: &Arg, d: &mut Diagnostics) {
         "pattern" => rules.pattern = arg.string(d),
         "format" => rules.format = read_format(arg, d),
         "neq" => rules.neq = arg.code(d),
-        "trimmed" => rules.trimmed = arg.flag(d),
         "each" => rules.each = read_nested(arg, Target::Each, d),
         "keys" => rules.keys = read_nested(arg, Target::Keys, d),
         "requires" => rules.requires = arg.names(d),
