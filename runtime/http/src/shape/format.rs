@@ -3,7 +3,6 @@
 
 mod json;
 mod protobuf;
-mod toy;
 mod write;
 mod yaml;
 
@@ -13,8 +12,7 @@ pub(crate) use json::JSON;
 pub(crate) use write::{Format, ListWriter, Show, Sink, StreamWriter, Writer};
 
 /// All formats, in the order in which `Accept` is matched.
-pub(crate) static FORMATS: &[&dyn Format] =
-    &[&json::JSON, &yaml::Yaml, &protobuf::Protobuf, &toy::Toy];
+pub(crate) static FORMATS: &[&dyn Format] = &[&json::JSON, &yaml::Yaml, &protobuf::Protobuf];
 
 /// The formats in which documents can be written, in the same order.
 pub(crate) fn writers() -> impl Iterator<Item = &'static dyn Writer> {
