@@ -19,6 +19,7 @@ use crate::reference::ReferenceView;
 use crate::view::{
     ApiServiceView, ApplyView, ClientModView, ClientsetView, FakeView, IndexesView, InstallView,
     KubeView, ListView, MainView, MethodsView, ModView, ProtoView, RbacView, RegistryView,
+    StreamsView,
 };
 
 fn full() -> (Model, Settings) {
@@ -230,6 +231,7 @@ fn views((model, settings): &(Model, Settings)) -> BTreeMap<&'static str, Value>
             json(ReferenceView::example(!model.groups.is_empty())),
         ),
         ("registry.rs.tera", json(RegistryView::new(model))),
+        ("streams.yaml.tera", json(StreamsView::new(model))),
     ])
 }
 
