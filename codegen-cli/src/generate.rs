@@ -10,7 +10,6 @@ pub use crate::settings::{CONTRACT, Settings};
 use crate::view::{
     ApiServiceView, ApplyView, ClientModView, ClientsetView, FakeView, IndexesView, InstallView,
     KubeView, ListView, MainView, MethodsView, ModView, ProtoView, RbacView, RegistryView,
-    StreamsView,
 };
 use apiloom_meta::kind::ProtoFile;
 
@@ -78,13 +77,6 @@ pub fn generate(model: &Model, settings: &Settings) -> Result<Files, RenderError
         files.insert(
             "generated/manifests/apiservice.yaml".to_owned(),
             renderer.yaml("apiservice.yaml.tera", &services)?,
-        );
-    }
-    let streams = StreamsView::new(model);
-    if !streams.roles.is_empty() {
-        files.insert(
-            "generated/manifests/streams.yaml".to_owned(),
-            renderer.yaml("streams.yaml.tera", &streams)?,
         );
     }
     Ok(files)

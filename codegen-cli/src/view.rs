@@ -148,13 +148,7 @@ pub(crate) struct RbacView {
     pub(crate) roles: Vec<RoleView>,
 }
 
-/// `streams.yaml`: the roles of those who may open the streams of all kinds of a group.
-#[derive(Debug, Serialize)]
-pub(crate) struct StreamsView {
-    pub(crate) roles: Vec<RoleView>,
-}
-
-/// A ClusterRole, which may be aggregated into one of the default roles.
+/// A ClusterRole that is aggregated into one of the default roles.
 #[derive(Debug, Serialize)]
 pub(crate) struct RoleView {
     pub(crate) name: String,
@@ -346,7 +340,12 @@ impl RbacView {
     pub(crate) fn new(model: &Model) -> RbacView {
         let mut roles = Vec::new();
         for group in &model.groups {
-            let prefix = role_prefix(model, group);
+            // A named group belongs to one package; several packages of a cluster may have kinds of the core group.
+            let prefix = if group.name.is_empty() {
+                format!("{}-core", model.package)
+            } else {
+                group.name.clone()
+            };
             for (aggregate_to, verbs) in [
                 ("view", view_verbs as Verbs),
                 ("edit", edit_verbs),
@@ -364,41 +363,6 @@ impl RbacView {
             }
         }
         RbacView { roles }
-    }
-}
-
-impl StreamsView {
-    pub(crate) fn new(model: &Model) -> StreamsView {
-        let roles = model.groups.iter().filter_map(|group| {
-            let kinds = group.kinds.iter().filter(|kind| kind.served);
-            let streams = kinds.flat_map(|kind| {
-                let connections = kind.client.connections.iter();
-                connections.map(move |stream| RuleView {
-                    group: group.name.clone(),
-                    resource: format!("{}/{}", kind.plural, stream.subresource),
-                    verbs: stream.verbs.join(", "),
-                })
-            });
-            let rules: Vec<RuleView> = streams.collect();
-            (!rules.is_empty()).then(|| RoleView {
-                name: scalar(&format!("{}-streams", role_prefix(model, group))),
-                aggregate_to: "",
-                rules,
-            })
-        });
-        StreamsView {
-            roles: roles.collect(),
-        }
-    }
-}
-
-/// The begin of the names of a group's roles: a named group belongs to one package; several packages of a cluster may have kinds
-/// of the core group.
-fn role_prefix(model: &Model, group: &Group) -> String {
-    if group.name.is_empty() {
-        format!("{}-core", model.package)
-    } else {
-        group.name.clone()
     }
 }
 

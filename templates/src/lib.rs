@@ -63,5 +63,4 @@ pub const TEMPLATES: &[(&str, &str)] = &[
     ("rbac.yaml.tera", include_str!("../rbac.yaml.tera")),
     ("reference.md.tera", include_str!("../reference.md.tera")),
     ("registry.rs.tera", include_str!("../registry.rs.tera")),
-    ("streams.yaml.tera", include_str!("../streams.yaml.tera")),
 ];

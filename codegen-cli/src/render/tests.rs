@@ -19,7 +19,6 @@ use crate::reference::ReferenceView;
 use crate::view::{
     ApiServiceView, ApplyView, ClientModView, ClientsetView, FakeView, IndexesView, InstallView,
     KubeView, ListView, MainView, MethodsView, ModView, ProtoView, RbacView, RegistryView,
-    StreamsView,
 };
 
 fn full() -> (Model, Settings) {
@@ -231,7 +230,6 @@ fn views((model, settings): &(Model, Settings)) -> BTreeMap<&'static str, Value>
             json(ReferenceView::example(!model.groups.is_empty())),
         ),
         ("registry.rs.tera", json(RegistryView::new(model))),
-        ("streams.yaml.tera", json(StreamsView::new(model))),
     ])
 }
 

@@ -297,19 +297,6 @@ const PLACES: &[(&str, Places)] = &[
             (&["stores[].rust_type"], Code),
         ],
     ),
-    (
-        "streams.yaml.tera",
-        &[(
-            &[
-                "roles[].aggregate_to",
-                "roles[].name",
-                "roles[].rules[].group",
-                "roles[].rules[].resource",
-                "roles[].rules[].verbs",
-            ],
-            Name,
-        )],
-    ),
 ];
 
 impl Place {
