@@ -91,8 +91,6 @@ pub struct Kind {
     pub unconditional_update: bool,
     /// Whether PUT on a missing name creates.
     pub create_on_update: bool,
-    /// Whether a create needs a name: `generateName` alone is refused.
-    pub no_generated_names: bool,
     /// Whether strategic merge patches are accepted.
     pub strategic_merge_patch: bool,
     /// The static description of the Protobuf form, as written: `protobuf::FLUNDER`.

@@ -175,9 +175,6 @@ fn definition(kind: &Kind) -> TokenStream {
         quote!(false)
     });
     set("create_on_update", kind.create_on_update, &|| quote!(true));
-    set("no_generated_names", kind.no_generated_names, &|| {
-        quote!(true)
-    });
     set("strategic_merge_patch", kind.strategic_merge_patch, &|| {
         quote!(true)
     });

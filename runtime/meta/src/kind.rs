@@ -239,8 +239,6 @@ pub struct ResourceDef {
     pub unconditional_update: bool,
     /// Whether PUT on a name that does not exist creates the object. Default false.
     pub create_on_update: bool,
-    /// Whether a create needs a name: `generateName` alone is refused with BadRequest. Default false.
-    pub no_generated_names: bool,
     /// Whether strategic merge patches are accepted. Default false: they are answered with 415, as of custom resources.
     pub strategic_merge_patch: bool,
     /// Documentation of the type.
@@ -318,7 +316,6 @@ impl ResourceDef {
             generation: GenerationRule::default(),
             unconditional_update: true,
             create_on_update: false,
-            no_generated_names: false,
             strategic_merge_patch: false,
             description: SmolStr::default(),
             place: None,

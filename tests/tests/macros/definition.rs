@@ -35,7 +35,6 @@ fn a_bare_kind_follows_from_its_name() {
     );
     assert!(def.served && def.unconditional_update);
     assert!(!def.has_status() && !def.storage && !def.create_on_update);
-    assert!(!def.no_generated_names);
     assert!(
         def.conversion.is_none()
             && def.lifecycle.is_none()
@@ -79,7 +78,6 @@ fn a_kind_may_begin_with_the_attribute_of_a_type() {
     generation = none,
     unconditional_update = false,
     create_on_update = true,
-    no_generated_names,
     lifecycle(introduced = "1.0", deprecated = "1.9", removed = "1.10", replacement("example.com", "v2", Gadget)),
     column(name = "Size", path = spec.size, wide, doc = "How big."),
     column(name = "Upper", with = Gizmo::upper, priority = 2),
@@ -163,7 +161,6 @@ fn a_declared_kind_is_what_it_says() {
     assert_eq!(def.categories, ["all", "tools"]);
     assert_eq!(def.verbs, [Verb::Get, Verb::List, Verb::Watch]);
     assert!(!def.served && !def.unconditional_update && def.create_on_update);
-    assert!(def.no_generated_names);
     assert_eq!(def.protobuf.map(|message| message.name), Some("Gizmo"));
     assert_eq!(
         (def.name_format, def.generation),

@@ -156,7 +156,6 @@ struct Keys {
     generation: Option<bool>,
     unconditional_update: Option<bool>,
     create_on_update: bool,
-    no_generated_names: bool,
     strategic_merge_patch: bool,
     protobuf: Option<Code>,
     proto_package: Option<SpannedValue<String>>,
@@ -252,7 +251,6 @@ impl Keys {
             }
             "unconditional_update" => self.unconditional_update = arg.boolean(d),
             "create_on_update" => self.create_on_update = arg.boolean(d).unwrap_or_default(),
-            "no_generated_names" => self.no_generated_names = arg.flag(d),
             "strategic_merge_patch" => self.strategic_merge_patch = arg.flag(d),
             "protobuf" => self.protobuf = arg.code(d),
             "proto" => self.proto_package = read_package(arg, d),
@@ -358,7 +356,6 @@ impl Keys {
             generation: self.generation.unwrap_or(true),
             unconditional_update: self.unconditional_update.unwrap_or(true),
             create_on_update: self.create_on_update,
-            no_generated_names: self.no_generated_names,
             strategic_merge_patch: self.strategic_merge_patch,
             protobuf: self
                 .protobuf

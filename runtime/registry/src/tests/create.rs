@@ -78,20 +78,6 @@ async fn another_namespace_than_the_urls_is_refused() {
 }
 
 #[tokio::test]
-async fn a_kind_without_generated_names_needs_a_name() {
-    let f = fixture().await;
-    let input = object(json!({"metadata": {"generateName": "g-"}}));
-    let options = CreateOptions::default();
-    let created = f.gadgets.writes().create(&f.ctx, None, input, &options);
-    let error = created.await.unwrap_err();
-    let text = "name is required, generateName is not accepted";
-    assert_eq!(
-        (error.reason, &*error.message),
-        (Some(StatusReason::BadRequest), text)
-    );
-}
-
-#[tokio::test]
 async fn the_namespace_of_a_cluster_scoped_object_is_cleared() {
     let f = fixture().await;
     let input = object(json!({"metadata": {"name": "g", "namespace": "x"}}));

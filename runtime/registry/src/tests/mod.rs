@@ -198,7 +198,6 @@ resource!(Gadget, "v1", "Gadget", "gadgets", |def| ResourceDef {
     generation: GenerationRule::None,
     unconditional_update: false,
     create_on_update: true,
-    no_generated_names: true,
     ..def
 });
 

@@ -47,11 +47,6 @@ impl Writes {
             PassedStages::Owners { is_changed: true }
         };
         self.pass_input(request, &mut object, None, passed).await?;
-        let is_generated = object.name().is_empty() && !object.meta_str("generateName").is_empty();
-        if is_generated && self.resource.def().no_generated_names {
-            let text = "name is required, generateName is not accepted";
-            return Err(ApiError::bad_request(text));
-        }
         if let Some(code) = self.resource.writer() {
             let write = CodeWrite {
                 writes: self,
@@ -60,6 +55,7 @@ impl Writes {
             };
             return Box::pin(write.create(object, options)).await;
         }
+        let is_generated = object.name().is_empty() && !object.meta_str("generateName").is_empty();
         let mut attempts_left = if is_generated { NAME_ATTEMPTS } else { 1 };
         loop {
             attempts_left -= 1;
