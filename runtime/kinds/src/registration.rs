@@ -23,9 +23,8 @@ pub fn registry(store: Arc<dyn Storage>) -> RegistryBuilder {
 pub fn register_all(registry: &mut RegistryBuilder) {
     #[cfg(feature = "core")]
     {
-        use crate::core::v1::{ConfigMap, Endpoints, Event, Secret, ServiceAccount};
+        use crate::core::v1::{ConfigMap, Event, Secret, ServiceAccount};
         ConfigMap::register(registry);
-        Endpoints::register(registry);
         Event::register(registry);
         Secret::register(registry);
         ServiceAccount::register(registry);

@@ -52,7 +52,6 @@ fn cases() -> Vec<Case> {
         case::<core::v1::ConfigMap>(),
         case::<core::v1::Secret>(),
         case::<core::v1::ServiceAccount>(),
-        case::<core::v1::Endpoints>(),
         case::<core::v1::Event>(),
         case::<events::v1::Event>(),
         case::<coordination::v1::Lease>(),

@@ -129,13 +129,7 @@ async fn a_server_serves_the_built_in_kinds_that_it_asks_for() {
     // Twice is the same as once.
     let secrets = |builder: Builder| builder.built_in::<Secret>().built_in::<Secret>();
     check(secrets, &["secrets"], &[]).await;
-    let all = [
-        "configmaps",
-        "endpoints",
-        "events",
-        "secrets",
-        "serviceaccounts",
-    ];
+    let all = ["configmaps", "events", "secrets", "serviceaccounts"];
     check(
         |builder| builder.built_in::<Secret>().all_built_in(),
         &all,

@@ -5,8 +5,6 @@ mod config_map;
 #[cfg(feature = "core")]
 mod data_keys;
 #[cfg(feature = "core")]
-mod endpoints;
-#[cfg(feature = "core")]
 pub(crate) mod event;
 mod namespace;
 #[cfg(feature = "core")]

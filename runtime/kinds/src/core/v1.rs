@@ -3,8 +3,6 @@
 #[cfg(feature = "core")]
 mod config_map;
 #[cfg(feature = "core")]
-mod endpoints;
-#[cfg(feature = "core")]
 mod event;
 #[cfg(feature = "core")]
 mod reference;
@@ -15,8 +13,6 @@ mod service_account;
 
 #[cfg(feature = "core")]
 pub use config_map::ConfigMap;
-#[cfg(feature = "core")]
-pub use endpoints::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints};
 #[cfg(feature = "core")]
 pub use event::{Event, EventSeries, EventSource};
 #[cfg(feature = "core")]

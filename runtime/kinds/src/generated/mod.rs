@@ -7,8 +7,6 @@ pub fn definitions() -> ::std::vec::Vec<ResourceDef> {
         #[cfg(feature = "core")]
         <crate::core::v1::ConfigMap as Resource>::definition(),
         #[cfg(feature = "core")]
-        <crate::core::v1::Endpoints as Resource>::definition(),
-        #[cfg(feature = "core")]
         <crate::core::v1::Event as Resource>::definition(),
         <crate::core::v1::Namespace as Resource>::definition(),
         #[cfg(feature = "core")]
