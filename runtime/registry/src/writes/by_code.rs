@@ -41,17 +41,15 @@ impl CodeWrite<'_> {
         if !writes.resource.has_objects() {
             return self.review(object, options).await;
         }
-        let is_generated = object.name().is_empty() && !object.meta_str("generateName").is_empty();
-        if !is_generated {
+        if !stamp::is_name_generated(&object) {
             return self.create_named(object, options).await;
         }
         let mut attempts_left = stamp::NAME_ATTEMPTS;
         loop {
             attempts_left -= 1;
             let mut new = object.clone();
-            let suffix = (writes.settings.names)();
-            let name = stamp::generated_name(new.meta_str("generateName"), &suffix);
-            new.set_meta_str("name", &name);
+            stamp::set_generated_name(&mut new, &(writes.settings.names)());
+            let name = new.name().to_owned();
             match self.create_named(new, options).await {
                 Err(error) if error.reason != Some(StatusReason::AlreadyExists) => {
                     return Err(error);

@@ -55,7 +55,7 @@ impl Writes {
             };
             return Box::pin(write.create(object, options)).await;
         }
-        let is_generated = object.name().is_empty() && !object.meta_str("generateName").is_empty();
+        let is_generated = stamp::is_name_generated(&object);
         let mut attempts_left = if is_generated { NAME_ATTEMPTS } else { 1 };
         loop {
             attempts_left -= 1;
@@ -66,9 +66,7 @@ impl Writes {
                 object.clone()
             };
             if is_generated {
-                let prefix = new.meta_str("generateName");
-                let name = stamp::generated_name(prefix, &(self.settings.names)());
-                new.set_meta_str("name", &name);
+                stamp::set_generated_name(&mut new, &(self.settings.names)());
             }
             let name = new.name().to_owned();
             let request = WriteRequest {

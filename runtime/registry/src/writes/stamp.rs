@@ -44,12 +44,23 @@ pub(crate) fn random_suffix() -> String {
 }
 
 /// A generated name: the base, cut to [`BASE_BYTES`], and the suffix.
-pub(crate) fn generated_name(base: &str, suffix: &str) -> String {
+fn generated_name(base: &str, suffix: &str) -> String {
     let mut end = base.len().min(BASE_BYTES);
     while !base.is_char_boundary(end) {
         end -= 1;
     }
     format!("{}{suffix}", &base[..end])
+}
+
+/// Whether the server makes the name of a new object.
+pub(crate) fn is_name_generated(object: &Object) -> bool {
+    object.name().is_empty() && !object.meta_str("generateName").is_empty()
+}
+
+/// Gives a new object a name of its `generateName` and this suffix.
+pub(crate) fn set_generated_name(object: &mut Object, suffix: &str) {
+    let name = generated_name(object.meta_str("generateName"), suffix);
+    object.set_meta_str("name", &name);
 }
 
 /// The error if all generated names exist; `name` is the last of them.
