@@ -251,7 +251,7 @@ impl Delete<'_> {
             Ok(answer) => answer,
             Err(error) => return Ok(Attempt::Decided(Err(error))),
         };
-        if unchanged || self.request.dry_run {
+        if self.request.dry_run || unchanged && !is_over {
             let result = if is_over {
                 self.delete_result(answer, None)
             } else {
