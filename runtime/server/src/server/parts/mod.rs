@@ -17,43 +17,24 @@ use super::{Config, ServerError};
 ///
 /// # Errors
 /// If the configuration is for a part that the program is built without.
+#[cfg_attr(
+    not(any(feature = "apis-apiextensions", feature = "apis-apiregistration")),
+    allow(unused_variables, reason = "only these parts find services")
+)]
 pub(super) fn of_server(
     config: &Config,
     services: &Arc<dyn ServiceResolver>,
 ) -> Result<Vec<Arc<dyn Capability>>, ServerError> {
-    let parts: [Option<Arc<dyn Capability>>; 4] = [
-        garbage::part(config),
-        namespaces::part(config),
-        aggregator(config, services),
-        apiextensions(config, services)?,
-    ];
-    Ok(parts.into_iter().flatten().collect())
-}
-
-#[cfg(feature = "apis-apiregistration")]
-use self::aggregator::part as aggregator;
-
-#[cfg(not(feature = "apis-apiregistration"))]
-fn aggregator(_: &Config, _: &Arc<dyn ServiceResolver>) -> Option<Arc<dyn Capability>> {
-    None
-}
-
-#[cfg(feature = "apis-apiextensions")]
-fn apiextensions(
-    config: &Config,
-    services: &Arc<dyn ServiceResolver>,
-) -> Result<Option<Arc<dyn Capability>>, ServerError> {
-    Ok(Some(apiextensions::part(config, services)))
-}
-
-#[cfg(not(feature = "apis-apiextensions"))]
-fn apiextensions(
-    config: &Config,
-    _: &Arc<dyn ServiceResolver>,
-) -> Result<Option<Arc<dyn Capability>>, ServerError> {
-    if config.crds.is_empty() {
-        return Ok(None);
+    let mut parts: Vec<Arc<dyn Capability>> = Vec::new();
+    parts.extend(garbage::part(config));
+    parts.extend(namespaces::part(config));
+    #[cfg(feature = "apis-apiregistration")]
+    parts.push(aggregator::part(config, services));
+    #[cfg(feature = "apis-apiextensions")]
+    parts.push(apiextensions::part(config, services));
+    if !cfg!(feature = "apis-apiextensions") && !config.crds.is_empty() {
+        let problem = "definitions cannot be installed: this server is built without the cargo feature apis-apiextensions";
+        return Err(ServerError::Invalid(vec![problem.to_owned()]));
     }
-    let problem = "definitions cannot be installed: this server is built without the cargo feature apis-apiextensions";
-    Err(ServerError::Invalid(vec![problem.to_owned()]))
+    Ok(parts)
 }

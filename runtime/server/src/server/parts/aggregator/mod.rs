@@ -54,21 +54,17 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 
 /// The aggregator of a server that finds services by `services`.
-#[allow(clippy::unnecessary_wraps, reason = "other parts may be left out")]
-pub(super) fn part(
-    config: &Config,
-    services: &Arc<dyn ServiceResolver>,
-) -> Option<Arc<dyn Capability>> {
+pub(super) fn part(config: &Config, services: &Arc<dyn ServiceResolver>) -> Arc<dyn Capability> {
     let files = config.proxy_client.clone();
     let identity = files.map(|files| (files.certificate, files.private_key));
     let addresses = Arc::new(ResolvedAddresses(Arc::clone(services)));
     let interval = config.service_documents_interval;
     let (aggregation, unreachable) =
         Aggregation::new(addresses, ProxyIdentity::new(identity), interval);
-    Some(Arc::new(Aggregator {
+    Arc::new(Aggregator {
         aggregation: Arc::new(aggregation),
         unreachable: Mutex::new(Some(unreachable)),
-    }))
+    })
 }
 
 /// The versions that other servers serve.
