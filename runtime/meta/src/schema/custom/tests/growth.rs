@@ -9,7 +9,7 @@ use crate::processor_time;
 type Make = fn(usize) -> (Value, Value);
 
 /// The work that takes long enough to be measured, in nanoseconds of a processor.
-const MEASURED: u64 = 15_000_000;
+const MEASURED: u64 = 5_000_000;
 
 /// The time of reading a schema, and of decoding, defaulting and validating a document and a change of it; the least of some attempts.
 fn work(make: Make, size: usize) -> u64 {
