@@ -1,4 +1,4 @@
-// Writes the table of patterns that the tests of apiloom-meta replay: what Go's package regexp says of patterns and texts.
+// Writes the table of patterns that the tests of apiloom-schema replay: what Go's package regexp says of patterns and texts.
 //
 // Each line is JSON: a pattern with the error of regexp.Compile, or with texts and where their matches begin and end.
 // To be run with the Go of the newest Kubernetes: GO111MODULE=off go run tests/patterns/main.go > the table.

@@ -5,7 +5,7 @@
 //! schema becomes shapes (`shapes.rs`), its keywords keys (`rules.rs`); they get names (`naming.rs`), types of several kinds are shared
 //! (`sharing.rs`), versions convert (`conversion.rs`), and all become a module (`module.rs`). `check.rs` reads that module as the macros
 //! will and makes the schema of its types, which `compare.rs` compares with the one that was imported: each difference is a warning, so
-//! nothing is lost in silence. A keyword without a key is kept as JSON in `#[api(schema = "..")]` (`meta/schema/build.rs`).
+//! nothing is lost in silence. A keyword without a key is kept as JSON in `#[api(schema = "..")]` (`schema/engine/build.rs`).
 //!
 //! `tests/tests/import.rs` compiles a package; `tests/corpus/import.txt` lists what is lost of the corpus.
 

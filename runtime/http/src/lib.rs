@@ -26,7 +26,7 @@
 //! 415, discovery and OpenAPI read that list. A body becomes JSON or YAML there (`Format::read`), as Protobuf does. The tests of
 //! OpenAPI and negotiation name all media types, so their expectations change.
 //!
-//! The Protobuf form of a kind is data of its definition: a static description of its messages (`meta/src/protobuf.rs`;
+//! The Protobuf form of a kind is data of its definition: a static description of its messages (`schema/src/protobuf.rs`;
 //! those of `meta/v1`, such as ObjectMeta, are in `protobuf/messages.rs`, the schema in a definition in
 //! `protobuf/json_schema.rs`), by which `meta/src/codec/protobuf` converts
 //! a body to JSON and JSON to a message, each in one pass without a document in memory; `http/shape/format/protobuf.rs` adds the

@@ -2,6 +2,7 @@
 //!
 //! It has no HTTP status code: only the `http` layer of the server maps reasons to codes.
 
+pub use crate::field::MAX_CAUSES;
 use crate::field::{FieldError, aggregate, echoed, go_quote};
 use crate::gvk::{GroupKind, GroupResource};
 use crate::types::{ListMeta, Status, StatusCause, StatusDetails};
@@ -73,10 +74,6 @@ impl StatusReason {
         }
     }
 }
-
-/// Maximum number of causes in an `Invalid` error, so that the response to a body with many mistakes is not many times
-/// its size.
-pub const MAX_CAUSES: usize = 1_000;
 
 /// Maximum size of all causes of an `Invalid` error, in bytes. The first cause is always included.
 const MAX_CAUSES_BYTES: usize = 256 * 1024;
@@ -237,7 +234,7 @@ impl ApiError {
             name: echoed(name).into_owned(),
             group: kind.group.clone(),
             kind: kind.kind.clone(),
-            causes: errors.iter().map(FieldError::cause).collect(),
+            causes: errors.iter().map(Into::into).collect(),
             ..StatusDetails::default()
         })
     }
@@ -262,13 +259,13 @@ impl Status {
     }
 }
 
-impl FieldError {
+impl From<&FieldError> for StatusCause {
     /// The error as a cause of a Status.
-    pub fn cause(&self) -> StatusCause {
-        StatusCause {
-            reason: self.kind.as_str().to_owned(),
-            message: self.body.clone(),
-            field: self.path.to_string(),
+    fn from(error: &FieldError) -> Self {
+        Self {
+            reason: error.kind.as_str().to_owned(),
+            message: error.body.clone(),
+            field: error.path.to_string(),
         }
     }
 }

@@ -1,11 +1,10 @@
 //! Work of every kind ends soon when it is interrupted.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
-use super::*;
 use crate::codec::{Decoder, Format};
+use crate::interrupt::Interrupt;
+use crate::managed_fields::Ownership;
 use crate::patch::Patch;
 use crate::processor_time;
 use crate::query::JsonQuery;
@@ -85,23 +84,24 @@ fn works() -> Vec<(&'static str, Work)> {
         ),
         work(
             "the fields of an apply",
-            with_schema(|schema, one, _| drop(schema.ownership().present_named_fields(one))),
+            with_schema(|schema, one, _| drop(Ownership::of(schema).present_named_fields(one))),
         ),
         work(
             "the check of an apply",
-            with_schema(|schema, one, _| drop(schema.ownership().check_applied(one))),
+            with_schema(|schema, one, _| drop(Ownership::of(schema).check_applied(one))),
         ),
         work(
             "the merge of an apply",
             with_schema(|schema, one, other| {
-                schema
-                    .ownership()
+                Ownership::of(schema)
                     .merge_applied(one.as_object_mut().unwrap(), other.as_object().unwrap());
             }),
         ),
         work(
             "changed fields",
-            with_schema(|schema, one, other| drop(schema.ownership().changed_fields(one, other))),
+            with_schema(|schema, one, other| {
+                drop(Ownership::of(schema).changed_fields(one, other))
+            }),
         ),
         work("test and replace", applies(Patch::parse_json, &patch)),
         work("a merge patch", applies(Patch::parse_merge, &other)),
@@ -146,49 +146,4 @@ fn what_is_interrupted_ends_soon() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
-}
-
-#[test]
-fn a_deadline_interrupts_work_that_has_begun() {
-    let interrupt = Interrupt::default();
-    let steps = interrupt.scope(|| {
-        assert!(!is_interrupted());
-        interrupt.set_after(Duration::ZERO);
-        (0..u64::from(2 * INTERVAL))
-            .take_while(|_| !is_interrupted())
-            .count()
-    });
-    assert!(steps <= INTERVAL as usize, "{steps}");
-    assert!(interrupt.is_set());
-}
-
-#[test]
-fn a_later_deadline_does_not_take_the_place_of_an_earlier_one() {
-    let interrupt = Interrupt::default();
-    interrupt.set_after(Duration::ZERO);
-    interrupt.set_after(Duration::from_secs(60));
-    interrupt.set_after(Duration::MAX);
-    assert!(interrupt.is_set());
-}
-
-#[test]
-fn scopes_are_nested_and_end() {
-    let interrupt = Interrupt::default();
-    interrupt.set();
-    interrupt.scope(|| {
-        assert!(is_interrupted());
-        assert!(!apart(is_interrupted));
-        assert!(is_interrupted());
-        let inherited = current();
-        let other = std::thread::spawn(|| within(inherited, is_interrupted));
-        assert!(other.join().unwrap());
-    });
-    assert!(!is_interrupted() && current().is_none());
-}
-
-#[test]
-fn a_panic_ends_the_scope() {
-    let interrupt = Interrupt::default();
-    let panicked = std::panic::catch_unwind(|| interrupt.scope(|| panic!("in the scope")));
-    assert!(panicked.is_err() && current().is_none());
 }

@@ -25,13 +25,12 @@ use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
+pub use apiloom_schema::{ApiType, CheckFn, DefaultFn, Hooks};
 pub use apiloom_vocabulary::{
     ColumnType, Dependents, NameFormat, ObjectDeletion, Release, Scope, Verb,
 };
 
-pub use crate::api_type::ApiType;
 use crate::gvk::{GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource};
-pub use crate::hooks::{CheckFn, DefaultFn, Hooks};
 use crate::path::JsonPath;
 pub use crate::protobuf;
 pub use crate::protobuf::{ProtobufField, ProtobufMessage, ProtobufPresence, ProtobufType};

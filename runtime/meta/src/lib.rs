@@ -1,4 +1,5 @@
-//! The object model: metadata, kinds, selectors, Status, Quantity, schema, patch, codecs.
+//! The object model: metadata, kinds, selectors, Status, patch, codecs. Schemas, and what they stand on, such as errors of fields, are
+//! those of `apiloom-schema`.
 //!
 //! No I/O, no async, no HTTP: all functions depend only on their input. Invariant: malformed input gives an error that
 //! names the field, never a panic.
@@ -15,43 +16,37 @@
 )]
 
 mod api_type;
-#[cfg(feature = "schema")]
-mod budget;
-pub mod bytes;
 pub mod codec;
 #[doc(hidden)]
 pub mod codegen;
 pub mod convert;
 pub mod edit;
 pub mod error;
-pub mod field;
 pub mod fields;
-pub mod go_value;
 pub mod gvk;
-mod hooks;
 mod index_keys;
-pub mod interrupt;
+#[cfg(all(test, feature = "patch", feature = "schema", feature = "yaml"))]
+mod interrupt_tests;
 pub mod kind;
 mod labels;
 pub mod managed_fields;
-pub mod names;
-mod number;
 pub mod object;
 #[cfg(feature = "patch")]
 pub mod patch;
-pub mod path;
 #[cfg(test)]
 mod processor_time;
-pub mod protobuf;
-pub mod query;
-#[cfg(feature = "schema")]
-pub mod regexp;
 pub mod schema;
+#[cfg(all(test, feature = "schema", feature = "yaml"))]
+mod schema_tests;
 pub mod selector;
 pub mod testing;
 mod transcode;
 pub mod types;
 pub mod validation;
+
+#[cfg(feature = "schema")]
+pub use apiloom_schema::regexp;
+pub use apiloom_schema::{bytes, field, go_value, interrupt, names, path, protobuf, query};
 
 pub use convert::{ConvertError, ConvertFrom};
 pub use error::{ApiError, StatusReason};

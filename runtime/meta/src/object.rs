@@ -6,11 +6,11 @@ mod typed;
 use std::fmt;
 use std::sync::Arc;
 
+use apiloom_schema::number;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::kind::Resource;
-use crate::number;
 use crate::schema::{DefaultsTooLarge, Schema};
 use crate::selector::Labels;
 use crate::types::ObjectMeta;

@@ -12,6 +12,7 @@ mod strategic;
 use std::io;
 use std::sync::LazyLock;
 
+use apiloom_schema::tree::{DocumentDialect, Node, Property, Types};
 use serde_json::{Map, Value};
 
 use self::merge::merge;
@@ -20,8 +21,6 @@ use self::steps::Steps;
 use crate::codec::{self, DecodeError, DecodedDocument, Format};
 use crate::go_value::{json_type, mistyped};
 use crate::schema::Schema;
-use crate::schema::document_dialect::DocumentDialect;
-use crate::schema::node::{Node, Property, Types};
 
 pub use self::error::{MAX_OPERATIONS, PatchError};
 pub use self::steps::MAX_STEPS;

@@ -27,7 +27,7 @@
 //!   selectable fields. A kind that a program registers itself, or a document, is checked when it is registered. The checks are
 //!   those of `registry/objects/schema_checks.rs` in both cases; requests for a kind that was built although it fails them are
 //!   500, with the same lines. Patterns and the tree of ObjectMeta are shared by all schemas.
-//! - What a definition makes a server keep is bounded in sum, before anything is compiled (`meta/schema/structural/footprint.rs`: patterns, rules,
+//! - What a definition makes a server keep is bounded in sum, before anything is compiled (`schema/engine/structural/footprint.rs`: patterns, rules,
 //!   values and fields of all versions), and so is what all definitions do (`registry/rules/definition_room.rs`, `--max-definition-bytes`): the
 //!   admission plugin DefinitionQuota refuses with 403 what does not fit, and the publisher serves no definition without room, the older ones first,
 //!   and says so in the condition ExceedsQuota. Patterns are Go's (`meta/regexp`): parsed when a schema is built, compiled by the first search, shared

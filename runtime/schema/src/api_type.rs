@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::hooks::Hooks;
-use crate::protobuf::{self, ProtobufType};
+use crate::protobuf::ProtobufType;
 use crate::types;
 
 /// A type that can be part of an object; gives the hooks that its schema cannot express, and its form in Protobuf.
@@ -73,20 +73,9 @@ plain! {
     ProtobufType::Double => f64;
     ProtobufType::RawExtension => Value, serde_json::Map<String, Value>, serde_json::Number;
     ProtobufType::Quantity => types::Quantity;
-    ProtobufType::IntOrString => types::IntOrString;
     ProtobufType::Time => types::Time;
     ProtobufType::MicroTime => types::MicroTime;
     ProtobufType::Duration => types::Duration;
-    ProtobufType::Text => types::ConditionStatus, types::LabelSelectorOperator;
-    ProtobufType::Message(|| &protobuf::JSON_SCHEMA_PROPS) => types::JsonSchemaProps;
-    ProtobufType::Message(|| &protobuf::OBJECT_META) => types::ObjectMeta;
-    ProtobufType::Message(|| &protobuf::LIST_META) => types::ListMeta;
-    ProtobufType::Message(|| &protobuf::OWNER_REFERENCE) => types::OwnerReference;
-    ProtobufType::Message(|| &protobuf::MANAGED_FIELDS_ENTRY) => types::ManagedFieldsEntry;
-    ProtobufType::Message(|| &protobuf::CONDITION) => types::Condition;
-    ProtobufType::Message(|| &protobuf::STATUS) => types::Status;
-    ProtobufType::Message(|| &protobuf::LABEL_SELECTOR) => types::LabelSelector;
-    ProtobufType::Message(|| &protobuf::LABEL_SELECTOR_REQUIREMENT) => types::LabelSelectorRequirement;
 }
 
 impl ApiType for u8 {
@@ -142,13 +131,6 @@ impl<T: ApiType, S> ApiType for HashSet<T, S> {
 }
 
 impl<K, V: ApiType> ApiType for BTreeMap<K, V> {
-    fn hooks() -> Hooks {
-        hooks_of_items::<V>()
-    }
-    const PROTOBUF: Option<ProtobufType> = map_of(&V::PROTOBUF);
-}
-
-impl<K, V: ApiType> ApiType for types::SortedMap<K, V> {
     fn hooks() -> Hooks {
         hooks_of_items::<V>()
     }

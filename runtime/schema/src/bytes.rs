@@ -20,7 +20,7 @@ pub struct IllegalBase64(usize);
 /// Encodes bytes as base64.
 ///
 /// ```
-/// use apiloom_meta::bytes::{decode, encode};
+/// use apiloom_schema::bytes::{decode, encode};
 /// assert_eq!(encode(b"hi"), "aGk=");
 /// assert_eq!(decode("aGk=").unwrap(), b"hi");
 /// assert_eq!(decode("aG?=").unwrap_err().to_string(), "illegal base64 data at input byte 2");

@@ -14,18 +14,22 @@ use serde_json::Value;
 
 use crate::go_value;
 
-pub(crate) use self::text_prefix::TextPrefix;
+pub use self::text_prefix::TextPrefix;
 
 /// Maximum length of a path in an error, in bytes. It contains keys of maps, which may be as long as the body, so that
 /// many errors below one key could make a response many times its size.
-pub(crate) const MAX_PATH_BYTES: usize = 1024;
+pub const MAX_PATH_BYTES: usize = 1024;
 
 /// Maximum length of a value, and of a detail, in an error, in bytes. A longer one is truncated: of it, only this much and one more byte
 /// need to be known.
 pub const MAX_SHOWN_BYTES: usize = 8 * 1024;
 
+/// Maximum number of errors of a document, which are the causes in an `Invalid` error, so that the response to a body with many mistakes
+/// is not many times its size.
+pub const MAX_CAUSES: usize = 1_000;
+
 /// Mark at the end of a truncated text.
-pub(crate) const CUT: &str = "...";
+pub const CUT: &str = "...";
 
 /// A path such as `spec.containers[0].name` or `metadata.annotations[foo]`. The root path is empty. A path of more
 /// than 1024 bytes is truncated.
@@ -172,7 +176,7 @@ fn shown(value: impl Serialize) -> String {
 }
 
 /// The beginning of a text, of at most `max_bytes`.
-pub(crate) fn beginning(text: &str, max_bytes: usize) -> &str {
+pub fn beginning(text: &str, max_bytes: usize) -> &str {
     let mut end = max_bytes.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -181,7 +185,7 @@ pub(crate) fn beginning(text: &str, max_bytes: usize) -> &str {
 }
 
 /// A text truncated to `max_bytes`, with a mark if it was longer.
-pub(crate) fn shortened(text: &str, max_bytes: usize) -> Cow<'_, str> {
+pub fn shortened(text: &str, max_bytes: usize) -> Cow<'_, str> {
     if text.len() <= max_bytes {
         Cow::Borrowed(text)
     } else {
@@ -210,7 +214,7 @@ pub const MAX_ECHOED_BYTES: usize = 1024;
 /// to a bad request is not large.
 ///
 /// ```
-/// use apiloom_meta::field::echoed;
+/// use apiloom_schema::field::echoed;
 ///
 /// assert_eq!(echoed("a name"), "a name");
 /// assert!(echoed(&"x".repeat(100_000)).ends_with("x...TRUNCATED"));

@@ -43,7 +43,7 @@ pub fn go_text(value: &Value) -> String {
 }
 
 /// Appends the text of [`go_text`].
-pub(crate) fn append(value: &Value, out: &mut String) {
+pub fn append(value: &Value, out: &mut String) {
     match value {
         Value::Null => out.push_str("<nil>"),
         Value::String(text) => out.push_str(text),
@@ -58,7 +58,7 @@ pub(crate) fn append(value: &Value, out: &mut String) {
 }
 
 /// Appends a list as `%v` prints it.
-pub(crate) fn append_list(items: &[Value], out: &mut String) {
+pub fn append_list(items: &[Value], out: &mut String) {
     out.push('[');
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
@@ -70,7 +70,7 @@ pub(crate) fn append_list(items: &[Value], out: &mut String) {
 }
 
 /// Appends the fields of an object as `%v` prints them.
-pub(crate) fn append_fields(fields: &Map<String, Value>, out: &mut String) {
+pub fn append_fields(fields: &Map<String, Value>, out: &mut String) {
     out.push_str("map[");
     for (index, (name, value)) in fields.iter().enumerate() {
         if index > 0 {
@@ -90,7 +90,7 @@ fn append_plain(value: impl std::fmt::Display, out: &mut String) {
 
 /// A float as `%v` prints it: without an exponent where it has at most six digits before the point, else with one of at least two
 /// digits.
-pub(crate) fn float_text(float: f64) -> String {
+pub fn float_text(float: f64) -> String {
     // Zero has no sign after it was stored.
     let float = if float == 0.0 { 0.0 } else { float };
     let text = format!("{float:e}");

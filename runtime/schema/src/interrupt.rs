@@ -68,7 +68,7 @@ pub fn within<T>(interrupt: Option<Interrupt>, work: impl FnOnce() -> T) -> T {
 /// Ends work at a deadline, or when it is set. Clones are the same interrupt.
 ///
 /// ```
-/// use apiloom_meta::interrupt::{Interrupt, is_interrupted};
+/// use apiloom_schema::interrupt::{Interrupt, is_interrupted};
 /// let interrupt = Interrupt::default();
 /// assert!(!interrupt.scope(is_interrupted));
 /// interrupt.set();

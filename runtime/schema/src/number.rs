@@ -8,6 +8,7 @@ use serde_json::{Number, Value};
 const MAX_INTEGRAL: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
 
 /// Compares two numbers; integers exactly, floats as floats. NaN does not occur in JSON and counts as equal.
+#[inline]
 pub(crate) fn compare(a: &Number, b: &Number) -> Ordering {
     match (whole(a), whole(b)) {
         (Some(a), Some(b)) => a.cmp(&b),
@@ -16,6 +17,7 @@ pub(crate) fn compare(a: &Number, b: &Number) -> Ordering {
 }
 
 /// Whether two numbers have the same value, exactly: a float is not equal to the integers that it is only close to.
+#[inline]
 pub(crate) fn is_equal(a: &Number, b: &Number) -> bool {
     match (integral(a), integral(b)) {
         (Some(a), Some(b)) => a == b,
@@ -24,6 +26,7 @@ pub(crate) fn is_equal(a: &Number, b: &Number) -> bool {
 }
 
 /// The number as an integer, if its value is one, with or without the syntax of one.
+#[inline]
 pub(crate) fn integral(number: &Number) -> Option<i128> {
     whole(number).or_else(|| {
         let float = float(number);
@@ -51,7 +54,8 @@ pub(crate) fn is_multiple(number: &Number, step: &Number) -> bool {
 pub(crate) const INT_OR_STRING: &str = "int-or-string";
 
 /// The range of an integer format; `None` for formats without one.
-pub(crate) fn format_bounds(format: &str) -> Option<(i128, i128)> {
+#[inline]
+pub fn format_bounds(format: &str) -> Option<(i128, i128)> {
     Some(match format {
         "int8" => (i8::MIN.into(), i8::MAX.into()),
         "int16" => (i16::MIN.into(), i16::MAX.into()),
@@ -67,12 +71,14 @@ pub(crate) fn format_bounds(format: &str) -> Option<(i128, i128)> {
 }
 
 /// Whether a float is out of the range of its format: a Rust type would decode it as infinite.
-pub(crate) fn overflows(format: Option<&str>, value: f64) -> bool {
+#[inline]
+pub fn overflows(format: Option<&str>, value: f64) -> bool {
     format == Some("float") && value.abs() > f64::from(f32::MAX)
 }
 
 /// The number as an integer, if it has the syntax of one.
-pub(crate) fn whole(number: &Number) -> Option<i128> {
+#[inline]
+pub fn whole(number: &Number) -> Option<i128> {
     number
         .as_i64()
         .map(i128::from)
@@ -80,12 +86,13 @@ pub(crate) fn whole(number: &Number) -> Option<i128> {
 }
 
 /// The number as a float, rounded if necessary.
+#[inline]
 pub(crate) fn float(number: &Number) -> f64 {
     number.as_f64().unwrap_or(f64::NAN)
 }
 
 /// A float; as an integer if it is printed like one, so that storing and decoding does not change it.
-pub(crate) fn shortest(value: f64) -> Value {
+pub fn shortest(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 1e21 && !(value == 0.0 && value.is_sign_negative()) {
         let digits = value.to_string();
         if let Ok(whole) = digits.parse::<i64>() {
@@ -100,7 +107,7 @@ pub(crate) fn shortest(value: f64) -> Value {
 
 /// Replaces the numbers of a document of a custom resource by those that it has after it was stored: 1.0 by 1, and an integer of more
 /// than 63 bits by the nearest float.
-pub(crate) fn settle(value: &mut Value) {
+pub fn settle(value: &mut Value) {
     match value {
         Value::Number(number) if number.as_i64().is_none() => *value = shortest(float(number)),
         Value::Array(items) => items.iter_mut().for_each(settle),

@@ -35,16 +35,19 @@ impl JsonPath {
     }
 
     /// The field names, in order.
+    #[inline]
     pub fn names(&self) -> &[String] {
         &self.0
     }
 
     /// The value at this path; `None` if a field is missing.
+    #[inline]
     pub fn get<'a>(&self, root: &'a Value) -> Option<&'a Value> {
         self.0.iter().try_fold(root, |value, name| value.get(name))
     }
 
     /// The value at this path below the fields of an object; `None` if a field is missing.
+    #[inline]
     pub fn get_in<'a>(&self, fields: &'a Map<String, Value>) -> Option<&'a Value> {
         let (first, rest) = self.0.split_first()?;
         rest.iter()

@@ -153,16 +153,19 @@ pub enum ProtobufPresence {
 }
 
 /// The shape of the value that a message of [`ProtobufType::ByShape`] stands for, in the order in which fields go before others.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Shape {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shape {
+    /// `true` or `false`.
     Boolean,
+    /// An object.
     Object,
+    /// A list.
     List,
 }
 
 impl Shape {
     /// The shape of a JSON value, by its first byte.
-    pub(crate) const fn of_json(first: u8) -> Option<Self> {
+    pub const fn of_json(first: u8) -> Option<Self> {
         match first {
             b't' | b'f' => Some(Self::Boolean),
             b'{' => Some(Self::Object),
@@ -172,7 +175,7 @@ impl Shape {
     }
 
     /// The shape of values of a type.
-    pub(crate) const fn of_type(of: ProtobufType) -> Option<Self> {
+    pub const fn of_type(of: ProtobufType) -> Option<Self> {
         match of {
             ProtobufType::Boolean => Some(Self::Boolean),
             ProtobufType::Message(_) => Some(Self::Object),
@@ -184,7 +187,7 @@ impl Shape {
 
 impl ProtobufMessage {
     /// The field for values of a shape.
-    pub(crate) fn field_of(&self, shape: Shape) -> Option<&ProtobufField> {
+    pub fn field_of(&self, shape: Shape) -> Option<&ProtobufField> {
         let mut fields = self.fields.iter();
         fields.find(|field| Shape::of_type(field.value) == Some(shape))
     }

@@ -3,8 +3,8 @@
 
 use std::alloc::System;
 
-use apiloom_meta::schema::Schema;
-use apiloom_meta::schema::structural::Footprint;
+use apiloom_schema::Schema;
+use apiloom_schema::structural::Footprint;
 use bytes::Bytes;
 use cap::Cap;
 use serde_json::{Map, Value, json};

@@ -17,11 +17,11 @@
 //! Beside it, the watch cache takes the change in `storage/src/cache/fill.rs`.
 //!
 //! All work on a document ends with its deadline and its client. A request is polled within the scope of an interrupt
-//! (`meta/src/interrupt.rs`), which is set at the deadline or when the request is dropped. What loops over values asks it for each of
+//! (`schema/src/interrupt.rs`), which is set at the deadline or when the request is dropped. What loops over values asks it for each of
 //! them, which costs a count and now and then a look at the clock, and returns early with an error or a part of its result; so it is asked
 //! once more between the steps (`RequestContext::pause`), before anything is stored (`writes/commit.rs`), and before the answer. What others
 //! share is made apart from it: schemas, stored objects, conversions. A search for a pattern that may take long is made in steps
-//! (`meta/src/regexp/stepped.rs`).
+//! (`schema/src/regexp/stepped.rs`).
 //!
 //! A list: the same as far as `http/verbs/resource.rs` -> `http/verbs/list.rs` -> `registry/reads/list.rs` (page and state; selectors in
 //! `registry/reads/selection.rs`) -> `registry/reads/cached.rs` (waits for the state of the cache, selects) or the store ->

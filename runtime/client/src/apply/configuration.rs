@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use apiloom_meta::Resource;
+use apiloom_meta::managed_fields::Ownership;
 use apiloom_meta::schema::Schema;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -71,7 +72,7 @@ pub fn document<K: Resource>(part: &impl Part) -> Result<Document, Error> {
     };
     let document = serde_json::to_value(part).map_err(|error| of_kind(&error.to_string()))?;
     let schema = schema_of::<K>().map_err(|error| of_kind(&error))?;
-    match &*schema.ownership().item_problems(&document) {
+    match &*Ownership::of(&schema).item_problems(&document) {
         [] => {}
         problems => return Err(of_kind(&problems.join("; "))),
     }

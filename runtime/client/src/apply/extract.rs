@@ -1,7 +1,7 @@
 //! The configuration that a manager has applied, from an object's managedFields.
 
 use apiloom_meta::gvk::GroupVersion;
-use apiloom_meta::managed_fields::{FieldsError, MissingFields};
+use apiloom_meta::managed_fields::{FieldsError, MissingFields, Ownership};
 use apiloom_meta::{ObjectMeta, Resource};
 use serde_json::{Map, Value};
 
@@ -117,10 +117,7 @@ pub fn extract_part<K: Resource>(
             error,
         })?;
     let schema = schema_of::<K>().map_err(ExtractError::Kind)?;
-    match schema
-        .ownership()
-        .extract(document, &fields.unwrap_or_default())
-    {
+    match Ownership::of(&schema).extract(document, &fields.unwrap_or_default()) {
         Ok(Value::Object(part)) => Ok(Some(part)),
         Ok(_) => Err(ExtractError::Kind(format!(
             "{} is not a JSON object",

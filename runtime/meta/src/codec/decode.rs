@@ -11,6 +11,12 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use apiloom_schema::number::{self, shortest};
+#[cfg(feature = "schema")]
+use apiloom_schema::tree;
+use apiloom_schema::tree::{
+    Child, DocumentDialect, Node, Path, QUANTITY, Types, drops_null, format,
+};
 use memchr::memmem::Finder;
 use serde::de::{
     Deserialize as _, DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IgnoredAny,
@@ -33,14 +39,7 @@ use crate::field::{FieldError, MAX_PATH_BYTES, go_quote, shortened};
 #[cfg(feature = "yaml")]
 use crate::interrupt;
 use crate::interrupt::is_interrupted;
-use crate::number::{self, shortest};
 use crate::schema::Schema;
-use crate::schema::document_dialect::DocumentDialect;
-use crate::schema::format;
-use crate::schema::node::{Child, Node, QUANTITY, Types};
-use crate::schema::path::Path;
-#[cfg(feature = "schema")]
-use crate::schema::structural;
 
 /// Maximum nesting of YAML that is decoded on the stack of the request's thread. Without optimization the parser and
 /// this walk use 20 KiB per level, of the 2 MiB of a tokio thread.
@@ -501,9 +500,9 @@ impl<'a> Walk<'a> {
     fn known_keywords(&mut self, node: &Node, mut value: Value, path: &Path<'_>) -> Value {
         if node.is_json_schema {
             if self.type_error.is_none() {
-                self.type_error = structural::type_error(&value, path, self.decoder.version);
+                self.type_error = tree::type_error(&value, path, self.decoder.version);
             }
-            structural::drop_unknown(&mut value);
+            tree::drop_unknown(&mut value);
         }
         value
     }
@@ -684,10 +683,8 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
         value: Value,
         path: &Path<'_>,
     ) -> Option<Value> {
-        let declared = self.node.and_then(|node| node.custom.as_deref());
-        let declared =
-            declared.and_then(|custom| custom.declared.iter().find(|it| it.name == name));
-        if value.is_null() && declared.is_some_and(|it| crate::schema::drops_null(&it.node)) {
+        let declared = self.node.and_then(|node| node.declared(name));
+        if value.is_null() && declared.is_some_and(|it| drops_null(&it.node)) {
             return None;
         }
         let mut refuse = |value: &Value, why: &str| {
@@ -807,7 +804,7 @@ impl<'de> DeserializeSeed<'de> for Seed<'_, '_, '_> {
 fn node_of_fields(node: &Node) -> &Node {
     #[cfg(feature = "schema")]
     if node.is_json_schema || node.is_inner_schema {
-        return structural::schema_node();
+        return tree::schema_node();
     }
     node
 }
@@ -1067,7 +1064,7 @@ fn present(node: &Node, value: Value, is_key: bool) -> Option<Value> {
     if node.omits_empty && node.is_unset(&value) {
         return None;
     }
-    if !value.is_null() || !crate::schema::drops_null(node) {
+    if !value.is_null() || !drops_null(node) {
         return Some(value);
     }
     (is_key && node.dialect.is_typed).then(|| zero(node))
@@ -1075,7 +1072,7 @@ fn present(node: &Node, value: Value, is_key: bool) -> Option<Value> {
 
 /// The value of null where null is not allowed: Go's zero value.
 fn zero(node: &Node) -> Value {
-    if !crate::schema::drops_null(node) {
+    if !drops_null(node) {
         return Value::Null;
     }
     match node.types {

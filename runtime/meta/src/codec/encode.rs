@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use apiloom_schema::tree::{Child, Node};
 use bytes::Bytes;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::ser::{CharEscape, Formatter};
@@ -10,7 +11,6 @@ use serde_json::{Map, Value};
 use crate::field::TextPrefix;
 use crate::object::Object;
 use crate::schema::Schema;
-use crate::schema::node::{Child, Node};
 
 /// Encodes objects as compact JSON with the fields in the order of a schema, and values without one. `<`, `>`, `&`, U+2028 and
 /// U+2029 are escaped in all JSON.

@@ -5,13 +5,13 @@
 
 use std::fmt;
 
+use apiloom_schema::number::shortest;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
 use super::decoded::MAX_EXPANDED_BYTES;
 use super::encode::Encoder;
 use super::keys::Key;
 use super::limits::{MAX_DEPTH, TOO_DEEP};
-use crate::number::shortest;
 
 /// Writes a value as text while it is decoded.
 pub(super) struct JsonText<'a> {

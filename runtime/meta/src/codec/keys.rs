@@ -101,7 +101,7 @@ mod yaml {
             Ok(YamlKey::scalar(key.to_string()))
         }
         fn visit_f64<E>(self, key: f64) -> Result<YamlKey, E> {
-            let digits = super::super::Encoder::json(&crate::number::shortest(key));
+            let digits = super::super::Encoder::json(&apiloom_schema::number::shortest(key));
             Ok(YamlKey::scalar(
                 String::from_utf8_lossy(&digits).into_owned(),
             ))

@@ -3,12 +3,12 @@
 
 use std::borrow::Cow;
 
+use apiloom_schema::tree::Node;
 use serde::ser::{self, Error as _, Serialize};
 use serde_json::Error;
 
 use super::encode::{Encoder, append_key, child};
 use super::peek::member_name;
-use crate::schema::node::Node;
 
 impl Encoder<'_> {
     /// Appends a typed value as [`Encoder::object`] would encode it, without some of its outermost fields; much faster than

@@ -5,13 +5,13 @@
 
 use std::cmp::Ordering;
 
+use apiloom_schema::tree::{Child, Node, drops_null};
+
 use super::canonical::{Canonical, MAX_DEPTH};
 use super::decode::Decoder;
 use super::decoded::Format;
 use super::encode::{Encoder, plain_len};
 use super::peek::{member, members, value_end};
-use crate::schema::drops_null;
-use crate::schema::node::{Child, Node};
 
 /// Place of the resourceVersion in a document without one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -223,10 +223,7 @@ impl<'n, 'a> Order<'n, 'a> {
     /// Checks the next member of an object whose properties and members are sorted.
     fn take_sorted(&mut self, node: &'n Node, name: &'a [u8]) -> Option<Option<&'n Node>> {
         // The defaults of its metadata are applied by the decoder.
-        let has_others = node
-            .custom
-            .as_ref()
-            .is_some_and(|custom| custom.has_defaults());
+        let has_others = node.has_declared_defaults();
         if has_others || self.last.replace(name).is_some_and(|last| last >= name) {
             return None;
         }
@@ -260,7 +257,7 @@ impl<'n, 'a> Order<'n, 'a> {
         if self.computed < node.computed.len() {
             let value = Decoder::new(Format::Json).value(json).ok()?;
             let mut defaulted = value.clone();
-            crate::schema::default_value(node, &mut defaulted);
+            apiloom_schema::tree::default(node, &mut defaulted);
             if value != defaulted {
                 return None;
             }

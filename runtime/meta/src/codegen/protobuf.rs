@@ -1,7 +1,8 @@
 //! The Protobuf form of types, for the descriptions that expansions contain.
 
+use apiloom_schema::ApiType;
+
 use super::hooks::Probe;
-use crate::api_type::ApiType;
 use crate::kind::{ProtobufMessage, ProtobufType};
 
 impl<T: ApiType> Probe<T> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use apiloom_schema::tree::Node;
 use serde_json::{Map, Value};
 
 use super::Ownership;
@@ -10,7 +11,6 @@ use super::field_set::FieldSet;
 use super::path_element::{PathElement, is_same};
 use super::shape::{ItemKeys, Shape, field, is_empty};
 use crate::interrupt::is_interrupted;
-use crate::schema::node::Node;
 
 /// The fields that differ between two documents. No field is in more than one of the sets, but an item of a list that
 /// becomes or ceases to be one of several with the same keys: it is removed and added.

@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use apiloom_schema::tree::{Child, Node, Types};
 use serde_json::{Map, Value};
 
 use super::Ownership;
 use super::shape::Shape;
 use crate::go_value;
 use crate::interrupt::is_interrupted;
-use crate::schema::node::{Child, Node, Types};
 
 impl Ownership<'_> {
     /// Why a document cannot be applied: unknown fields, values of the wrong type, and items that cannot be told apart.

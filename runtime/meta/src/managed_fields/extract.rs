@@ -1,12 +1,12 @@
 //! The part of a document that a set of fields names: what a manager has applied, to change it and apply it again.
 
+use apiloom_schema::tree::{Node, Types};
 use serde_json::{Map, Value};
 
 use super::Ownership;
 use super::field_set::{FieldSet, SetNode};
 use super::path_element::PathElement;
 use super::shape::{ItemKeys, Shape, field};
-use crate::schema::node::{Node, Types};
 
 /// Fields of a set that the document does not have. The type by which it was decoded may not know them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

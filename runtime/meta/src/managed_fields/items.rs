@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use apiloom_schema::tree::Node;
 use serde_json::Value;
 
 use super::Ownership;
 use super::path_element::PathElement;
 use super::shape::{Shape, field};
-use crate::schema::node::Node;
 
 impl Ownership<'_> {
     /// Problems of a document's lists for which a server would refuse it: two items with the same keys, two equal ones in a

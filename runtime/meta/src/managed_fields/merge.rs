@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use apiloom_schema::tree::Node;
 use serde_json::{Map, Value};
 
 use super::Ownership;
 use super::path_element::PathElement;
 use super::shape::{ItemKeys, Shape, field, is_empty};
 use crate::interrupt::is_interrupted;
-use crate::schema::node::Node;
 
 impl Ownership<'_> {
     /// Merges the fields of an applied document into those of the present one: values of the applied one win, and fields and

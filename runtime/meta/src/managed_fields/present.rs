@@ -1,5 +1,6 @@
 //! The set of all fields that a document has.
 
+use apiloom_schema::tree::Node;
 use serde_json::Value;
 
 use super::Ownership;
@@ -7,7 +8,6 @@ use super::field_set::FieldSet;
 use super::path_element::PathElement;
 use super::shape::{Shape, field};
 use crate::interrupt::is_interrupted;
-use crate::schema::node::Node;
 
 impl Ownership<'_> {
     /// The fields that a document has, as the manager who applies it owns them.

@@ -1,11 +1,12 @@
 //! Changes sets of fields that were owned under another schema.
 
+use apiloom_schema::tree::{ListType, Node};
+
 use super::Ownership;
 use super::field_set::{FieldSet, SetNode};
 use super::path_element::PathElement;
 use super::shape::field;
 use crate::interrupt::is_interrupted;
-use crate::schema::node::{ListType, Node};
 
 impl Ownership<'_> {
     /// The set of an earlier schema in this one: who owned fields or items of a list or map that is atomic now owns the

@@ -1,5 +1,6 @@
 //! Removes the fields of a set from a document.
 
+use apiloom_schema::tree::Node;
 use serde_json::Value;
 
 use super::Ownership;
@@ -7,7 +8,6 @@ use super::field_set::FieldSet;
 use super::path_element::PathElement;
 use super::shape::{Shape, field};
 use crate::interrupt::is_interrupted;
-use crate::schema::node::Node;
 
 impl Ownership<'_> {
     /// The document without the fields of the set. A list or map that loses all its content becomes null, and one that is

@@ -5,12 +5,13 @@
 
 use std::borrow::Cow;
 
+use apiloom_schema::tree::{Child, ListType, Node};
+
 use super::changes::FieldChanges;
 use super::field_set::{FieldSet, SetNode};
 use super::path_element::PathElement;
 use crate::codec::{string_end, value_end};
 use crate::schema::Schema;
-use crate::schema::node::{Child, ListType, Node};
 
 /// Whether fields with this JSON stay as they are after a change: none of them is in the sets, and all have the form of the
 /// schema. `false` if that is not certain.

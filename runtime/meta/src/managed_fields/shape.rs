@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use apiloom_schema::tree::{Child, ListType, Node, Types};
 use serde_json::{Map, Value, json};
 
 use super::path_element::PathElement;
 use crate::interrupt::is_interrupted;
-use crate::schema::node::{Child, ListType, Node, Types};
 
 /// How the fields of a value are owned.
 #[derive(Clone, Copy)]

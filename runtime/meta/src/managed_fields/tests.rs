@@ -1,13 +1,14 @@
 //! Sets of fields, entries of managedFields, and what apply does with documents.
 
+use apiloom_schema::Hooks;
 use serde_json::{Value, json};
 
 use super::{
-    FieldSet, MAX_UPDATE_ENTRIES, ManagedEntry, ManagedFields, Manager, Operation, PathElement,
+    FieldSet, MAX_UPDATE_ENTRIES, ManagedEntry, ManagedFields, Manager, Operation, Ownership,
+    PathElement,
 };
 use crate::codec::Decoder;
 use crate::codec::limits::MAX_DEPTH;
-use crate::hooks::Hooks;
 use crate::object::Object;
 use crate::schema::Schema;
 
@@ -140,7 +141,7 @@ fn fields_of_a_document_follow_its_schema() {
         "tags": ["a", "b", "b"], "args": ["x"], "free": {"deep": {"list": [1]}, "none": {}}
     }});
     assert_eq!(
-        value(&schema().ownership().present_fields(&document)),
+        value(&Ownership::of(&schema()).present_fields(&document)),
         json!({"f:spec": {
             "f:size": {}, "f:labels": {"f:a": {}}, "f:point": {}, "f:args": {},
             "f:ports": {
@@ -155,9 +156,8 @@ fn fields_of_a_document_follow_its_schema() {
 
 #[track_caller]
 fn check_changes(before: Value, after: Value, [removed, modified, added]: [Value; 3]) {
-    let changes = schema()
-        .ownership()
-        .changed_fields(&json!({"spec": before}), &json!({"spec": after}));
+    let changes =
+        Ownership::of(&schema()).changed_fields(&json!({"spec": before}), &json!({"spec": after}));
     let of = |set: &FieldSet| value(set).get("f:spec").cloned().unwrap_or(json!({}));
     assert_eq!(of(&changes.removed), removed, "removed");
     assert_eq!(of(&changes.modified), modified, "modified");
@@ -239,9 +239,8 @@ fn changes_are_told_by_field_and_by_item() {
 /// Both documents merged; checks that a change is reported if there is one.
 fn merge_applied(present: &Value, applied: &Value) -> Value {
     let mut merged = present.as_object().unwrap().clone();
-    let is_changed = schema()
-        .ownership()
-        .merge_applied(&mut merged, applied.as_object().unwrap());
+    let is_changed =
+        Ownership::of(&schema()).merge_applied(&mut merged, applied.as_object().unwrap());
     let merged = Value::Object(merged);
     assert_eq!(is_changed, merged != *present, "{present} and {applied}");
     merged
@@ -287,9 +286,9 @@ fn an_atomic_document_is_replaced() {
         merged.as_object_mut().unwrap(),
         applied.as_object().unwrap(),
     );
-    assert!(schema.ownership().merge_applied(present, applied));
+    assert!(Ownership::of(&schema).merge_applied(present, applied));
     assert_eq!(present, applied);
-    assert!(!schema.ownership().merge_applied(present, applied));
+    assert!(!Ownership::of(&schema).merge_applied(present, applied));
 }
 
 #[test]
@@ -333,7 +332,7 @@ fn removed_fields_leave_their_parents_as_null() {
             "k:{\"port\":2,\"protocol\":\"TCP\"}": {}}
     }}));
     assert_eq!(
-        schema().ownership().without_fields(&document, &removed),
+        Ownership::of(&schema()).without_fields(&document, &removed),
         json!({"spec": {"labels": {"b": "1"}, "tags": null, "ports": [{"port": 1}]}})
     );
 }
@@ -346,7 +345,7 @@ fn structs_on_the_way_are_named_but_maps_and_items_are_not() {
         "f:free": {"f:deep": {"f:x": {}}}
     }});
     assert_eq!(
-        value(&schema().ownership().with_named_fields(&set(below))),
+        value(&Ownership::of(&schema()).with_named_fields(&set(below))),
         json!({"f:spec": {
             ".": {},
             "f:labels": {".": {}, "f:a": {}},
@@ -360,7 +359,7 @@ fn structs_on_the_way_are_named_but_maps_and_items_are_not() {
 #[track_caller]
 fn check_reconciled(owned: Value, reconciled: Option<Value>) {
     let set = set(json!({ "f:spec": owned }));
-    let result = schema().ownership().reconciled_fields(&set);
+    let result = Ownership::of(&schema()).reconciled_fields(&set);
     let below = result.map(|set| value(&set)["f:spec"].clone());
     assert_eq!(below, reconciled);
 }
@@ -393,7 +392,7 @@ fn who_owned_parts_of_what_is_atomic_now_owns_it() {
 
 #[test]
 fn documents_that_cannot_be_applied_are_told_with_their_paths() {
-    let check = |spec: Value| schema().ownership().check_applied(&json!({"spec": spec}));
+    let check = |spec: Value| Ownership::of(&schema()).check_applied(&json!({"spec": spec}));
     assert_eq!(
         check(json!({"size": 1, "free": {"any": [{}]}, "labels": {"a": "b"}, "on": null})),
         Ok(())
@@ -458,7 +457,7 @@ fn custom_documents_that_cannot_be_applied_are_told_as_by_kubernetes() {
         },
     }}}))
     .unwrap();
-    let check = |spec: Value| schema.ownership().check_applied(&json!({"spec": spec}));
+    let check = |spec: Value| Ownership::of(&schema).check_applied(&json!({"spec": spec}));
     for taken in [
         json!({"either": {"a": 1}}),
         json!({"either": []}),

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use apiloom_schema::tree::{Node, PatchStrategy, child};
 use serde_json::{Map, Value};
 
 use super::error::PatchError;
@@ -12,7 +13,6 @@ use super::merge::insert_sorted;
 use super::steps::Steps;
 use crate::go_value;
 use crate::interrupt::is_interrupted;
-use crate::schema::node::{Node, PatchStrategy, child};
 
 /// Replaces or deletes the object or list item in which it stands, or all items of the list.
 const DIRECTIVE: &str = "$patch";

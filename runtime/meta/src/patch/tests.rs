@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
+use apiloom_schema::Hooks;
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::hooks::Hooks;
 use crate::processor_time;
 
 impl Patch {

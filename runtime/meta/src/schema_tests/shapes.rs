@@ -553,7 +553,8 @@ fn check_wherever(field: &Value, says: impl Fn(&Schema) -> bool, expected: bool)
     let list = json!({"type": "array", "items": field});
     for field in [field.clone(), list, map, below] {
         let schema = json!({"type": "object", "properties": {"a": {"type": "string"}, "f": field}});
-        let schema = Schema::from_json(&schema, &Hooks::default()).expect("structural");
+        let schema =
+            Schema::from_json(&schema, &crate::kind::Hooks::default()).expect("structural");
         assert_eq!(says(&schema), expected, "{schema:?}");
     }
 }

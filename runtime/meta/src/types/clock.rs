@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use super::time::{MicroTime, Time};
+use super::{MicroTime, Time};
 
 /// Where a server reads the time of its writes, such as `creationTimestamp`. Default: the clock of the system.
 #[derive(Clone, Debug, Default)]

@@ -1,5 +1,6 @@
 //! The metadata of objects that are embedded in others.
 
+use apiloom_schema::tree::{Child, Node};
 use serde_json::{Map, Value};
 
 use super::validate_create;
@@ -7,7 +8,6 @@ use crate::field::{FieldError, FieldPath};
 use crate::kind::{NameFormat, Scope};
 use crate::object::Object;
 use crate::schema::Schema;
-use crate::schema::node::{Child, Node};
 
 /// Validates the metadata of the objects that a document embeds, where its schema has `x-kubernetes-embedded-resource`.
 /// A name is optional there. [`Schema::validate`] checks their `apiVersion` and `kind`.

@@ -49,7 +49,7 @@ impl Schema {
     /// [`structural::refusals`](super::structural::refusals) reports what kube-apiserver refuses in a definition; this
     /// function makes a schema of every document that it accepts.
     ///
-    /// - [`decode`](crate::codec::decode) keeps values of wrong types, which validation reports; it prunes unknown
+    /// - The decoder of `apiloom-meta` keeps values of wrong types, which validation reports; it prunes unknown
     ///   fields, and drops nulls of fields that are not nullable and have no default.
     /// - [`Schema::validate`] and [`Schema::validate_update`] have the texts of kube-apiserver for custom resources. An
     ///   update tolerates errors of values that it does not change.

@@ -15,7 +15,7 @@ pub struct DefaultsTooLarge {
 
 /// Applies the defaults of absent fields, recursively. A null that means absent counts as absent. Returns whether any
 /// were applied.
-pub(crate) fn default(node: &Node, value: &mut Value) -> bool {
+pub fn default(node: &Node, value: &mut Value) -> bool {
     let mut room = Room::new(usize::MAX);
     put(node, value, &mut room);
     room.is_used
@@ -197,7 +197,8 @@ pub(crate) fn prune(node: &Node, value: &mut Value) {
 }
 
 /// Whether a null for this node means that the field is absent.
-pub(crate) fn drops_null(node: &Node) -> bool {
+#[inline]
+pub fn drops_null(node: &Node) -> bool {
     let is_replaced = node.dialect.defaults_nulls && node.default.is_some();
     // One of any type in a compiled kind may be null.
     let is_value = node.dialect.keeps_undescribed && node.types.is_any() && node.is_open();

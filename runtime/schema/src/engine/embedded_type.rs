@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::path::Path;
+use super::walk_path::Path;
 use crate::field::FieldError;
 use crate::names;
 

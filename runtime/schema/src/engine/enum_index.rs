@@ -32,4 +32,4 @@ pub(super) struct Positions {
 }
 
 /// A hash, and the position of a value that has it.
-pub(in crate::schema) type Position = (u64, u32);
+pub(in crate::engine) type Position = (u64, u32);

@@ -1,7 +1,7 @@
 //! The errors of a value and of everything in it.
 
-use crate::error::MAX_CAUSES;
 use crate::field::FieldError;
+use crate::field::MAX_CAUSES;
 
 /// Errors in the order in which they were found, as many as a response contains.
 #[derive(Debug, Default)]

@@ -103,7 +103,7 @@ fn is_date(text: &str) -> bool {
 }
 
 /// A text in the canonical form of its type, or the error of Go, which parses such texts while decoding.
-pub(crate) fn read(node: &Node, text: String) -> Result<String, String> {
+pub fn read(node: &Node, text: String) -> Result<String, String> {
     let format = node.format.as_deref();
     if let Some(problem) = format.and_then(|format| decode_problem(format, &text)) {
         return Err(problem);

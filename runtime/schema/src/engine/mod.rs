@@ -6,61 +6,59 @@
 //! # Invariants
 //!
 //! - One schema engine validates documents. No other code decides which values a field may have; serde has no defaults.
-//! - Schemas of custom resources (`Schema::of_custom_resource`, `meta/schema/custom`) are trees of the same engine. Where they differ
+//! - Schemas of custom resources (`Schema::of_custom_resource`, `schema/engine/custom`) are trees of the same engine. Where they differ
 //!   from compiled kinds is an answer of a dialect: of `DocumentDialect` for what reads and writes documents, of `ValidationDialect` for
 //!   the one walk that validates (`validate.rs`), which has the texts and the order of kube-openapi for them. OpenAPI is published from
 //!   the document, whose descriptions the tree does not have; equal parts of a schema are one tree (`custom/digest.rs`).
-//! - kube-apiserver accepts every generated CRD: `schema/structural.rs` checks each before it is written, by the same rules as
+//! - kube-apiserver accepts every generated CRD: `schema/engine/structural.rs` checks each before it is written, by the same rules as
 //!   definitions that are sent to a server (`refusals`). Rules without an
-//!   OpenAPI keyword are CEL (`schema/cel.rs`); rules that CEL cannot express are comments at the head of the file.
+//!   OpenAPI keyword are CEL (`schema/engine/cel.rs`); rules that CEL cannot express are comments at the head of the file.
 //!   Evaluated as in kube-apiserver, they give the same result as the server for random documents and changes
 //!   (`tests/tests/crd_rules`).
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "build")]
 mod attach;
-#[cfg(feature = "schema")]
-pub(crate) mod build;
+#[cfg(feature = "build")]
+mod build;
 mod cel;
-#[cfg(feature = "schema")]
+#[cfg(feature = "build")]
 mod combine;
-#[cfg(feature = "schema")]
+#[cfg(feature = "build")]
 mod constructors;
-#[cfg(feature = "schema")]
+#[cfg(feature = "build")]
 mod custom;
 mod default;
 mod difference;
-pub(crate) mod document_dialect;
+mod document_dialect;
 mod embedded_type;
 mod enum_index;
 mod equality;
 mod error_list;
-#[cfg(feature = "schema")]
+#[cfg(feature = "build")]
 mod fit;
-pub(crate) mod format;
+pub mod format;
 mod go_numbers;
-#[cfg(feature = "schema")]
+#[cfg(feature = "build")]
 mod keywords;
-#[cfg(feature = "schema")]
+#[cfg(feature = "build")]
 mod known_formats;
-#[cfg(not(feature = "schema"))]
+#[cfg(not(feature = "build"))]
 mod no_pattern;
-pub(crate) mod node;
+mod node;
 mod numbers;
 mod openapi;
 mod own_rules;
-pub(crate) mod path;
-#[cfg(feature = "schema")]
+#[cfg(feature = "build")]
 mod plain_text;
-#[cfg(feature = "schema")]
+#[cfg(feature = "build")]
 mod problems;
-#[cfg(feature = "schema")]
+#[cfg(feature = "build")]
 mod recursion;
-pub(crate) use self::default::{default as default_value, drops_null};
-#[cfg(feature = "schema")]
+#[cfg(feature = "build")]
 mod root;
 mod sample;
 mod strings;
-#[cfg(feature = "schema")]
+#[cfg(feature = "build")]
 pub mod structural;
 mod texts;
 mod transition;
@@ -68,13 +66,14 @@ mod twins;
 mod union;
 mod validate;
 mod validation_dialect;
-#[cfg(feature = "schema")]
+#[cfg(feature = "build")]
 mod validations;
-#[cfg(feature = "schema")]
+#[cfg(feature = "build")]
 mod value_rules;
 mod walk;
+mod walk_path;
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "build")]
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -84,19 +83,34 @@ use crate::field::FieldError;
 use crate::path::JsonPath;
 use crate::query::{JsonQuery, Node as QueryNode};
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "build")]
 pub use self::custom::{Digests, StoredSchema, has_format};
 pub use self::default::DefaultsTooLarge;
 pub use self::difference::merge_difference;
 pub use self::openapi::Metadata;
-#[cfg(feature = "schema")]
+#[cfg(feature = "build")]
 pub use self::plain_text::plain_text;
 
-/// A structural schema: the fields and values that a document of a kind may have. Only the feature `schema` has its
+/// The tree of a schema and the steps of its walks, for the codecs, patches and managed fields of `apiloom-meta`. It changes with the
+/// schemas: no other crate should use it.
+#[doc(hidden)]
+pub mod tree {
+    #[cfg(feature = "build")]
+    pub use super::build::OBJECT_META;
+    pub use super::default::{default, drops_null};
+    pub use super::document_dialect::DocumentDialect;
+    pub use super::format;
+    pub use super::node::{Child, ListType, Node, PatchStrategy, Property, QUANTITY, Types, child};
+    #[cfg(feature = "build")]
+    pub use super::structural::{drop_unknown, schema_node, type_error};
+    pub use super::walk_path::Path;
+}
+
+/// A structural schema: the fields and values that a document of a kind may have. Only the feature `build` has its
 /// constructors.
 ///
 /// ```
-/// use apiloom_meta::{kind::Hooks, schema::Schema};
+/// use apiloom_schema::{Hooks, Schema};
 /// use serde_json::json;
 /// let schema = Schema::from_json(
 ///     &json!({"type": "object", "required": ["size"], "properties": {
@@ -110,7 +124,7 @@ pub use self::plain_text::plain_text;
 /// assert_eq!(document, json!({"size": 9, "color": "red"}));
 /// let errors = schema.validate(&document);
 /// assert_eq!(errors[0].to_string(), "size: Invalid value: 9: must be less than or equal to 5");
-/// # Ok::<(), apiloom_meta::schema::SchemaErrors>(())
+/// # Ok::<(), apiloom_schema::SchemaErrors>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Schema {
@@ -118,10 +132,10 @@ pub struct Schema {
     validation: &'static ValidationDialect,
     has_singles: bool,
     has_update_rules: bool,
-    #[cfg(feature = "schema")]
+    #[cfg(feature = "build")]
     has_embedded: bool,
     /// The JSON of the `openAPIV3Schema` of a custom resource.
-    #[cfg(feature = "schema")]
+    #[cfg(feature = "build")]
     document: Option<Bytes>,
 }
 
@@ -140,13 +154,16 @@ pub struct CrdSchema {
 pub struct SchemaErrors(pub Vec<String>);
 
 impl Schema {
-    pub(crate) fn root(&self) -> &Node {
+    /// The node of the document.
+    #[doc(hidden)]
+    #[inline]
+    pub fn root(&self) -> &Node {
         &self.root
     }
 
     /// Whether documents may embed objects with metadata.
-    #[cfg(feature = "schema")]
-    pub(crate) fn has_embedded(&self) -> bool {
+    #[cfg(feature = "build")]
+    pub fn has_embedded(&self) -> bool {
         self.has_embedded
     }
 
@@ -164,7 +181,7 @@ impl Schema {
     /// The schema as OpenAPI v3 / `openAPIV3Schema` JSON, with defaults and `x-kubernetes-*`, without the private
     /// `x-apiloom-*` keywords. `metadata` is the form of the object's metadata.
     pub fn to_openapi(&self, metadata: &Metadata<'_>) -> Value {
-        #[cfg(feature = "schema")]
+        #[cfg(feature = "build")]
         if let Some(document) = self.custom_document() {
             return custom::v3(document, metadata);
         }
@@ -172,7 +189,7 @@ impl Schema {
     }
 
     /// The `openAPIV3Schema` of a custom resource, as it was written.
-    #[cfg(feature = "schema")]
+    #[cfg(feature = "build")]
     fn custom_document(&self) -> Option<Value> {
         // It was parsed before.
         serde_json::from_slice(self.document.as_ref()?).ok()
@@ -181,7 +198,7 @@ impl Schema {
     /// The schema as `openAPIV3Schema` of a CustomResourceDefinition: as [`Schema::to_openapi`], with CEL in
     /// `x-kubernetes-validations` for rules without OpenAPI keywords.
     pub fn to_crd(&self) -> CrdSchema {
-        #[cfg(feature = "schema")]
+        #[cfg(feature = "build")]
         if let Some(schema) = self.custom_document() {
             let unsaid = Vec::new();
             return CrdSchema { schema, unsaid };
@@ -194,7 +211,7 @@ impl Schema {
     /// The schema as OpenAPI v2 (swagger) JSON. Schemas that v2 cannot express (nullable, oneOf, anyOf) lose their
     /// type, so that clients do not refuse values that the server accepts.
     pub fn to_openapi_v2(&self, metadata: &Metadata<'_>) -> Value {
-        #[cfg(feature = "schema")]
+        #[cfg(feature = "build")]
         if let Some(document) = self.custom_document() {
             return custom::v2(document, metadata);
         }

@@ -7,30 +7,37 @@ use serde_json::{Map, Number, Value};
 
 use super::document_dialect::DocumentDialect;
 use super::enum_index::EnumIndex;
-#[cfg(not(feature = "schema"))]
+#[cfg(not(feature = "build"))]
 use super::no_pattern::Pattern;
 use crate::hooks::{CheckFn, DefaultFn};
-#[cfg(feature = "schema")]
+#[cfg(feature = "build")]
 use crate::regexp::Pattern;
 
 /// The format of quantities, which may also be numbers.
-pub(crate) const QUANTITY: &str = "quantity";
+pub const QUANTITY: &str = "quantity";
 
 /// The type name by which printers recognize metadata.
 pub(crate) const OBJECT_META_NAME: &str = "meta.v1.ObjectMeta";
 
 /// The JSON types of a node, as a set; an empty set allows all types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Types(u8);
+pub struct Types(u8);
 
 impl Types {
-    pub(crate) const ANY: Types = Types(0);
-    pub(crate) const OBJECT: Types = Types(1);
-    pub(crate) const ARRAY: Types = Types(2);
-    pub(crate) const STRING: Types = Types(4);
-    pub(crate) const INTEGER: Types = Types(8);
-    pub(crate) const NUMBER: Types = Types(16);
-    pub(crate) const BOOLEAN: Types = Types(32);
+    /// Any type.
+    pub const ANY: Types = Types(0);
+    /// `object`.
+    pub const OBJECT: Types = Types(1);
+    /// `array`.
+    pub const ARRAY: Types = Types(2);
+    /// `string`.
+    pub const STRING: Types = Types(4);
+    /// `integer`.
+    pub const INTEGER: Types = Types(8);
+    /// `number`, also without a fraction.
+    pub const NUMBER: Types = Types(16);
+    /// `boolean`.
+    pub const BOOLEAN: Types = Types(32);
 
     const NAMED: [(Types, &'static str); 6] = [
         (Types::OBJECT, "object"),
@@ -47,15 +54,19 @@ impl Types {
             .find(|(_, n)| *n == name)
             .map(|(t, _)| *t)
     }
-    pub(crate) fn is_any(self) -> bool {
+    /// Whether all types are allowed.
+    #[inline]
+    pub fn is_any(self) -> bool {
         self.0 == 0
     }
     /// Whether all types of `other` are allowed; a node of any type allows all.
-    pub(crate) fn takes(self, other: Types) -> bool {
+    #[inline]
+    pub fn takes(self, other: Types) -> bool {
         self.0 == 0 || self.0 & other.0 == other.0
     }
     /// Whether the two sets have a type in common.
-    pub(crate) fn shares(self, other: Types) -> bool {
+    #[inline]
+    pub fn shares(self, other: Types) -> bool {
         self.0 == 0 || self.0 & other.0 != 0
     }
     pub(crate) fn union(self, other: Types) -> Types {
@@ -84,7 +95,7 @@ impl Types {
             .map(|(_, n)| *n)
     }
     /// The names of all types in the set.
-    pub(crate) fn names(self) -> Vec<&'static str> {
+    pub fn names(self) -> Vec<&'static str> {
         Self::NAMED
             .iter()
             .filter(|(t, _)| self.0 & t.0 != 0)
@@ -92,7 +103,8 @@ impl Types {
             .collect()
     }
     /// Whether the value has one of the types. Floats without fraction are not integers; integers are numbers.
-    pub(crate) fn accepts(self, value: &Value) -> bool {
+    #[inline]
+    pub fn accepts(self, value: &Value) -> bool {
         let of = match value {
             Value::Null => return false,
             Value::Bool(_) => Types::BOOLEAN,
@@ -108,7 +120,7 @@ impl Types {
 
 /// Identity of list items (`x-kubernetes-list-type`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum ListType {
+pub enum ListType {
     /// The list is a single value.
     #[default]
     Atomic,
@@ -124,16 +136,16 @@ pub(crate) const PATCH_STRATEGY: &str = "x-kubernetes-patch-strategy";
 pub(crate) const PATCH_MERGE_KEY: &str = "x-kubernetes-patch-merge-key";
 
 /// The keyword of rules in CEL.
-#[cfg(feature = "schema")]
+#[cfg(feature = "build")]
 pub(crate) const VALIDATIONS: &str = "x-kubernetes-validations";
 
 /// How a strategic merge patch changes a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PatchStrategy {
+pub struct PatchStrategy {
     /// `x-kubernetes-patch-strategy`: `merge`, `replace`, `retainKeys`, or two of them with a comma.
     pub(crate) strategy: String,
     /// `x-kubernetes-patch-merge-key`: the field that identifies an item of a merged list of objects.
-    pub(crate) merge_key: Option<String>,
+    pub merge_key: Option<String>,
 }
 
 impl PatchStrategy {
@@ -141,11 +153,11 @@ impl PatchStrategy {
         self.strategy.split(',').any(|one| one == word)
     }
     /// Whether the items of a list are merged.
-    pub(crate) fn merges(&self) -> bool {
+    pub fn merges(&self) -> bool {
         self.has("merge")
     }
     /// Whether the value is replaced as a whole.
-    pub(crate) fn replaces(&self) -> bool {
+    pub fn replaces(&self) -> bool {
         self.has("replace")
     }
 }
@@ -178,11 +190,13 @@ impl Canonical {
 
 /// A field of an object.
 #[derive(Clone, Debug)]
-pub(crate) struct Property {
-    pub(crate) name: String,
-    pub(crate) required: bool,
+pub struct Property {
+    /// The name in JSON.
+    pub name: String,
+    /// Whether the field must be present.
+    pub required: bool,
     /// Shared between the schemas of all kinds if it is part of ObjectMeta.
-    pub(crate) node: Arc<Node>,
+    pub node: Arc<Node>,
 }
 
 impl Property {
@@ -360,6 +374,7 @@ impl CustomRules {
     }
 
     /// Whether `apiVersion`, `kind` or `metadata` have defaults.
+    #[inline]
     pub(crate) fn has_defaults(&self) -> bool {
         self.declared
             .iter()
@@ -369,60 +384,68 @@ impl CustomRules {
 
 /// Structure and rules of one value of a document.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Node {
-    pub(crate) types: Types,
+pub struct Node {
+    /// The types of the value.
+    pub types: Types,
     /// Whether null is a value; otherwise it means absent.
-    pub(crate) nullable: bool,
-    pub(crate) format: Option<String>,
+    pub nullable: bool,
+    /// `format`.
+    pub format: Option<String>,
     /// Whether a custom resource has a format here that Kubernetes does not know: it validates nothing, but an apply takes
     /// any scalar.
-    pub(crate) has_unknown_format: bool,
+    pub has_unknown_format: bool,
     pub(crate) title: Option<String>,
     pub(crate) description: Option<String>,
     /// The Rust type, for the texts of type errors.
-    pub(crate) type_name: Option<String>,
+    pub type_name: Option<String>,
 
     /// Properties in declared order.
-    pub(crate) properties: Vec<Property>,
+    pub properties: Vec<Property>,
     /// Indexes of `properties`, sorted by name; set by [`Node::index`].
     pub(super) sorted: Vec<u32>,
     /// Values of the keys that are not properties.
-    pub(crate) additional: Option<Box<Node>>,
+    pub additional: Option<Box<Node>>,
     /// Rules for keys.
     pub(crate) keys: Option<Box<Node>>,
     /// Items of a list.
-    pub(crate) items: Option<Box<Node>>,
-    pub(crate) preserve_unknown: bool,
+    pub items: Option<Box<Node>>,
+    /// `x-kubernetes-preserve-unknown-fields`.
+    pub preserve_unknown: bool,
     /// Whether it keeps unknown fields because a list around it does, and says nothing of them itself.
     pub(crate) is_open_by_list: bool,
     /// Whether the type contains itself, so that the tree ends here.
     pub(crate) is_end: bool,
-    pub(crate) int_or_string: bool,
-    pub(crate) embedded_resource: bool,
+    /// `x-kubernetes-int-or-string`.
+    pub int_or_string: bool,
+    /// `x-kubernetes-embedded-resource`.
+    pub embedded_resource: bool,
     /// Whether an empty list or map means that the field is absent, as with Go's `omitempty`.
-    pub(crate) omits_empty: bool,
+    pub omits_empty: bool,
     /// For times, durations and bytes, the type whose canonical form is stored.
     pub(crate) canonical: Option<Canonical>,
     /// Whether documents in memory hold the object as a string with its JSON: `fieldsV1` of the object's metadata, which
     /// as a tree would need a multiple of the memory.
-    pub(crate) is_json_text: bool,
+    pub is_json_text: bool,
     /// Whether the value is not validated with the schema: `managedFields` of the object's metadata, which the server
     /// writes itself, as a string with its JSON, and `managed_fields` checks.
     pub(crate) is_checked_apart: bool,
 
     /// Whether the value is a schema of a CustomResourceDefinition, in which unknown keywords are unknown fields.
-    pub(crate) is_json_schema: bool,
+    pub is_json_schema: bool,
     /// Whether the value is a schema in such a schema, and has the same keywords.
-    pub(crate) is_inner_schema: bool,
+    pub is_inner_schema: bool,
 
-    pub(crate) list_type: Option<ListType>,
+    /// The identity of the items of a list; `None` is atomic too, but not said.
+    pub list_type: Option<ListType>,
     /// Whether duplicates in a list of type set or map are allowed: in ObjectMeta, and where `#[api(duplicates)]` says so.
-    pub(crate) twins_allowed: bool,
-    pub(crate) atomic_map: Option<bool>,
+    pub twins_allowed: bool,
+    /// Whether `x-kubernetes-map-type` is `atomic`; `None` without the keyword.
+    pub atomic_map: Option<bool>,
     /// How a strategic merge patch changes the value; `None` merges objects and replaces lists.
-    pub(crate) patch: Option<Box<PatchStrategy>>,
+    pub patch: Option<Box<PatchStrategy>>,
 
-    pub(crate) default: Option<Value>,
+    /// The value of an absent field.
+    pub default: Option<Value>,
     pub(crate) known_values: Vec<Value>,
     pub(crate) rules: MaybeRules,
     pub(crate) update: UpdateRules,
@@ -432,14 +455,15 @@ pub(crate) struct Node {
     pub(crate) extensions: Vec<(String, Value)>,
 
     /// How the value is read and written. Properties are sorted by name if fields are.
-    pub(crate) dialect: DocumentDialect,
+    pub dialect: DocumentDialect,
     /// Rules that only schemas of custom resources have.
     pub(crate) custom: Option<Box<CustomRules>>,
 
     pub(crate) checks: Vec<CheckFn>,
-    pub(crate) computed: Vec<(&'static str, DefaultFn)>,
+    /// Functions of absent fields, by their names, that compute a default of the object.
+    pub computed: Vec<(&'static str, DefaultFn)>,
     /// Whether there is a default here or below; other subtrees are not walked.
-    pub(crate) has_defaults: bool,
+    pub has_defaults: bool,
     /// Whether [`Node::index`] was called.
     pub(crate) is_indexed: bool,
 }
@@ -465,7 +489,7 @@ const LINEAR: usize = 16;
 
 impl Node {
     /// A node of one type without rules.
-    pub(crate) fn of(types: Types) -> Self {
+    pub fn of(types: Types) -> Self {
         Self {
             types,
             ..Self::default()
@@ -473,12 +497,27 @@ impl Node {
     }
 
     /// Whether documents in memory may hold the value as a string with its JSON.
-    pub(crate) fn may_be_text(&self) -> bool {
+    #[inline]
+    pub fn may_be_text(&self) -> bool {
         self.is_json_text || self.is_checked_apart
     }
 
+    /// What the schema of a custom resource says of `apiVersion`, `kind` or `metadata`, besides what every object has.
+    #[inline]
+    pub fn declared(&self, name: &str) -> Option<&Property> {
+        let declared = &self.custom.as_deref()?.declared;
+        declared.iter().find(|property| property.name == name)
+    }
+
+    /// Whether [`Node::declared`] fields have defaults.
+    #[inline]
+    pub fn has_declared_defaults(&self) -> bool {
+        let custom = self.custom.as_deref();
+        custom.is_some_and(CustomRules::has_defaults)
+    }
+
     /// A node of objects of any kind, with any fields and values: only `managedFields` and its `fieldsV1` have types.
-    pub(crate) fn of_any_object() -> Self {
+    pub fn of_any_object() -> Self {
         let free = || Self {
             nullable: true,
             ..Self::default()
@@ -507,7 +546,8 @@ impl Node {
     }
 
     /// The property with this name.
-    pub(crate) fn property(&self, name: &str) -> Option<&Property> {
+    #[inline]
+    pub fn property(&self, name: &str) -> Option<&Property> {
         // The index does not exist while the tree is being built.
         if self.properties.len() <= LINEAR || self.sorted.len() != self.properties.len() {
             return self.properties.iter().find(|p| p.name == name);
@@ -525,7 +565,8 @@ impl Node {
     }
 
     /// The schema of a document's value under this key.
-    pub(crate) fn child(&self, name: &str) -> Child<'_> {
+    #[inline]
+    pub fn child(&self, name: &str) -> Child<'_> {
         match (self.property(name), &self.additional) {
             (Some(property), _) => Child::Node(&property.node),
             (None, Some(additional)) => Child::Node(additional),
@@ -535,7 +576,8 @@ impl Node {
     }
 
     /// The schema of the items of a list; `None` if they may be anything.
-    pub(crate) fn item(&self) -> Option<&Node> {
+    #[inline]
+    pub fn item(&self) -> Option<&Node> {
         match self.items.as_deref() {
             None if !self.dialect.keeps_undescribed && !self.preserve_unknown => {
                 Some(Self::closed())
@@ -556,6 +598,7 @@ impl Node {
     }
 
     /// Whether unknown fields are kept.
+    #[inline]
     pub(crate) fn is_open(&self) -> bool {
         // A node without types and structure is that of serde_json::Value.
         let is_undescribed =
@@ -577,12 +620,14 @@ impl Node {
     }
 
     /// The node of a field for which this one has none: that of a value of any type, if this is a type of a compiled kind.
-    pub(crate) fn free(&self) -> Option<&'static Node> {
+    #[inline]
+    pub fn free(&self) -> Option<&'static Node> {
         (self.dialect.keeps_undescribed && !self.is_end).then_some(&*OPAQUE)
     }
 
     /// Whether Go's decoder takes the value as it is, without a look at the fields in it: one of any type of a compiled kind.
-    pub(crate) fn is_opaque(&self) -> bool {
+    #[inline]
+    pub fn is_opaque(&self) -> bool {
         self.types.is_any()
             && self.dialect.is_typed
             && !self.is_inner_schema
@@ -597,7 +642,8 @@ impl Node {
     }
 
     /// Whether it is a map, whose keys are data, rather than a struct.
-    pub(crate) fn is_map(&self) -> bool {
+    #[inline]
+    pub fn is_map(&self) -> bool {
         self.properties.is_empty() && self.additional.is_some()
     }
 
@@ -609,7 +655,7 @@ impl Node {
 
     /// Whether a value counts as unset, like Go's zero values. A struct without fields is set, as behind a pointer in
     /// Go; an empty map is not.
-    pub(crate) fn is_unset(&self, value: &Value) -> bool {
+    pub fn is_unset(&self, value: &Value) -> bool {
         match value {
             Value::Null => true,
             Value::Array(items) => items.is_empty(),
@@ -665,7 +711,7 @@ impl Node {
 
 /// The schema of one key of an object.
 #[derive(Clone, Copy)]
-pub(crate) enum Child<'a> {
+pub enum Child<'a> {
     /// The schema of the key's value.
     Node(&'a Node),
     /// Any value is allowed.
@@ -675,7 +721,8 @@ pub(crate) enum Child<'a> {
 }
 
 /// The node of a field, an item or an entry; `None` without a schema.
-pub(crate) fn child<'a>(node: Option<&'a Node>, name: &str) -> Option<&'a Node> {
+#[inline]
+pub fn child<'a>(node: Option<&'a Node>, name: &str) -> Option<&'a Node> {
     match node?.child(name) {
         Child::Node(node) => Some(node),
         Child::Free | Child::Unknown => None,

@@ -6,8 +6,8 @@ use serde_json::Number;
 
 use super::go_numbers::{has_integer_syntax, integer, is_multiple, whole_part};
 use super::node::{Node, Rules, Types};
-use super::path::Path;
 use super::walk::Walk;
+use super::walk_path::Path;
 use crate::field::{FieldError, FieldPath};
 use crate::go_value::float_text;
 use crate::number;

@@ -1,13 +1,13 @@
 //! The rules about one value that OpenAPI has no keyword for, one row each: the keyword, the types of values, what is refused, and
 //! how CEL says it. What builds, merges, checks and prints schemas asks the rows, so a further rule of this form is a further row.
 
-#[cfg(feature = "schema")]
+#[cfg(feature = "build")]
 use serde_json::Map;
 use serde_json::Value;
 
 use super::equality::same;
 use super::node::Rules;
-#[cfg(feature = "schema")]
+#[cfg(feature = "build")]
 use super::node::Types;
 use crate::field::go_quote;
 
@@ -26,7 +26,7 @@ pub(super) struct OwnRule {
     /// The key of `#[api(..)]`, as comments of a CRD name it.
     pub(super) key: &'static str,
     /// The types of values that the rule can refuse.
-    #[cfg(feature = "schema")]
+    #[cfg(feature = "build")]
     pub(super) types: Types,
     /// The reason for which a value is refused; `None` if it is not.
     refusal: fn(argument: &Value, value: &Value) -> Option<String>,
@@ -41,7 +41,7 @@ static OWN_RULES: &[&OwnRule] = &[&NOT_EQUAL];
 static NOT_EQUAL: OwnRule = OwnRule {
     keyword: "x-apiloom-not-equal",
     key: "`neq`",
-    #[cfg(feature = "schema")]
+    #[cfg(feature = "build")]
     types: Types::ANY,
     refusal: |refused, value| {
         same(None, refused, value).then(|| {
@@ -60,7 +60,7 @@ static NOT_EQUAL: OwnRule = OwnRule {
 };
 
 /// The rules that a schema has, as [`Rules`] keeps them: keywords with arguments.
-#[cfg(feature = "schema")]
+#[cfg(feature = "build")]
 pub(super) fn read(keywords: &Map<String, Value>) -> Vec<(&'static str, Value)> {
     let given = |rule: &&OwnRule| Some((rule.keyword, keywords.get(rule.keyword)?.clone()));
     OWN_RULES.iter().filter_map(given).collect()
@@ -79,11 +79,11 @@ pub(super) fn refusals(rules: &Rules, value: &Value) -> impl Iterator<Item = Str
     of(rules).filter_map(move |(rule, argument)| (rule.refusal)(argument, value))
 }
 
-#[cfg(all(test, feature = "schema"))]
+#[cfg(all(test, feature = "build"))]
 mod tests {
     use serde_json::json;
 
-    use crate::schema::tests::{errors, schema};
+    use crate::engine::tests::{errors, schema};
 
     /// Those of a field and of its type.
     #[test]

@@ -9,7 +9,7 @@ use pulldown_cmark::{BrokenLink, CowStr, Event, LinkType, Options, Parser, Tag, 
 /// backticks, as in Kubernetes' descriptions.
 ///
 /// ```
-/// use apiloom_meta::schema::plain_text;
+/// use apiloom_schema::plain_text;
 /// assert_eq!(plain_text("See [`Flunder`](crate::Flunder).\n+optional"), "See `Flunder`.");
 /// assert_eq!(plain_text("See [here](https://example.com)."), "See here (https://example.com).");
 /// assert_eq!(plain_text(r"From \[0, 100\]."), "From [0, 100].");

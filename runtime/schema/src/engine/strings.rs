@@ -1,8 +1,8 @@
 //! The rules for texts: lengths, patterns and formats.
 
 use super::node::{Node, Rules};
-use super::path::Path;
 use super::walk::Walk;
+use super::walk_path::Path;
 use crate::field::{FieldError, FieldErrorKind};
 
 impl Walk {

@@ -20,8 +20,10 @@ use crate::field::{FieldError, FieldPath};
 
 pub use self::field_path::{FieldPathError, field_path_type};
 pub use self::footprint::{Footprint, MAX_FOOTPRINT};
-pub(crate) use self::types::type_error;
-pub(crate) use self::unknown::{drop_unknown, schema_node};
+#[doc(hidden)]
+pub use self::types::type_error;
+#[doc(hidden)]
+pub use self::unknown::{drop_unknown, schema_node};
 pub use super::known_formats::is_known_format;
 
 /// The formats in a schema that kube-apiserver ignores, each once, in the order of the schema: a definition with them
@@ -49,7 +51,7 @@ pub fn unknown_formats(schema: &Value) -> Vec<String> {
 /// keywords.
 ///
 /// ```
-/// use apiloom_meta::{FieldPath, schema::structural::refusals};
+/// use apiloom_schema::{FieldPath, structural::refusals};
 /// use serde_json::json;
 /// let schema = json!({"type": "object", "properties": {"spec": {"type": "array"}}});
 /// let found = refusals(&schema, &FieldPath::new("schema"), false);
@@ -115,7 +117,7 @@ pub fn rule_problems(schema: &Value, path: &FieldPath) -> Vec<FieldError> {
 /// definitions, in which everything should have an effect.
 ///
 /// ```
-/// use apiloom_meta::{FieldPath, schema::structural::problems};
+/// use apiloom_schema::{FieldPath, structural::problems};
 /// use serde_json::json;
 /// let schema = json!({"type": "object", "const": {}});
 /// let found = problems(&schema, &FieldPath::new("schema"));

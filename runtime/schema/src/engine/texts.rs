@@ -5,8 +5,8 @@ use serde_json::{Number, Value};
 
 use super::go_numbers;
 use super::node::{Node, Types};
-use super::path::Path;
 use super::validation_dialect::ValidationDialect;
+use super::walk_path::Path;
 use crate::field::{FieldError, FieldErrorKind, FieldPath, go_quote};
 
 impl ValidationDialect {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::equality::{Identity, identity, same};
 use super::error_list::ErrorList;
 use super::node::{ListType, Node, child};
-use super::path::Path;
+use super::walk_path::Path;
 use crate::field::FieldError;
 use crate::interrupt::is_interrupted;
 use crate::number;

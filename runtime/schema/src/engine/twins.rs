@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::equality::{Identity, identity};
 use super::node::{ListType, Node};
-use super::path::Path;
 use super::walk::Walk;
+use super::walk_path::Path;
 use crate::field::FieldError;
 
 impl Walk {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::error_list::ErrorList;
 use super::node::{Node, Union, is_set};
-use super::path::Path;
+use super::walk_path::Path;
 use crate::field::{FieldError, go_quote};
 
 type Fields = Map<String, Value>;

@@ -11,7 +11,7 @@ impl Schema {
     /// [`Schema::to_openapi`] with open metadata; that of a custom resource is the `openAPIV3Schema` of its definition.
     ///
     /// ```
-    /// use apiloom_meta::{kind::Hooks, schema::Schema};
+    /// use apiloom_schema::{Hooks, Schema};
     /// use serde_json::json;
     /// let mut document = json!({"type": "object", "properties": {"size": {"type": "integer"}}});
     /// let schema = |document: &_| Schema::from_json(document, &Hooks::default());
@@ -19,7 +19,7 @@ impl Schema {
     /// document["properties"]["size"]["x-kubernetes-validations"] = json!([{"rule": "self > 1"}]);
     /// let found = schema(&document)?.with_validations();
     /// assert_eq!(found, Some(document));
-    /// # Ok::<(), apiloom_meta::schema::SchemaErrors>(())
+    /// # Ok::<(), apiloom_schema::SchemaErrors>(())
     /// ```
     pub fn with_validations(&self) -> Option<Value> {
         if let Some(json) = &self.document {

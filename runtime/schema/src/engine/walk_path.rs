@@ -4,16 +4,21 @@ use crate::field::{CUT, FieldPath, MAX_PATH_BYTES, beginning};
 
 /// One step of the path, with a reference to its parent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Path<'a> {
+pub enum Path<'a> {
+    /// The document itself.
     Root,
+    /// A field of an object.
     Field(&'a Path<'a>, &'a str),
+    /// An entry of a map.
     Key(&'a Path<'a>, &'a str),
+    /// An item of a list.
     Index(&'a Path<'a>, usize),
 }
 
 impl<'a> Path<'a> {
     /// The step to a child: a key of a map, or a field.
-    pub(crate) fn step(&'a self, is_map: bool, name: &'a str) -> Path<'a> {
+    #[inline]
+    pub fn step(&'a self, is_map: bool, name: &'a str) -> Path<'a> {
         if is_map {
             Path::Key(self, name)
         } else {
@@ -22,7 +27,7 @@ impl<'a> Path<'a> {
     }
 
     /// The path in field errors: `spec.ports[0].name`, `data[key]`.
-    pub(crate) fn field(&self) -> FieldPath {
+    pub fn field(&self) -> FieldPath {
         let mut text = Text::default();
         self.write(&mut text, &|out, key| {
             out.push("[");
@@ -37,14 +42,14 @@ impl<'a> Path<'a> {
     }
 
     /// The path in strict decoding errors, where map keys are like fields: `data.key`.
-    pub(crate) fn strict(&self) -> String {
+    pub fn strict(&self) -> String {
         let mut text = Text::default();
         self.write(&mut text, &Text::push_step);
         text.path
     }
 
     /// The path in Go's type errors: field names only.
-    pub(crate) fn fields_only(&self) -> String {
+    pub fn fields_only(&self) -> String {
         fn write(path: &Path<'_>, out: &mut Text) {
             match path {
                 Path::Root => {}

@@ -6,19 +6,11 @@ use serde::Serializer;
 use serde_json::json;
 
 use super::*;
-use crate::types::StatusCause;
 
 #[track_caller]
 fn check(error: &FieldError, reason: &str, body: &str) {
     assert_eq!(error.to_string(), format!("spec.x: {body}"));
-    assert_eq!(
-        error.cause(),
-        StatusCause {
-            reason: reason.to_owned(),
-            message: body.to_owned(),
-            field: "spec.x".to_owned()
-        }
-    );
+    assert_eq!((error.kind.as_str(), error.body.as_str()), (reason, body));
 }
 
 #[test]
@@ -195,7 +187,9 @@ fn the_root_prints_as_nil() {
     assert_eq!(FieldPath::root().to_string(), "<nil>");
     assert_eq!(FieldPath::root().as_str(), "");
     assert_eq!(
-        FieldError::required(&FieldPath::root(), "").cause().field,
+        FieldError::required(&FieldPath::root(), "")
+            .path
+            .to_string(),
         "<nil>"
     );
 }

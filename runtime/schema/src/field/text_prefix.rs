@@ -6,7 +6,7 @@ use std::io;
 const MAX_CONTINUATION_BYTES: usize = 3;
 
 /// A writer that keeps the beginning of a text. It fails when it is full, which ends the serialization of a large value.
-pub(crate) struct TextPrefix {
+pub struct TextPrefix {
     bytes: Vec<u8>,
     max_bytes: usize,
 }
@@ -14,7 +14,7 @@ pub(crate) struct TextPrefix {
 impl TextPrefix {
     /// The text that `write` writes; of one that is longer than `min_bytes` at least these, without the character at their end that is
     /// cut. `None` if `write` fails by itself.
-    pub(crate) fn of<E>(
+    pub fn of<E>(
         min_bytes: usize,
         write: impl FnOnce(&mut Self) -> Result<(), E>,
     ) -> Option<String> {

@@ -16,8 +16,8 @@ const MAX_VALUES: usize = 1 << 20;
 /// that may select among the values found so far.
 ///
 /// ```
-/// use apiloom_meta::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
-/// use apiloom_meta::JsonPath;
+/// use apiloom_schema::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
+/// use apiloom_schema::JsonPath;
 /// use serde_json::json;
 /// let is_ready = QueryFilter::compares(JsonPath::new(["type"]), Comparison::Equal, "Ready");
 /// let query = JsonQuery::new(JsonPath::new(["conditions"]))

@@ -29,11 +29,11 @@ impl JsonQuery {
     /// (`[?(@.type)]`).
     ///
     /// ```
-    /// use apiloom_meta::query::JsonQuery;
+    /// use apiloom_schema::query::JsonQuery;
     /// let query = JsonQuery::parse(r#".status.conditions[?(@.type=="Ready")].status"#)?;
     /// let document = serde_json::json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
     /// assert_eq!(query.first(&document).unwrap().as_value().unwrap(), "True");
-    /// # Ok::<(), apiloom_meta::query::QueryError>(())
+    /// # Ok::<(), apiloom_schema::query::QueryError>(())
     /// ```
     ///
     /// # Errors

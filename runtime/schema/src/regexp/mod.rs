@@ -30,12 +30,12 @@ use crate::interrupt;
 /// A regular expression. Clones and equal patterns share one program.
 ///
 /// ```
-/// use apiloom_meta::regexp::Pattern;
+/// use apiloom_schema::regexp::Pattern;
 /// let pattern = Pattern::new(r"^[^][ ]{1,3}$")?;
 /// assert!(pattern.is_match("a&b") && !pattern.is_match("a b"));
 /// let error = Pattern::new("a(b").expect_err("an open group");
 /// assert_eq!(error.to_string(), "error parsing regexp: missing closing ): `a(b`");
-/// # Ok::<(), apiloom_meta::regexp::PatternError>(())
+/// # Ok::<(), apiloom_schema::regexp::PatternError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Pattern(Arc<SharedPattern>);

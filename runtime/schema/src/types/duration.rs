@@ -31,7 +31,7 @@ const LONGEST: u64 = 1 << 63;
 /// A length of time, which may be negative: `1h30m0s`. About 292 years at most.
 ///
 /// ```
-/// use apiloom_meta::Duration;
+/// use apiloom_schema::types::Duration;
 /// let duration: Duration = "1.5h".parse().unwrap();
 /// assert_eq!(duration.to_string(), "1h30m0s");
 /// assert_eq!(duration.as_nanos(), 5_400_000_000_000);

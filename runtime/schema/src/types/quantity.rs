@@ -37,7 +37,7 @@ pub enum QuantityFormat {
 /// Quantities are equal when their amounts are, in any family. Amounts have up to 38 digits.
 ///
 /// ```
-/// use apiloom_meta::Quantity;
+/// use apiloom_schema::types::Quantity;
 /// let quantity: Quantity = "1.5Gi".parse().unwrap();
 /// assert_eq!(quantity.to_string(), "1536Mi");
 /// assert_eq!("0.5".parse::<Quantity>().unwrap().to_string(), "500m");

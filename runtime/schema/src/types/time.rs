@@ -21,7 +21,7 @@ const SECONDS: std::ops::RangeInclusive<i64> = -62_167_219_200..=253_402_300_799
 /// A point in time with second precision: `2026-11-21T09:28:46Z`.
 ///
 /// ```
-/// use apiloom_meta::Time;
+/// use apiloom_schema::types::Time;
 /// let time: Time = "2026-11-21T10:28:46.7+01:00".parse().unwrap();
 /// assert_eq!(time.to_string(), "2026-11-21T09:28:46Z");
 /// ```

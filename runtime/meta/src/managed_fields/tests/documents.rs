@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::{merge_applied, schema};
-use crate::managed_fields::FieldSet;
+use crate::managed_fields::{FieldSet, Ownership};
 
 pub(super) fn spec() -> impl Strategy<Value = Value> {
     let ports = prop::collection::btree_map(0..4_i64, prop::option::of("[ab]"), 0..4);
@@ -66,11 +66,11 @@ fn compact(value: &Value) -> Value {
 proptest! {
     #[test]
     fn no_field_changes_in_two_ways(a in spec(), b in spec()) {
-        let changes = schema().ownership().changed_fields(&a, &b);
+        let changes = Ownership::of(&schema()).changed_fields(&a, &b);
         prop_assert!(changes.removed.intersection(&changes.modified).is_empty());
         prop_assert!(changes.removed.intersection(&changes.added).is_empty());
         prop_assert!(changes.modified.intersection(&changes.added).is_empty());
-        let back = schema().ownership().changed_fields(&b, &a);
+        let back = Ownership::of(&schema()).changed_fields(&b, &a);
         prop_assert_eq!(&changes.added, &back.removed);
         prop_assert_eq!(&changes.modified, &back.modified);
     }
@@ -79,8 +79,8 @@ proptest! {
     fn an_applied_document_is_in_the_result(a in spec(), b in spec()) {
         let schema = schema();
         let merged = merge_applied(&a, &b);
-        let applied = schema.ownership().present_fields(&b);
-        let changes = schema.ownership().changed_fields(&b, &merged);
+        let applied = Ownership::of(&schema).present_fields(&b);
+        let changes = Ownership::of(&schema).changed_fields(&b, &merged);
         // Nothing of the applied document is missing or different.
         let differs = changes.removed.union(&changes.modified);
         prop_assert!(differs.intersection(&applied).is_empty(), "{:?}", differs);
@@ -92,40 +92,40 @@ proptest! {
         a in spec(), b in spec(), c in spec()
     ) {
         let schema = schema();
-        let (of_b, of_c) = (schema.ownership().present_fields(&b), schema.ownership().present_fields(&c));
+        let (of_b, of_c) = (Ownership::of(&schema).present_fields(&b), Ownership::of(&schema).present_fields(&c));
         prop_assume!(of_b.intersection(&of_c).is_empty());
         let one = merge_applied(&merge_applied(&a, &b), &c);
         let other = merge_applied(&merge_applied(&a, &c), &b);
-        prop_assert_eq!(schema.ownership().present_fields(&one), schema.ownership().present_fields(&other));
-        let changes = schema.ownership().changed_fields(&one, &other);
+        prop_assert_eq!(Ownership::of(&schema).present_fields(&one), Ownership::of(&schema).present_fields(&other));
+        let changes = Ownership::of(&schema).changed_fields(&one, &other);
         prop_assert!(changes.modified.is_empty() && changes.added.is_empty(), "{:?}", changes);
     }
 
     #[test]
     fn what_is_removed_is_gone_and_the_rest_stays(a in spec(), b in spec()) {
         let schema = schema();
-        let removed = schema.ownership().present_fields(&b);
-        let rest = schema.ownership().without_fields(&a, &removed);
-        let left = schema.ownership().present_fields(&compact(&rest));
+        let removed = Ownership::of(&schema).present_fields(&b);
+        let rest = Ownership::of(&schema).without_fields(&a, &removed);
+        let left = Ownership::of(&schema).present_fields(&compact(&rest));
         prop_assert!(left.intersection(&removed).is_empty());
-        let all = schema.ownership().with_named_fields(&schema.ownership().present_fields(&a));
-        let gone = schema.ownership().without_fields(&a, &all);
+        let all = Ownership::of(&schema).with_named_fields(&Ownership::of(&schema).present_fields(&a));
+        let gone = Ownership::of(&schema).without_fields(&a, &all);
         prop_assert_eq!(compact(&gone), Value::Null);
     }
 
     #[test]
     fn what_a_manager_has_applied_is_extracted(a in spec(), b in spec()) {
         let schema = schema();
-        let applied = schema.ownership().present_fields(&b);
-        let part = schema.ownership().extract(&merge_applied(&a, &b), &applied).unwrap();
-        prop_assert_eq!(&schema.ownership().present_fields(&part), &applied, "{}", part);
-        prop_assert!(schema.ownership().changed_fields(&b, &part).modified.is_empty(), "{}", part);
-        prop_assert!(schema.ownership().item_problems(&part).is_empty());
+        let applied = Ownership::of(&schema).present_fields(&b);
+        let part = Ownership::of(&schema).extract(&merge_applied(&a, &b), &applied).unwrap();
+        prop_assert_eq!(&Ownership::of(&schema).present_fields(&part), &applied, "{}", part);
+        prop_assert!(Ownership::of(&schema).changed_fields(&b, &part).modified.is_empty(), "{}", part);
+        prop_assert!(Ownership::of(&schema).item_problems(&part).is_empty());
     }
 
     #[test]
     fn sets_are_read_as_they_were_written(a in spec()) {
-        let fields = schema().ownership().present_fields(&a);
+        let fields = Ownership::of(&schema()).present_fields(&a);
         prop_assert_eq!(FieldSet::from_json(&fields.to_json()).unwrap(), fields);
     }
 }

@@ -5,9 +5,13 @@ use super::*;
 /// Extracts a set of fields, and checks that the part has exactly these fields.
 fn check_exact(document: &Value, fields: Value, expected: &Value) {
     let fields = set(fields);
-    let part = schema().ownership().extract(document, &fields).unwrap();
+    let part = Ownership::of(&schema()).extract(document, &fields).unwrap();
     assert_eq!(part, *expected);
-    assert_eq!(schema().ownership().present_fields(&part), fields, "{part}");
+    assert_eq!(
+        Ownership::of(&schema()).present_fields(&part),
+        fields,
+        "{part}"
+    );
 }
 
 fn document() -> Value {
@@ -68,7 +72,9 @@ fn items_have_their_keys_but_for_defaults() {
         "k:{\"port\":80,\"protocol\":\"UDP\"}": {"f:name": {}}
     }}}));
     assert_eq!(
-        schema().ownership().extract(&document(), &fields).unwrap(),
+        Ownership::of(&schema())
+            .extract(&document(), &fields)
+            .unwrap(),
         json!({"spec": {"ports": [{"port": 80, "protocol": "UDP", "name": "quic"}]}})
     );
 }
@@ -83,8 +89,7 @@ fn containers_that_were_applied_empty_stay_empty() {
     // Types leave out empty lists and maps.
     let fields = set(json!({"f:spec": {"f:labels": {}, "f:args": {}, "f:point": {}}}));
     assert_eq!(
-        schema()
-            .ownership()
+        Ownership::of(&schema())
             .extract(&json!({"spec": {}}), &fields)
             .unwrap(),
         json!({"spec": {"labels": {}, "args": [], "point": {}}})
@@ -99,8 +104,7 @@ fn fields_that_the_object_lacks_are_an_error() {
         "f:tags": {"v:\"q\"": {}},
         "f:ports": {"k:{\"port\":81,\"protocol\":\"TCP\"}": {".": {}}}
     }}));
-    let error = schema()
-        .ownership()
+    let error = Ownership::of(&schema())
         .extract(&document(), &fields)
         .unwrap_err();
     assert_eq!(
@@ -122,7 +126,7 @@ fn a_part_of_a_stored_list_with_equal_items_has_one_of_them() {
 #[test]
 fn items_that_cannot_be_told_apart_are_problems() {
     let check = |document: Value, expected: &[&str]| {
-        assert_eq!(schema().ownership().item_problems(&document), expected);
+        assert_eq!(Ownership::of(&schema()).item_problems(&document), expected);
     };
     check(document(), &[]);
     check(json!({"spec": {"unknown": [1, 1]}, "more": {}}), &[]);

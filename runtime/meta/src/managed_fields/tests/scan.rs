@@ -5,19 +5,20 @@ use serde_json::json;
 
 use super::documents::spec;
 use super::{schema, set};
+use crate::managed_fields::Ownership;
 use crate::managed_fields::scan::{has_all, is_untouched};
 
 proptest! {
     #[test]
     fn fields_that_are_untouched_share_nothing_with_a_change(a in spec(), b in spec(), c in spec()) {
         let schema = schema();
-        let fields = schema.ownership().present_fields(&a);
-        let changes = schema.ownership().changed_fields(&b, &c);
+        let fields = Ownership::of(&schema).present_fields(&a);
+        let changes = Ownership::of(&schema).changed_fields(&b, &c);
         if is_untouched(&fields.to_json(), changes.sets(), &schema) {
             for changed in changes.sets() {
                 prop_assert!(fields.intersection(changed).is_empty());
             }
-            prop_assert_eq!(schema.ownership().reconciled_fields(&fields), None);
+            prop_assert_eq!(Ownership::of(&schema).reconciled_fields(&fields), None);
         }
         // Two documents that have no field in common are told apart.
         let others = |document: &serde_json::Value| {
@@ -31,11 +32,11 @@ proptest! {
 
     #[test]
     fn members_are_counted_as_in_sets(a in spec(), b in spec()) {
-        let [all, some] = [&a, &b].map(|document| schema().ownership().present_fields(document));
+        let [all, some] = [&a, &b].map(|document| Ownership::of(&schema()).present_fields(document));
         prop_assert_eq!(has_all(&all.to_json(), &some), some.is_subset(&all));
         let both = all.intersection(&some);
         prop_assert!(has_all(&all.to_json(), &both));
-        let named = schema().ownership().with_named_fields(&some);
+        let named = Ownership::of(&schema()).with_named_fields(&some);
         prop_assert_eq!(has_all(&all.to_json(), &named), named.is_subset(&all));
     }
 }
@@ -96,7 +97,7 @@ fn fields_of_an_earlier_schema_are_read() {
         json!({"f:spec": {"f:args": {"v:\"a\"": {}}}}),
     ] {
         let owned = set(owned);
-        assert!(schema().ownership().reconciled_fields(&owned).is_some());
+        assert!(Ownership::of(&schema()).reconciled_fields(&owned).is_some());
         check(&owned.to_json(), change(), false);
     }
     check(r#"{"f:spec":{"f:tags":{"v:\"a\"":{}}}}"#, change(), true);

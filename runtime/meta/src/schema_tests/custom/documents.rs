@@ -251,7 +251,7 @@ fn the_recognizer_sees_missing_defaults() {
 #[test]
 fn documents_that_are_no_schemas_are_refused() {
     let errors = |document: Value| {
-        super::super::super::Schema::of_custom_resource(&document)
+        crate::schema::Schema::of_custom_resource(&document)
             .unwrap_err()
             .0
     };

@@ -2,15 +2,15 @@
 
 use std::collections::HashSet;
 
+use apiloom_schema::number;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::super::super::{Schema, structural};
 use crate::FieldPath;
 use crate::codec::{self, Decoder};
 use crate::field::{FieldError, FieldErrorKind};
-use crate::number;
 use crate::object::Object;
+use crate::schema::{Schema, structural};
 
 /// Few names, so that documents have the fields of schemas.
 fn name() -> impl Strategy<Value = String> {

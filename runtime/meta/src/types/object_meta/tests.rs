@@ -95,3 +95,23 @@ fn the_schema_tells_the_topology_of_lists() {
         "{definitions}"
     );
 }
+
+/// Writes the document with `UPDATE=1`; the next run compares it.
+#[cfg(feature = "schema")]
+#[test]
+fn the_schema_crate_has_the_schema_of_the_type() {
+    use crate::schema::Schema;
+
+    let schema = Schema::source_of::<super::ObjectMeta>();
+    if std::env::var_os("UPDATE").is_some() {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../schema/src/engine/object_meta.json"
+        );
+        std::fs::write(path, format!("{schema:#}\n")).unwrap();
+    } else {
+        let document: serde_json::Value =
+            serde_json::from_str(apiloom_schema::tree::OBJECT_META).unwrap();
+        assert_eq!(document, schema);
+    }
+}

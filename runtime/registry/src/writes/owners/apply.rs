@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use apiloom_meta::codec;
 use apiloom_meta::managed_fields::{
-    FieldChanges, FieldSet, ManagedEntry, ManagedFields, Manager, Operation,
+    FieldChanges, FieldSet, ManagedEntry, ManagedFields, Manager, Operation, Ownership,
 };
 use apiloom_meta::{ApiError, Object, StatusCause, StatusDetails, StatusReason};
 use serde_json::Value;
@@ -134,11 +134,7 @@ impl Owners {
         if managed.is_some_and(|managed| !managed.is_null()) {
             return Err(ApiError::bad_request("metadata.managedFields must be nil"));
         }
-        let checked = self
-            .resource
-            .schema()
-            .ownership()
-            .check_applied(document.as_value());
+        let checked = Ownership::of(self.resource.schema()).check_applied(document.as_value());
         checked.map_err(|why| {
             ApiError::internal_text(format!(
                 "failed to create typed patch object ({}/{}; {gvk}): {why}",
@@ -157,13 +153,11 @@ impl Owners {
     ) -> Result<MergeResult, Refusal> {
         let schema = self.resource.schema();
         let mut new = live.clone();
-        let mut is_changed = schema
-            .ownership()
-            .merge_applied(new.fields_mut(), document.fields());
+        let mut is_changed =
+            Ownership::of(schema).merge_applied(new.fields_mut(), document.fields());
         let manager = self.manager(request, request.manager, Operation::Apply);
         let last = managed.take(&manager);
-        let fields = schema
-            .ownership()
+        let fields = Ownership::of(schema)
             .present_fields(document.as_value())
             .filter_root(|field| {
                 fields::is_written(self.resource.def(), request.subresource, field)
@@ -244,11 +238,9 @@ impl Owners {
             ))
         })?;
         let last = last.fields().map_err(unreadable)?;
-        let reconciled = schema.ownership().reconciled_fields(last);
-        let owned = schema
-            .ownership()
-            .with_named_fields(reconciled.as_ref().unwrap_or(last));
-        let pruned = schema.ownership().without_fields(merged.as_value(), &owned);
+        let reconciled = Ownership::of(schema).reconciled_fields(last);
+        let owned = Ownership::of(schema).with_named_fields(reconciled.as_ref().unwrap_or(last));
+        let pruned = Ownership::of(schema).without_fields(merged.as_value(), &owned);
         let mut pruned = PrunedObject {
             merged: merged.clone(),
             pruned: object(pruned)?,
@@ -278,11 +270,12 @@ impl Owners {
                 "failed add back dangling items: failed to convert pruned object to last applied version: {why}"
             ))
         })?;
-        let fields = |object: &Object| schema.ownership().present_named_fields(object.as_value());
+        let fields =
+            |object: &Object| Ownership::of(schema).present_named_fields(object.as_value());
         let gone = fields(&merged)
             .difference(&fields(&pruned))
             .intersection(&owned);
-        let pruned = object(schema.ownership().without_fields(merged.as_value(), &gone))?;
+        let pruned = object(Ownership::of(schema).without_fields(merged.as_value(), &gone))?;
         let pruned = self.compared_in(pruned, version, request).await;
         pruned.map_err(|why| not_pruned(&why))
     }
@@ -306,10 +299,11 @@ impl Owners {
         let pruned = self.compared_in(from.pruned, from.version, version).await;
         let pruned = pruned.map_err(|why| failed("pruned", why))?;
         let schema = kind.versions[version].schema();
-        let fields = |object: &Object| schema.ownership().present_named_fields(object.as_value());
-        let kept = fields(&pruned).union(&schema.ownership().with_named_fields(owned));
+        let fields =
+            |object: &Object| Ownership::of(schema).present_named_fields(object.as_value());
+        let kept = fields(&pruned).union(&Ownership::of(schema).with_named_fields(owned));
         let gone = fields(&merged).difference(&kept);
-        let pruned = object(schema.ownership().without_fields(merged.as_value(), &gone))?;
+        let pruned = object(Ownership::of(schema).without_fields(merged.as_value(), &gone))?;
         Ok(PrunedObject {
             merged,
             pruned,
@@ -331,11 +325,8 @@ impl Owners {
             return false;
         }
         let schema = self.resource.schema();
-        let changes = schema
-            .ownership()
-            .changed_fields(&last_applied, live.as_value());
-        let unchanged = schema
-            .ownership()
+        let changes = Ownership::of(schema).changed_fields(&last_applied, live.as_value());
+        let unchanged = Ownership::of(schema)
             .present_fields(&last_applied)
             .difference(&changes.set())
             .difference(&changes.removed);

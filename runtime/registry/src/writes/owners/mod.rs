@@ -9,7 +9,7 @@ mod apply;
 use std::sync::Arc;
 
 use apiloom_meta::managed_fields::{
-    FieldChanges, FieldSet, FieldsError, ManagedEntry, ManagedFields, Manager, Operation,
+    FieldChanges, FieldSet, FieldsError, ManagedEntry, ManagedFields, Manager, Operation, Ownership,
 };
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, Object};
@@ -218,9 +218,7 @@ impl Owners {
     fn changes(&self, subresource: &str, difference: Difference<'_>) -> FieldChanges {
         let Difference { live, new } = difference;
         let schema = self.resource.schema();
-        let changes = schema
-            .ownership()
-            .changed_fields(live.as_value(), new.as_value());
+        let changes = Ownership::of(schema).changed_fields(live.as_value(), new.as_value());
         changes.filter_root(|field| fields::is_written(self.resource.def(), subresource, field))
     }
 
@@ -239,10 +237,8 @@ impl Owners {
         let new = self.in_version(difference.new, version).await;
         let new = new.map_err(|why| failed("new", why))?;
         let version = &self.resource.kind.versions[version];
-        let changes = version
-            .schema()
-            .ownership()
-            .changed_fields(live.as_value(), new.as_value());
+        let changes =
+            Ownership::of(version.schema()).changed_fields(live.as_value(), new.as_value());
         Ok(changes.filter_root(|field| fields::is_written(&version.def, subresource, field)))
     }
 
@@ -278,7 +274,7 @@ impl Owners {
         let converted = versions.unpruned_in(object, from, to).await;
         let mut converted = converted.map_err(|error| error.message)?;
         let schema = versions[to].schema();
-        schema.ownership().check_applied(converted.as_value())?;
+        Ownership::of(schema).check_applied(converted.as_value())?;
         managed::put(&mut converted, entries);
         Ok(converted)
     }
@@ -378,7 +374,7 @@ fn reconciled_fields<'a>(
     schema: &Schema,
 ) -> Result<&'a FieldSet, ApiError> {
     let fields = entry.fields().map_err(unreadable)?;
-    if let Some(reconciled) = schema.ownership().reconciled_fields(fields) {
+    if let Some(reconciled) = Ownership::of(schema).reconciled_fields(fields) {
         entry.set_fields(reconciled);
     }
     entry.fields().map_err(unreadable)

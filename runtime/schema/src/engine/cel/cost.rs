@@ -1,7 +1,7 @@
 //! Estimated maximum costs of rules. kube-apiserver refuses rules and definitions over its limits, so estimates here
 //! must not be lower than its own.
 
-use crate::schema::node::Node;
+use crate::engine::node::Node;
 
 /// A number of kube-apiserver's cost units, or of elements. Saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::text::{escape, literal, quote};
 use super::*;
 use crate::FieldPath;
-use crate::kind::Hooks;
-use crate::schema::{Schema, structural};
+use crate::engine::{Schema, structural};
+use crate::hooks::Hooks;
 
 /// The rules and the comments of a definition.
 fn written(schema: &Value) -> (Value, Vec<String>) {

@@ -8,7 +8,7 @@ use super::super::equality::ComparedValue;
 use super::super::error_list::ErrorList;
 use super::super::go_numbers;
 use super::super::node::{ListType, Node};
-use super::super::path::Path;
+use super::super::walk_path::Path;
 use super::parts::visit_all;
 use crate::field::FieldError;
 use crate::interrupt::is_interrupted;

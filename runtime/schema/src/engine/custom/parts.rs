@@ -1,12 +1,12 @@
 //! Visits the values of a custom resource, for rules that are judged after all others; one of them is that embedded objects
-//! have a type. Their metadata is validated by [`crate::validation::embedded_errors`].
+//! have a type. Their metadata is validated by `apiloom-meta`.
 
 use serde_json::Value;
 
 use super::super::embedded_type::embedded_type_errors;
 use super::super::error_list::ErrorList;
 use super::super::node::{Child, Node};
-use super::super::path::Path;
+use super::super::walk_path::Path;
 use crate::interrupt::is_interrupted;
 
 /// Calls `visit` for a value and everything in it that the definition describes.

@@ -13,11 +13,11 @@ use super::publish;
 /// tree, which needs as much memory again, is made when it is first needed.
 ///
 /// ```
-/// use apiloom_meta::schema::StoredSchema;
+/// use apiloom_schema::StoredSchema;
 /// use bytes::Bytes;
 /// let stored = StoredSchema::new(Bytes::from(r#"{"type": "object", "properties": {"spec": {"type": "object"}}}"#));
 /// assert!(stored.schema()?.validate(&serde_json::json!({"spec": 1})).len() == 1);
-/// # Ok::<(), apiloom_meta::schema::SchemaErrors>(())
+/// # Ok::<(), apiloom_schema::SchemaErrors>(())
 /// ```
 pub struct StoredSchema(Mutex<Bytes>);
 

@@ -1,16 +1,12 @@
 //! Tests of schemas of custom resources.
 
-mod documents;
-mod growth;
 mod memory;
-mod properties;
 mod publication;
 mod validation;
 
 use serde_json::{Value, json};
 
 use super::super::Schema;
-use crate::codec::Decoder;
 
 /// The schema of a custom resource with these fields besides those of every object.
 fn schema(properties: &Value) -> Schema {
@@ -24,16 +20,6 @@ fn of(document: &Value) -> Schema {
     }
 }
 
-/// The document as a request stores it, and the strict errors of decoding it.
-fn stored(schema: &Schema, document: &Value) -> (Value, Vec<String>) {
-    let decoded = Decoder::of(schema)
-        .decode(document.to_string().as_bytes())
-        .unwrap();
-    let mut value = decoded.value;
-    schema.default(&mut value);
-    (value, decoded.strict)
-}
-
-fn lines(errors: Vec<crate::FieldError>) -> Vec<String> {
+fn lines(errors: Vec<crate::field::FieldError>) -> Vec<String> {
     errors.iter().map(ToString::to_string).collect()
 }

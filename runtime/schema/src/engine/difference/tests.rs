@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::kind::Hooks;
+use crate::hooks::Hooks;
 
 #[allow(
     clippy::needless_pass_by_value,

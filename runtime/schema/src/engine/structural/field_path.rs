@@ -14,7 +14,7 @@ pub struct FieldPathError(String);
 /// as `['a.b']`, are an error unless `allows_keys`: selectable fields have none.
 ///
 /// ```
-/// use apiloom_meta::schema::structural::field_path_type;
+/// use apiloom_schema::structural::field_path_type;
 /// use serde_json::json;
 /// let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
 ///     "color": {"type": "string"}}}}});
@@ -22,7 +22,7 @@ pub struct FieldPathError(String);
 /// assert_eq!((path.as_field().as_str(), json_type), ("spec.color", "string"));
 /// let missing = field_path_type(&schema, ".spec.size", false).unwrap_err();
 /// assert_eq!(missing.to_string(), "does not refer to a valid field");
-/// # Ok::<(), apiloom_meta::schema::structural::FieldPathError>(())
+/// # Ok::<(), apiloom_schema::structural::FieldPathError>(())
 /// ```
 ///
 /// # Errors

@@ -11,10 +11,10 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::Value;
 
 use super::reading::{JUNCTORS, VALIDATIONS};
+use crate::engine::enum_index::Position;
+use crate::engine::node::{CustomRules, Node, Property, Rules};
 use crate::field::{FieldError, FieldPath};
 use crate::regexp::Pattern;
-use crate::schema::enum_index::Position;
-use crate::schema::node::{CustomRules, Node, Property, Rules};
 
 /// Maximum memory of the schemas of one definition, of all its versions together, in bytes. Of 359 definitions of other projects
 /// the largest takes 12 MB, for its patterns, and half of them less than 36 KB.

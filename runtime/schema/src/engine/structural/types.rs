@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::super::path::Path;
+use super::super::walk_path::Path;
 use crate::go_value::json_type;
 use crate::interrupt::is_interrupted;
 use crate::protobuf::{JSON_SCHEMA_PROPS, ProtobufField, ProtobufMessage, ProtobufType};
@@ -18,7 +18,7 @@ const NAMED: [(&str, &str); 5] = [
 ];
 
 /// The error of the first value of another type. `version` is the package of the types.
-pub(crate) fn type_error(schema: &Value, path: &Path<'_>, version: &str) -> Option<String> {
+pub fn type_error(schema: &Value, path: &Path<'_>, version: &str) -> Option<String> {
     let root = ProtobufType::Message(|| &JSON_SCHEMA_PROPS);
     Types { version }.error(schema, root, path, JSON_SCHEMA_PROPS.name)
 }

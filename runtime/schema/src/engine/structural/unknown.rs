@@ -28,7 +28,7 @@ static SCHEMA: LazyLock<Node> = LazyLock::new(|| of_fields(&KEYWORDS, keyword));
 /// A schema, by its keywords. Its types are not checked by this node. Values of any type have no known fields, and neither have
 /// `items`, `additionalItems`, `additionalProperties` and `dependencies`: in kube-apiserver the types of these decode themselves,
 /// without strictness.
-pub(crate) fn schema_node() -> &'static Node {
+pub fn schema_node() -> &'static Node {
     &SCHEMA
 }
 
@@ -88,7 +88,7 @@ fn of_fields(names: &[&str], node: impl Fn(&str) -> Node) -> Node {
 
 /// Drops unknown keywords of a schema, also where [`schema_node`] keeps them. Items of any other type than a schema or a list are
 /// none.
-pub(crate) fn drop_unknown(schema: &mut Value) {
+pub fn drop_unknown(schema: &mut Value) {
     let Value::Object(keywords) = schema else {
         return;
     };

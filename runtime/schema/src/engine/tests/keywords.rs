@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::schema::DefaultsTooLarge;
+use crate::engine::DefaultsTooLarge;
 
 /// Checks documents with a property `p` of this schema, and their errors.
 fn check(property: &Value, cases: &[(Value, &[&str])]) {
@@ -585,30 +585,6 @@ fn defaults_must_fit_their_own_schema() {
 }
 
 #[test]
-fn embedded_resources_keep_their_type_and_metadata() {
-    let schema = schema(
-        &json!({"type":"object","properties":{"template":{"type":"object","x-kubernetes-embedded-resource":true,"properties":{"spec":{"type":"object"}}}}}),
-    );
-    let document = json!({"template":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"x","bogus":1},"spec":{},"status":{}}});
-    let decoded = decoded(&schema, &document).expect("decodes");
-    assert_eq!(
-        decoded.value,
-        json!({"template":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"x"},"spec":{}}})
-    );
-    assert_eq!(
-        decoded.strict,
-        [
-            r#"unknown field "template.metadata.bogus""#,
-            r#"unknown field "template.status""#
-        ]
-    );
-    assert_eq!(
-        openapi(&schema)["properties"]["template"]["x-kubernetes-embedded-resource"],
-        true
-    );
-}
-
-#[test]
 fn an_embedded_resource_of_any_type_is_an_object() {
     let property = json!({"x-kubernetes-embedded-resource": true});
     let schema = schema(&json!({"type": "object", "properties": {"p": property}}));
@@ -772,23 +748,4 @@ fn embedded_resources_say_what_they_are() {
             ),
         ],
     );
-}
-
-#[test]
-fn empty_lists_and_maps_that_are_left_out_are_absent() {
-    let schema = schema(&json!({"type":"object","properties":{
-        "list":{"type":"array","items":{"type":"string"},"x-apiloom-omit-empty":true},
-        "map":{"type":"object","additionalProperties":{"type":"string"},"x-apiloom-omit-empty":true},
-        "kept":{"type":"array","items":{"type":"string"}},
-    }}));
-    let document = json!({"list":[],"map":{},"kept":[]});
-    let found = decoded(&schema, &document).expect("decodes");
-    assert_eq!(found.value, json!({"kept":[]}));
-    assert!(found.strict.is_empty());
-    let twice = br#"{"list":["a"],"list":[]}"#;
-    let found = crate::codec::Decoder::of(&schema)
-        .decode(twice)
-        .expect("decodes");
-    assert_eq!(found.value, json!({}));
-    assert_eq!(found.strict, ["duplicate field \"list\""]);
 }

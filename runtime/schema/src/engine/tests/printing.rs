@@ -100,64 +100,6 @@ fn known_values_of_an_open_enum_are_documentation() {
 }
 
 #[test]
-fn metadata_is_open_a_reference_or_inline() {
-    #[derive(schemars::JsonSchema)]
-    #[allow(dead_code, reason = "only the schema counts")]
-    struct Kind {
-        metadata: crate::types::ObjectMeta,
-        pod: Template,
-    }
-    #[derive(schemars::JsonSchema)]
-    #[allow(dead_code, reason = "only the schema counts")]
-    struct Template {
-        /// Labels and the like.
-        metadata: crate::types::ObjectMeta,
-    }
-    impl crate::kind::ApiType for Kind {}
-    let schema = Schema::for_resource::<Kind>().expect("structural");
-    let referring = schema.to_openapi(&Metadata::Ref("#/x"));
-    assert_eq!(
-        referring["properties"]["pod"]["properties"]["metadata"]["allOf"],
-        json!([{"$ref":"#/x"}])
-    );
-    let metadata = |how: Metadata<'_>| schema.to_openapi(&how)["properties"]["metadata"].clone();
-    assert_eq!(metadata(Metadata::Open), json!({"type":"object"}));
-    assert_eq!(
-        metadata(Metadata::Ref("#/x")),
-        json!({"allOf":[{"$ref":"#/x"}],"default":{},"description":"The metadata that every object has."})
-    );
-    let inline = metadata(Metadata::Inline);
-    assert_eq!(
-        inline["properties"]["ownerReferences"]["x-kubernetes-list-map-keys"],
-        json!(["uid"])
-    );
-    assert_eq!(
-        inline["properties"]["finalizers"]["x-kubernetes-list-type"],
-        "set"
-    );
-    assert_eq!(
-        schema.to_openapi_v2(&Metadata::Ref("#/x"))["properties"]["metadata"]["$ref"],
-        "#/x"
-    );
-    assert_eq!(
-        schema.to_openapi(&Metadata::Open)["properties"]["kind"]["type"],
-        "string"
-    );
-    for path in [
-        ".metadata.name",
-        ".metadata.labels.x",
-        ".kind",
-        "metadata.managedFields",
-    ] {
-        assert!(
-            schema.has_path(&crate::path::JsonPath::parse(path).expect("a path")),
-            "{path}"
-        );
-    }
-    assert!(!schema.has_path(&crate::path::JsonPath::parse(".spec").expect("a path")));
-}
-
-#[test]
 fn a_schema_knows_where_queries_lead() {
     use crate::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
     let schema = super::schema(&json!({"type": "object", "properties": {

@@ -3,10 +3,9 @@
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::strategies::{any_json, any_schema};
 use super::*;
-use crate::codec;
 use crate::field::{FieldError, FieldPath};
-use crate::object::Object;
 
 fn sample() -> Schema {
     schema(&json!({"type":"object","title":"Sample","properties":{
@@ -147,81 +146,12 @@ fn hooks_run_at_their_place_when_the_value_is_well_formed() {
     );
 }
 
-/// Any JSON, with keys that often are those of the sample.
-fn any_json() -> impl Strategy<Value = Value> {
-    let key = || prop_oneof![6 => "(a|n|f|b|nil|in|made|list|map|free|y|p)", 1 => "[a-z]{1,3}", 1 => ".{0,4}"];
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<i64>().prop_map(Value::from),
-        any::<i16>().prop_map(Value::from),
-        any::<f64>().prop_map(Value::from),
-        ".{0,8}".prop_map(Value::from),
-        "(yes|no|1e3|0644|null|~|- a|a: b|#x| x|x |0x1f|1_000|\\.5|\\+1|12:30:45|2026-11-21|=|<<|!t|\\*a|&a|a\nb|a\n\n b\n|\n)".prop_map(Value::from),
-    ];
-    leaf.prop_recursive(4, 24, 5, move |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::btree_map(key(), inner, 0..5)
-                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
-        ]
-    })
-}
-
-/// A value that resembles a schema, and often is not one.
-pub(super) fn any_schema() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
-        4 => prop::sample::select(vec!["object", "array", "string", "integer", "number", "boolean", "null"]).prop_map(|t| json!({ "type": t })),
-        1 => Just(json!({})),
-        1 => any_json(),
-    ];
-    let keyword = prop::sample::select(vec![
-        "minimum",
-        "maxLength",
-        "enum",
-        "default",
-        "required",
-        "pattern",
-        "format",
-        "nullable",
-        "x-kubernetes-list-type",
-        "x-kubernetes-preserve-unknown-fields",
-        "x-kubernetes-int-or-string",
-        "x-apiloom-union",
-        "x-apiloom-update",
-        "multipleOf",
-    ]);
-    leaf.prop_recursive(3, 16, 3, move |inner| {
-        (
-            prop::collection::btree_map("(a|n|list|map|p)", inner.clone(), 0..4),
-            prop::collection::vec(inner.clone(), 0..3),
-            prop::sample::select(vec!["oneOf", "anyOf", "allOf"]),
-            prop::option::of(inner),
-            prop::collection::btree_map(keyword.clone(), any_json(), 0..2),
-        )
-            .prop_map(|(properties, branches, junctor, items, keywords)| {
-                let mut schema = json!({"type": "object", "properties": properties});
-                if let Some(items) = items {
-                    schema = json!({"type": "array", "items": items});
-                }
-                if !branches.is_empty() {
-                    schema[junctor] = json!(branches);
-                }
-                for (name, value) in keywords {
-                    schema[name] = value;
-                }
-                schema
-            })
-    })
-}
-
 proptest! {
     #[test]
     fn no_schema_makes_the_engine_panic(json in any_schema(), document in any_json()) {
         for source in [super::super::build::SchemaOrigin::Types, super::super::build::SchemaOrigin::Document] {
             let Ok(schema) = Schema::build(&json, source, &Hooks::default(), false) else { continue };
             let mut value = document.clone();
-            let _ = super::decoded(&schema, &document);
             schema.default(&mut value);
             schema.prune(&mut value);
             let _ = schema.validate(&value);
@@ -229,24 +159,6 @@ proptest! {
             let _ = schema.to_openapi(&Metadata::Inline);
             let _ = schema.to_openapi_v2(&Metadata::Inline);
         }
-    }
-
-    #[test]
-    fn decoding_arbitrary_bytes_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let schema = sample();
-        for format in [Format::Json, Format::Yaml] {
-            let _ = Decoder::new(format).schema(&schema).decode(&bytes);
-            let _ = codec::Decoder::new(format).value(&bytes);
-        }
-    }
-
-    #[test]
-    fn decoding_arbitrary_text_never_panics(text in "[\\[\\]{}:,\"'a-c0-9 \n\t\\\\&*!|>%@#?.<~-]{0,80}") {
-        let schema = sample();
-        for format in [Format::Json, Format::Yaml] {
-            let _ = Decoder::new(format).schema(&schema).decode(text.as_bytes());
-        }
-        let _ = codec::Indenter::indent(text.as_bytes());
     }
 
     #[test]
@@ -263,36 +175,6 @@ proptest! {
         prop_assert_eq!(&once, &twice);
         let _ = schema.validate(&once);
         let _ = schema.validate_update(&once, &document);
-    }
-
-    #[test]
-    fn what_decodes_has_no_unknown_field_left(document in any_json()) {
-        let schema = sample();
-        if let Ok(decoded) = super::decoded(&schema, &document) {
-            let mut pruned = decoded.value.clone();
-            schema.prune(&mut pruned);
-            prop_assert_eq!(&decoded.value, &pruned);
-        }
-    }
-
-    #[test]
-    fn what_is_encoded_decodes_to_itself(document in any_json()) {
-        // Floats without fraction become integers when decoded, since they are printed so.
-        let document = codec::Decoder::new(Format::Json).value(document.to_string().as_bytes()).expect("JSON");
-        let json = codec::Encoder::json(&document);
-        prop_assert_eq!(&codec::Decoder::new(Format::Json).value(&json).expect("JSON"), &document);
-        let indented = codec::Indenter::indent(&json);
-        prop_assert_eq!(&codec::Decoder::new(Format::Json).value(&indented).expect("JSON"), &document);
-        let yaml = codec::Encoder::yaml(&document);
-        let text = String::from_utf8_lossy(&yaml).into_owned();
-        match codec::Decoder::new(Format::Yaml).value(&yaml) {
-            Ok(read) => prop_assert_eq!(&read, &document, "{}", text),
-            Err(error) => prop_assert!(false, "{}: {}", error, text),
-        }
-        if let Some(object) = Object::from_value(document.clone()) {
-            let bytes = codec::Encoder::of(&sample()).object(&object);
-            prop_assert_eq!(&codec::Decoder::new(Format::Json).value(&bytes).expect("JSON"), &document);
-        }
     }
 }
 

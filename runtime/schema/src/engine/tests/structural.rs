@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::super::structural;
-use super::properties::any_schema;
+use super::strategies::any_schema;
 use super::*;
 use crate::field::FieldPath;
 

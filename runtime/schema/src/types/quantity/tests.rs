@@ -288,8 +288,8 @@ fn the_schema_takes_what_the_type_reads() {
         #[allow(dead_code, reason = "only the schema is of interest")]
         cpu: Quantity,
     }
-    impl crate::kind::ApiType for Limits {}
-    let schema = crate::schema::Schema::for_type::<Limits>().unwrap();
+    impl crate::api_type::ApiType for Limits {}
+    let schema = crate::engine::Schema::for_type::<Limits>().unwrap();
     let errors = |cpu: serde_json::Value| schema.validate(&json!({ "cpu": cpu })).len();
     assert_eq!((errors(json!("1.5Gi")), errors(json!(5))), (0, 0));
     assert_eq!((errors(json!("1.5gi")), errors(json!(""))), (1, 1));

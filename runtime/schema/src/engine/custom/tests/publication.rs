@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::of;
-use crate::schema::Metadata;
+use crate::engine::Metadata;
 
 fn document() -> Value {
     json!({"type": "object", "description": "A thing.", "required": ["spec"], "properties": {

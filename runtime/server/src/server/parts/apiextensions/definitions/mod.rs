@@ -32,7 +32,7 @@
 //!   object, and deletes the object again if the definition went meanwhile (`writes/create.rs`); with other servers over the store, which
 //!   may not know of the deletion yet, the cleanup looks at the objects for five seconds.
 //! - The schema in a definition has a type of its own (`JsonSchemaProps`), so that the decoder drops and reports unknown keywords
-//!   (`meta/schema/structural/unknown.rs`).
+//!   (`schema/engine/structural/unknown.rs`).
 //! - Requests for custom resources go by the verb that was authorized, not by routes of methods (`route_custom` in `http/verbs/route.rs`), and
 //!   pass no check of a router for `Accept` and types of patches. `tests/tests/parity` sends the same requests to kinds that are compiled and to
 //!   the definitions that are generated for them, and names each difference of the answers.

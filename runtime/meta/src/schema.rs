@@ -1,0 +1,7 @@
+//! Structural schemas, which are a crate of their own, `apiloom-schema`.
+
+pub use apiloom_schema::{
+    CrdSchema, DefaultsTooLarge, Metadata, Schema, SchemaErrors, merge_difference,
+};
+#[cfg(feature = "schema")]
+pub use apiloom_schema::{Digests, StoredSchema, has_format, plain_text, structural};
