@@ -13,8 +13,8 @@ const TABLE: &str = include_str!("bounds.txt");
 const STATE: &str = include_str!("state.txt");
 
 /// The crates that a server keeps state in.
-const CRATES: [&str; 7] = [
-    "server", "http", "kinds", "registry", "storage", "meta", "cel",
+const CRATES: [&str; 8] = [
+    "server", "http", "kinds", "registry", "storage", "meta", "schema", "cel",
 ];
 
 /// State that several requests can change is behind one of these.
