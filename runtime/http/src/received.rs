@@ -32,7 +32,6 @@ const COPIES: u64 = 4;
 pub(crate) static REQUESTS: LazyLock<Room> = LazyLock::new(Room::in_memory);
 
 /// The room for the answers of other servers and webhooks.
-#[cfg(any(feature = "apis-apiextensions", feature = "apis-apiregistration"))]
 pub static ANSWERS: LazyLock<Room> = LazyLock::new(Room::in_memory);
 
 /// A bound for the bytes of several bodies together, and for what they become.

@@ -2,10 +2,6 @@
 //!
 //! Documents are pure functions of this data, so they can be tested without a registry.
 
-#[cfg_attr(
-    not(feature = "apis-apiregistration"),
-    allow(dead_code, reason = "without APIServices there are none")
-)]
 mod remote;
 
 use apiloom_meta::ResourceDef;

@@ -21,9 +21,7 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::Registry;
 
 use self::bounded::{BoundedFamily, LabelSet};
-#[cfg(feature = "apis-apiextensions")]
-pub use self::conversions::ConversionFailure;
-pub use self::conversions::ConversionMetrics;
+pub use self::conversions::{ConversionFailure, ConversionMetrics};
 use self::series::Requests;
 pub(crate) use self::series::verb_label;
 pub use self::series::{RequestLabels, RequestOutcome};

@@ -1,10 +1,6 @@
 //! The sources of what is served, in the order in which requests ask them: versions of other servers, the next server of a chain, paths of a
 //! program, resources, documents.
 
-#[cfg_attr(
-    not(feature = "apis-apiregistration"),
-    allow(dead_code, unused_imports, reason = "without APIServices it is empty")
-)]
 pub mod aggregation;
 pub(super) mod definitions;
 pub(super) mod delegation;

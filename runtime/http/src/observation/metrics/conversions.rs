@@ -1,8 +1,4 @@
 //! The metrics of conversion webhooks.
-#![cfg_attr(
-    not(feature = "apis-apiextensions"),
-    allow(dead_code, reason = "only definitions have webhooks")
-)]
 
 use std::time::Duration;
 

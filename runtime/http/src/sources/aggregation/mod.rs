@@ -12,7 +12,7 @@
 //! - Discovery and OpenAPI of a table are made once for it (`merge.rs`, `openapi.rs`); groups are ordered by the priorities of all
 //!   stored APIServices, also those of this server. What they take of another server is about the versions of its APIServices, has names and
 //!   references that can be used, and is bounded in sum: a document of OpenAPI is served by this server, not forwarded.
-//! - `server/parts/aggregator` follows the stored APIServices in every server: `local.rs` makes those of the versions that this server
+//! - `runtime/parts/aggregator` follows the stored APIServices in every server: `local.rs` makes those of the versions that this server
 //!   serves, `check.rs` looks at the other servers every 30 s, earlier after failures, and writes conditions, `documents.rs` reads their discovery and
 //!   OpenAPI every 60 s, when the APIService changes, and when the server is available again. What cannot be read stays, as Stale, and is tried
 //!   again as a server that is not available. A request that does not reach a server is followed by a look at it; an APIService has one look
