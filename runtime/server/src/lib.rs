@@ -50,6 +50,7 @@ pub use apiloom_registry::{
 /// The attribute for impls of [`Admission`], [`Handler`], [`Reader`] and [`Writer`], whose methods are asynchronous.
 pub use async_trait::async_trait;
 pub use server::{
-    Backend, BoundServer, Builder, Config, ControllerConfig, ControllerNames, Endpoints,
-    HookContext, Host, InProcess, Loopback, Part, Server, ServerError, main, services,
+    Backend, BoundServer, Builder, Capability, CapabilityContext, Config, ControllerNames,
+    Endpoints, HookContext, Host, InProcess, Loopback, Part, Program, Server, ServerError, host,
+    main, services,
 };

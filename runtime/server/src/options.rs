@@ -4,10 +4,8 @@
 //! declared, checked and converted here, and a new one is seen in all three places.
 
 pub(crate) mod arguments;
-mod definitions;
 mod listing;
 mod problems;
-mod proxy_client;
 
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr};
@@ -25,10 +23,9 @@ use clap::{ArgAction, ArgMatches, Args, Command, CommandFactory, Error, FromArgM
 
 pub use self::listing::{ListFormat, Listing};
 use self::problems::Problems;
-use self::proxy_client::ProxyClientFlags;
 use crate::server::{
-    Backend, Config, ControllerConfig, ControllerNames, Endpoints, EtcdOptions, EtcdOverride,
-    GoawayChance, TlsFiles, WatchCacheSize,
+    Backend, Config, ControllerNames, Endpoints, EtcdOptions, EtcdOverride, GoawayChance, TlsFiles,
+    WatchCacheSize,
 };
 
 /// All flags of a generated server, in groups.
@@ -51,8 +48,6 @@ pub struct Options {
     api: ApiEnablementFlags,
     #[command(flatten)]
     controllers: ControllerFlags,
-    #[command(flatten)]
-    proxy_client: ProxyClientFlags,
     #[command(flatten)]
     logs: LogFlags,
 }
@@ -287,17 +282,10 @@ struct ApiEnablementFlags {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Controller flags")]
 struct ControllerFlags {
-    /// Controllers to run in the server: `*` for all, NAME for one, -NAME for all but one. The names are
-    /// garbage-collector-controller, which deletes the dependents of deleted objects, and namespace-controller, which
-    /// deletes the content of deleted namespaces.
+    // The help goes on with the names of the controllers that parts have.
+    /// Controllers to run in the server: `*` for all, NAME for one, -NAME for all but one.
     #[arg(long, value_name = "NAME,..", default_value_t = ControllerNames::default(), allow_hyphen_values = true)]
     controllers: ControllerNames,
-    /// Number of objects that the garbage collector works on at the same time.
-    #[arg(long, value_name = "NUMBER", default_value_t = ControllerConfig::default().gc_workers)]
-    concurrent_gc_syncs: NonZeroUsize,
-    /// Number of namespaces whose content is deleted at the same time.
-    #[arg(long, value_name = "NUMBER", default_value_t = ControllerConfig::default().namespace_workers)]
-    concurrent_namespace_syncs: NonZeroUsize,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -405,15 +393,15 @@ impl Options {
         if args.get(1).is_some_and(|first| first == "__dump") {
             return Ok(CommandLine::Dump);
         }
-        Self::read(name, Self::command(), args, |_, _| Ok(())).result
+        Self::read(name, Self::command(), args, |_, _| Vec::new()).result
     }
 
-    /// Reads the arguments by a command; `extend` reads the flags that only it has.
+    /// Reads the arguments by a command; `extend` reads the flags that only it has, and returns the problems of these.
     fn read(
         name: &str,
         command: Command,
         args: Vec<OsString>,
-        extend: impl FnOnce(&mut Config, &ArgMatches) -> Result<(), Error>,
+        extend: impl FnOnce(&mut Config, &ArgMatches) -> Vec<Error>,
     ) -> Reading {
         let mut problems = Problems::default();
         let result = Self::read_with(name, command, args, extend, &mut problems);
@@ -427,7 +415,7 @@ impl Options {
         name: &str,
         command: Command,
         args: Vec<OsString>,
-        extend: impl FnOnce(&mut Config, &ArgMatches) -> Result<(), Error>,
+        extend: impl FnOnce(&mut Config, &ArgMatches) -> Vec<Error>,
         problems: &mut Problems,
     ) -> Result<CommandLine, Vec<String>> {
         let (listing, matches) = Self::matches(name, command, args, problems);
@@ -439,10 +427,13 @@ impl Options {
         let told = |error: Error| vec![error.to_string()];
         let options = Self::from_arg_matches(&matches).map_err(told)?;
         let config = options.into_config(name, problems);
-        let Some(mut config) = config.filter(|_| problems.lines.is_empty()) else {
+        let mut config = config.unwrap_or_else(|| Config::new(name, ""));
+        for error in extend(&mut config, &matches) {
+            problems.add_error(&error);
+        }
+        if !problems.lines.is_empty() {
             return Err(std::mem::take(&mut problems.lines));
-        };
-        extend(&mut config, &matches).map_err(told)?;
+        }
         let config = Box::new(config);
         Ok(match listing {
             None => CommandLine::Serve(config),
@@ -484,7 +475,6 @@ impl Options {
         let backend = self.etcd.backend(storage_backend, problems);
         let tls_files = self.serving.tls_files(problems);
         self.etcd.check(problems);
-        let proxy_client = self.proxy_client.files(problems);
         let media_type = self.storage.storage_media_type.parse();
         let media_type = media_type
             .map_err(|problem: String| problems.add(problem))
@@ -509,7 +499,6 @@ impl Options {
             etcd: self.etcd.into_options(),
             data_dir,
             kubeconfig: None,
-            crds: Vec::new(),
             watch_cache_history_bytes: Some(self.watch_cache.watch_cache_history_bytes)
                 .filter(|_| self.watch_cache.watch_cache),
             watch_cache_sizes: self.watch_cache.watch_cache_sizes,
@@ -526,15 +515,9 @@ impl Options {
             disabled_admission: self.admission.disable_admission_plugins,
             runtime_config: self.api.runtime_config,
             emulation_versions: self.api.emulation_version,
-            proxy_client,
             service_resolver: self.generic.service_resolver,
             endpoints: Endpoints::default(),
-            service_documents_interval: Duration::from_secs(60),
-            controllers: ControllerConfig {
-                names: self.controllers.controllers,
-                gc_workers: self.controllers.concurrent_gc_syncs,
-                namespace_workers: self.controllers.concurrent_namespace_syncs,
-            },
+            controllers: self.controllers.controllers,
             verbosity: self.logs.verbosity,
         })
     }

@@ -28,6 +28,14 @@ impl Problems {
         self.lines.push(problem.into());
     }
 
+    /// Adds the problem that a part has with its flags, unless it names one that is malformed.
+    pub(super) fn add_error(&mut self, error: &Error) {
+        let text = text_of(error);
+        if !self.malformed.iter().any(|flag| text.contains(flag)) {
+            self.add(text);
+        }
+    }
+
     /// Adds a problem for a missing flag, unless the flag is present but malformed.
     pub(super) fn require(&mut self, flag: &str, problem: &str) {
         if !self.malformed.iter().any(|malformed| malformed == flag) {
@@ -65,19 +73,24 @@ impl Problems {
             };
             use ErrorKind::{DisplayHelp, UnknownArgument};
             self.lacks_flags |= matches!(error.kind(), DisplayHelp | UnknownArgument);
-            let text = error.render().to_string();
             if !error.use_stderr() {
-                return Err(text);
+                return Err(error.render().to_string());
             }
-            let text = text.strip_prefix("error: ").unwrap_or(&text);
-            let end = FOOTERS.iter().filter_map(|footer| text.find(footer)).min();
-            self.add(text[..end.unwrap_or(text.len())].trim_end());
+            self.add(text_of(&error));
             let Some(flag) = mistaken(&error).filter(|flag| remove(&mut args, flag)) else {
                 return Ok(None);
             };
             self.malformed.push(flag);
         }
     }
+}
+
+/// What an error of clap says, without what is around it.
+fn text_of(error: &Error) -> String {
+    let text = error.render().to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let end = FOOTERS.iter().filter_map(|footer| text.find(footer)).min();
+    text[..end.unwrap_or(text.len())].trim_end().to_owned()
 }
 
 /// The argument of an error of clap, without its value: `--secure-port`.

@@ -28,7 +28,7 @@ pub struct Server {
     pub(super) stores: Stores,
     pub(super) auth: Auth,
     pub(super) services: Arc<dyn ServiceResolver>,
-    /// The server's own.
+    /// The capabilities of its parts.
     pub(super) parts: Vec<Arc<dyn Capability>>,
     pub(super) additions: Additions,
     /// The server that answers what this one does not serve.
@@ -45,14 +45,14 @@ impl Server {
     /// kubeconfig.
     ///
     /// ```
-    /// use apiloom_server::{Backend, Config, Server};
+    /// use apiloom_server::{Backend, Builder, Config};
     /// use http::Request;
     /// use http_body_util::{BodyExt as _, Empty};
     ///
     /// # tokio::runtime::Runtime::new()?.block_on(async {
     /// let mut config = Config::new("test", "");
     /// config.backend = Backend::Memory;
-    /// let server = Server::builder(config).build().await?.start().await?;
+    /// let server = Builder::new(config).build().await?.start().await?;
     /// let loopback = server.loopback().privileged();
     /// let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     /// let serving = tokio::spawn(server.serve(async { drop(stopped.await) }));
@@ -221,8 +221,8 @@ impl BoundServer {
         self.running.loopback.clone()
     }
 
-    /// Installs the definitions of [`Config::crds`], while [`BoundServer::serve`] runs; completes when their kinds are served, and the
-    /// server has made the APIServices of its own versions.
+    /// Completes when the parts of the server have done what they do before it is ready, while [`BoundServer::serve`] runs: such as to install
+    /// definitions and to serve their kinds, and to make the APIServices of the server's own versions.
     /// Until then `/readyz` fails.
     ///
     /// # Errors
@@ -268,13 +268,14 @@ mod tests {
     use apiloom_storage::{Memory, Storage, StorageError};
 
     use super::*;
+    use crate::server::Builder;
 
     #[tokio::test]
     async fn a_server_that_cannot_start_closes_its_store() {
         let store: Arc<dyn Storage> = Memory::new();
         // A directory in which no certificate can be created.
         let config = Config::new("test", "/proc/none");
-        let builder = Server::builder(config).storage(Arc::clone(&store));
+        let builder = Builder::new(config).storage(Arc::clone(&store));
         let bound = builder.build().await.unwrap().bind().await;
         assert!(bound.is_err());
         let closed = store.current_revision().await;

@@ -21,13 +21,14 @@ use clap::{ArgMatches, Command};
 
 use super::additions::{AddedHandler, AdditionList};
 use super::binding::Server;
+use super::capability::{Capability, CapabilityContext, MakeCapability};
 use super::chain::{ChainFilter, FilterInfo};
 use super::filter::{AddedFilters, Filter};
 use super::filters::{Auth, Filters};
 use super::hooks::{Hook, HookContext, Host, Task};
 use super::services::{ClusterDns, ServiceMap, ServiceResolver};
 use super::stores::{OwnStore, Stores};
-use super::{Config, ServerError, kubeconfig, listener, parts};
+use super::{Config, ServerError, kubeconfig, listener};
 
 /// A registration, applied once the store is open.
 type Step = Box<dyn FnOnce(&mut RegistryBuilder) + Send>;
@@ -40,7 +41,8 @@ enum StoreSource {
     Memory,
 }
 
-/// Builder of a [`Server`]. Registers what it serves; nothing is checked or opened before [`Builder::build`].
+/// Builder of a [`Server`]. Registers what it serves; nothing is checked or opened before [`Builder::build`]. A new one has no parts: those
+/// of Kubernetes, such as the deletion of the content of namespaces, are those of the crate `apiloom-parts`.
 pub struct Builder {
     pub(super) config: Config,
     steps: Vec<Step>,
@@ -56,6 +58,7 @@ pub struct Builder {
     part: PartName,
     /// Those that are not registered yet.
     pub(super) parts: Vec<Box<dyn Part>>,
+    capabilities: Vec<MakeCapability>,
     added: AdditionList,
     next: Option<Box<Server>>,
 }
@@ -95,6 +98,12 @@ pub trait Part: Send + 'static {
     /// Its name in lists: words with dashes, other than `host` and `program`, which no other part of the server has.
     fn name(&self) -> &'static str;
 
+    /// The name of its controller that one server at a time runs ([`Capability::elected`]), and what that does, for the help of
+    /// `--controllers`. Default none.
+    fn controller(&self) -> Option<(&'static str, &'static str)> {
+        None
+    }
+
     /// Adds its flags to those of the server: with a group of clap, its `augment_args`. No flag of the server may have their names
     /// already, which are also `-o` and `--output` of `print-routes`. Called for the command line of [`main`](super::main), possibly
     /// more than once, but not for a part that another one adds. Default: none.
@@ -102,8 +111,8 @@ pub trait Part: Send + 'static {
         command
     }
 
-    /// Reads its flags: with a group of clap, its `from_arg_matches`. Called before [`Part::register`], and by [`main`](super::main)
-    /// alone: a server that is made in code has the defaults of the part. Default: nothing.
+    /// Reads its flags: with a group of clap, its `from_arg_matches`. Called before [`Part::register`], possibly more than once, and by
+    /// [`main`](super::main) alone: a server that is made in code has the part as it is. Default: nothing.
     ///
     /// # Errors
     /// Values that do not fit together; they end the program.
@@ -119,6 +128,25 @@ pub trait Part: Send + 'static {
 }
 
 impl Builder {
+    /// A builder without parts.
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            steps: Vec::new(),
+            storage: None,
+            own_storage: Vec::new(),
+            authenticators: Authenticators::default(),
+            authorizers: Authorizers::default(),
+            listers: Listers::default(),
+            services: None,
+            part: PROGRAM,
+            parts: Vec::new(),
+            capabilities: Vec::new(),
+            added: AdditionList::default(),
+            next: None,
+        }
+    }
+
     fn step(mut self, step: impl FnOnce(&mut RegistryBuilder) + Send + 'static) -> Self {
         self.steps.push(Box::new(step));
         self
@@ -348,13 +376,13 @@ impl Builder {
     /// Each server has its own store, and in it its own namespaces, unless the same one is given to both.
     ///
     /// ```
-    /// # use apiloom_server::{Backend, Config, Server, ServerError};
+    /// # use apiloom_server::{Builder, Config, Server, ServerError};
     /// # use apiloom_storage::Memory;
     /// # async fn example() -> Result<Server, ServerError> {
     /// let store = Memory::new();
-    /// let extensions = Server::builder(Config::new("extensions", "")).storage(store.clone());
+    /// let extensions = Builder::new(Config::new("extensions", "")).storage(store.clone());
     /// let extensions = extensions.all_built_in().build().await?;
-    /// let first = Server::builder(Config::new("first", "")).storage(store);
+    /// let first = Builder::new(Config::new("first", "")).storage(store);
     /// first.delegate(extensions).build().await
     /// # }
     /// ```
@@ -406,6 +434,24 @@ impl Builder {
     #[must_use]
     pub fn part(mut self, part: impl Part) -> Self {
         self.parts.push(Box::new(part));
+        self
+    }
+
+    /// Adds parts, as [`Builder::part`] each of them.
+    #[must_use]
+    pub fn parts(mut self, parts: impl IntoIterator<Item = Box<dyn Part>>) -> Self {
+        self.parts.extend(parts);
+        self
+    }
+
+    /// Adds what a part does while the server runs. Capabilities start in the order in which they are added.
+    #[must_use]
+    pub fn capability<C: Capability>(
+        mut self,
+        make: impl FnOnce(&CapabilityContext) -> C + Send + 'static,
+    ) -> Self {
+        self.capabilities
+            .push(Box::new(|context| Arc::new(make(context))));
         self
     }
 
@@ -487,8 +533,8 @@ impl Builder {
     /// Opens the store and builds the server. Binds no socket, and creates no files except those of an embedded store.
     ///
     /// # Errors
-    /// All problems of the definitions to install, before the store is opened; all problems of the registered kinds; a store
-    /// that cannot be opened.
+    /// All problems that parts find, such as those of definitions to install, before the store is opened; names of controllers that no part
+    /// has; all problems of the registered kinds; a store that cannot be opened.
     pub async fn build(self) -> Result<Server, ServerError> {
         self.build_over(StoreSource::Configured).await
     }
@@ -503,6 +549,7 @@ impl Builder {
             authorizers,
             listers,
             services,
+            capabilities,
             added,
             next,
             ..
@@ -516,7 +563,7 @@ impl Builder {
             (None, Some(file)) => Arc::new(ServiceMap::read(file)?),
             (None, None) => Arc::new(ClusterDns),
         };
-        let parts = parts::of_server(&config, &services)?;
+        let parts = capabilities_of(&config, capabilities, &services)?;
         for part in &parts {
             part.check(&config).await?;
         }
@@ -549,8 +596,8 @@ impl Builder {
     }
 
     /// The paths that the server answers, in the order in which a request is matched, as `print-routes` prints them. They are those of a
-    /// new server with this configuration over a store in memory: with the kinds of [`Config::crds`], and without those of definitions that
-    /// are stored. Nothing is bound, no store is opened, and no hook runs.
+    /// new server with this configuration over a store in memory: with the kinds of definitions that a part installs, and without those of
+    /// definitions that are stored. Nothing is bound, no store is opened, and no hook runs.
     ///
     /// # Errors
     /// As [`Builder::build`], and for definitions as [`BoundServer::install`](super::BoundServer::install).
@@ -570,6 +617,29 @@ impl Builder {
         let registry = Self::registry(&all.config, all.steps, all.listers, &stores)?;
         apiloom_http::documents::crd::dump(&registry.catalog()).map_err(ServerError::Invalid)
     }
+}
+
+/// The capabilities of a server with this configuration.
+///
+/// # Errors
+/// Names of controllers that none of them has.
+fn capabilities_of(
+    config: &Config,
+    make: Vec<MakeCapability>,
+    services: &Arc<dyn ServiceResolver>,
+) -> Result<Vec<Arc<dyn Capability>>, ServerError> {
+    let context = CapabilityContext {
+        services: Arc::clone(services),
+    };
+    let mut capabilities: Vec<_> = make.into_iter().map(|make| make(&context)).collect();
+    let known: Vec<_> = capabilities
+        .iter()
+        .filter_map(|one| one.elected())
+        .collect();
+    config.controllers.check(&known)?;
+    let runs = |name: &str| config.controllers.runs(name);
+    capabilities.retain(|capability| capability.elected().is_none_or(runs));
+    Ok(capabilities)
 }
 
 /// The filters of connections and of requests, with those that were added.
@@ -601,26 +671,6 @@ fn with_parts(mut builder: Builder) -> Builder {
     }
     builder.part = PROGRAM;
     builder
-}
-
-impl Server {
-    /// Starts a [`Builder`].
-    pub fn builder(config: Config) -> Builder {
-        Builder {
-            config,
-            steps: Vec::new(),
-            storage: None,
-            own_storage: Vec::new(),
-            authenticators: Authenticators::default(),
-            authorizers: Authorizers::default(),
-            listers: Listers::default(),
-            services: None,
-            part: PROGRAM,
-            parts: Vec::new(),
-            added: AdditionList::default(),
-            next: None,
-        }
-    }
 }
 
 /// The first second of the year 10000, as a Unix time.

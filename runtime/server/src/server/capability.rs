@@ -1,4 +1,4 @@
-//! What a part of the server does while it runs: a [`Capability`]. The host starts, asks and stops all of them alike, and knows none by its
+//! What a part does while the server runs: a [`Capability`]. The host starts, asks and stops all of them alike, and knows none by its
 //! name.
 
 use std::fmt;
@@ -10,13 +10,57 @@ use apiloom_http::observation::metrics::Metrics;
 use apiloom_registry::Registry;
 use async_trait::async_trait;
 
-use super::controllers::host::ControllerHost;
+use super::host::ControllerHost;
+use super::services::ServiceResolver;
 use super::{Config, ServerError};
 
-/// What a part of the server does while it runs. What is not a question is called in this order, each once, but for `lead`; `ready` is
-/// called while the controllers run. All have defaults that do nothing.
+/// What the host has when it makes the capabilities of its parts.
+#[derive(Clone, Debug)]
+pub struct CapabilityContext {
+    /// Finds the addresses of services.
+    pub services: Arc<dyn ServiceResolver>,
+}
+
+/// Makes a capability once the parts of a server are registered.
+pub(super) type MakeCapability = Box<dyn FnOnce(&CapabilityContext) -> Arc<dyn Capability> + Send>;
+
+/// What a part does while the server runs. The methods that are not questions are called in this order, each once, but for `lead`; `ready` is
+/// called while the controllers run. All have defaults that do nothing. A [`Part`](super::Part) adds it by
+/// [`Builder::capability`](super::Builder::capability) when it is registered.
+///
+/// ```
+/// use apiloom_server::host::ControllerHost;
+/// use apiloom_server::server::Capability;
+/// use apiloom_server::{Builder, Part, async_trait};
+///
+/// /// Counts something, in one of several servers over a store.
+/// #[derive(Debug)]
+/// struct Census;
+///
+/// #[async_trait]
+/// impl Capability for Census {
+///     fn elected(&self) -> Option<&'static str> {
+///         Some("census-controller")
+///     }
+///
+///     async fn lead(&self, host: ControllerHost) {
+///         let _requests = host.requests("census");
+///         std::future::pending::<()>().await;
+///     }
+/// }
+///
+/// impl Part for Census {
+///     fn name(&self) -> &'static str {
+///         "census"
+///     }
+///
+///     fn register(self: Box<Self>, builder: Builder) -> Builder {
+///         builder.capability(|_| Census)
+///     }
+/// }
+/// ```
 #[async_trait]
-pub(super) trait Capability: fmt::Debug + Send + Sync + 'static {
+pub trait Capability: fmt::Debug + Send + Sync + 'static {
     /// Whether only the first server of a chain has it: it serves all of them.
     fn is_of_first(&self) -> bool {
         false
@@ -74,7 +118,8 @@ pub(super) trait Capability: fmt::Debug + Send + Sync + 'static {
         drop(host);
     }
 
-    /// The name, in flags and as that of a lease, of its controller that one server at a time runs.
+    /// The name of its controller that one server at a time runs, in `--controllers` and as the name of a lease. Without it the capability has
+    /// no such controller; where [`Config::controllers`] leaves the name out, the server does not have the capability. Default none.
     fn elected(&self) -> Option<&'static str> {
         None
     }

@@ -15,7 +15,7 @@ use apiloom_registry::{
 };
 use apiloom_storage::Retention;
 
-use super::controllers::config::ControllerConfig;
+use super::controller_names::ControllerNames;
 
 /// Storage backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,9 +224,6 @@ pub struct Config {
     /// File for the administrator's kubeconfig, in place of `DATA_DIR/admin.kubeconfig`. Another server's file, or one with
     /// more in it, is not overwritten. Default none.
     pub kubeconfig: Option<PathBuf>,
-    /// CustomResourceDefinitions to install when the server starts: files of YAML or JSON, folders of such files, or `-` for
-    /// standard input. Needs the feature `apis-apiextensions`. Default none.
-    pub crds: Vec<PathBuf>,
     /// Memory limit for the history of all watch caches together, in bytes; `None` for no caches, so that all reads go
     /// to the store. Default 64 MiB, or a sixteenth of the memory that the process may have.
     pub watch_cache_history_bytes: Option<usize>,
@@ -265,19 +262,13 @@ pub struct Config {
     /// Releases of groups to emulate, see
     /// [`RegistryBuilder::emulation_versions`](apiloom_registry::RegistryBuilder::emulation_versions). Default none.
     pub emulation_versions: Vec<EmulationVersion>,
-    /// The client certificate of this server for the servers to which it forwards requests: by it these know that it has
-    /// authenticated the users that it names. Read again when it changes. Default none.
-    pub proxy_client: Option<TlsFiles>,
     /// File with the addresses of services, a [`ServiceMap`](super::services::ServiceMap), for instance of conversion webhooks.
     /// Default none: services are found by the DNS of a cluster.
     pub service_resolver: Option<PathBuf>,
     /// Which documents of its own the server answers. Default all.
     pub endpoints: Endpoints,
-    /// Time between two reads of discovery and OpenAPI of a server behind an APIService; they are also read when the APIService
-    /// changes, and when the server is available again. Default 1 minute.
-    pub service_documents_interval: Duration,
-    /// The server's own controllers.
-    pub controllers: ControllerConfig,
+    /// Which of the parts' controllers run that one server at a time runs. Default all.
+    pub controllers: ControllerNames,
     /// Log verbosity, 0 to 10.
     pub verbosity: u8,
 }
@@ -298,7 +289,6 @@ impl Config {
             etcd: EtcdOptions::default(),
             data_dir,
             kubeconfig: None,
-            crds: Vec::new(),
             embedded_history_bytes: Retention::default().max_bytes,
             watch_cache_history_bytes: Some(default_history_bytes()),
             watch_cache_sizes: Vec::new(),
@@ -315,11 +305,9 @@ impl Config {
             disabled_admission: Vec::new(),
             runtime_config: Vec::new(),
             emulation_versions: Vec::new(),
-            proxy_client: None,
             service_resolver: None,
             endpoints: Endpoints::default(),
-            service_documents_interval: Duration::from_secs(60),
-            controllers: ControllerConfig::default(),
+            controllers: ControllerNames::default(),
             verbosity: 0,
         }
     }

@@ -1,107 +1,87 @@
-//! Which of the server's controllers run, and how many workers they have.
+//! Which of the server's elected controllers run, by their names.
 
+use std::convert::Infallible;
 use std::fmt;
-use std::num::NonZeroUsize;
 use std::str::FromStr;
 
-/// The name of the garbage collector in flags, that of kube-controller-manager.
-pub(in crate::server) const GARBAGE_COLLECTOR: &str = "garbage-collector-controller";
+use super::ServerError;
 
-/// The name of the controller of the deletion of namespaces in flags, that of kube-controller-manager.
-pub(in crate::server) const NAMESPACES: &str = "namespace-controller";
-
-/// The controllers of a server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ControllerConfig {
-    /// The controllers that run. Default all.
-    pub names: ControllerNames,
-    /// How many objects the garbage collector works on at the same time. Default 20.
-    pub gc_workers: NonZeroUsize,
-    /// How many namespaces are worked on at the same time whose content is deleted. Default 10.
-    pub namespace_workers: NonZeroUsize,
-}
-
-/// The defaults of kube-controller-manager.
-impl Default for ControllerConfig {
-    fn default() -> Self {
-        Self {
-            names: ControllerNames::default(),
-            gc_workers: const { NonZeroUsize::new(20).unwrap() },
-            namespace_workers: const { NonZeroUsize::new(10).unwrap() },
-        }
-    }
-}
-
-/// Which controllers run. Parsed from the list of the flag `--controllers`, as in kube-controller-manager: `*` for all that
-/// are not named otherwise, `NAME` to run one, `-NAME` to run it not.
+/// Which of the controllers run that one server at a time runs ([`Capability::elected`](super::Capability::elected)). Parsed from the list
+/// of the flag `--controllers`, as in kube-controller-manager: `*` for all that are not named otherwise, `NAME` to run one, `-NAME` to run it
+/// not. Default all. The names are those of the parts that a server has: a name that no part has is an error of
+/// [`Builder::build`](super::Builder::build).
 ///
 /// ```
 /// use apiloom_server::ControllerNames;
-/// let names: ControllerNames = "*,-namespace-controller".parse()?;
-/// assert!(names.garbage_collector && !names.namespaces);
-/// # Ok::<(), String>(())
+/// let Ok(names) = "*,-namespace-controller".parse::<ControllerNames>();
+/// assert!(names.runs("garbage-collector-controller") && !names.runs("namespace-controller"));
+/// assert!(!ControllerNames::NONE.with("namespace-controller").runs("garbage-collector-controller"));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerNames {
-    /// `garbage-collector-controller`: deletes the dependents of deleted objects.
-    pub garbage_collector: bool,
-    /// `namespace-controller`: deletes the content of deleted namespaces.
-    pub namespaces: bool,
+    entries: Vec<String>,
 }
 
 impl ControllerNames {
     /// No controllers.
     pub const NONE: Self = Self {
-        garbage_collector: false,
-        namespaces: false,
+        entries: Vec::new(),
     };
 
-    /// The controllers by name, and whether each runs.
-    fn by_name(self) -> [(&'static str, bool); 2] {
-        [
-            (GARBAGE_COLLECTOR, self.garbage_collector),
-            (NAMESPACES, self.namespaces),
-        ]
+    /// Runs the controller with this name too, unless an entry says that it does not run.
+    #[must_use]
+    pub fn with(mut self, name: &str) -> Self {
+        self.entries.push(name.to_owned());
+        self
+    }
+
+    /// Whether the controller with this name runs.
+    pub fn runs(&self, name: &str) -> bool {
+        let said = self
+            .entries
+            .iter()
+            .find_map(|entry| match entry.strip_prefix('-') {
+                Some(off) => (off == name).then_some(false),
+                None => (entry == name).then_some(true),
+            });
+        said.unwrap_or_else(|| self.entries.iter().any(|entry| entry == "*"))
+    }
+
+    /// Checks that controllers with all these names are known.
+    ///
+    /// # Errors
+    /// The names that are not, and those that are known.
+    pub(super) fn check(&self, known: &[&str]) -> Result<(), ServerError> {
+        let names = self.entries.iter().filter(|entry| *entry != "*");
+        let names = names.map(|entry| entry.strip_prefix('-').unwrap_or(entry));
+        let unknown = names.filter(|name| !known.contains(name));
+        let problems: Vec<String> = unknown
+            .map(|name| {
+                let known = known.join(", ");
+                format!("{name:?} is not in the list of known controllers: {known}")
+            })
+            .collect();
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(ServerError::Invalid(problems))
+        }
     }
 }
 
 impl Default for ControllerNames {
     fn default() -> Self {
-        Self {
-            garbage_collector: true,
-            namespaces: true,
-        }
+        Self::NONE.with("*")
     }
 }
 
 impl FromStr for ControllerNames {
-    type Err = String;
+    type Err = Infallible;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let entries: Vec<&str> = text.split(',').filter(|entry| !entry.is_empty()).collect();
-        for entry in &entries {
-            let name = entry.strip_prefix('-').unwrap_or(entry);
-            let names = ControllerNames::NONE.by_name().map(|(name, _)| name);
-            if *entry != "*" && !names.contains(&name) {
-                let names = names.join(", ");
-                return Err(format!(
-                    "{name:?} is not in the list of known controllers: {names}"
-                ));
-            }
-        }
-        let has_all = entries.contains(&"*");
-        let runs = |name: &str| {
-            let said = entries
-                .iter()
-                .find_map(|entry| match entry.strip_prefix('-') {
-                    Some(off) => (off == name).then_some(false),
-                    None => (*entry == name).then_some(true),
-                });
-            said.unwrap_or(has_all)
-        };
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        let entries = text.split(',').filter(|entry| !entry.is_empty());
         Ok(Self {
-            garbage_collector: runs(GARBAGE_COLLECTOR),
-            namespaces: runs(NAMESPACES),
+            entries: entries.map(str::to_owned).collect(),
         })
     }
 }
@@ -109,46 +89,47 @@ impl FromStr for ControllerNames {
 /// As the flag has it.
 impl fmt::Display for ControllerNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("*")?;
-        for (name, runs) in self.by_name() {
-            if !runs {
-                write!(f, ",-{name}")?;
-            }
-        }
-        Ok(())
+        f.write_str(&self.entries.join(","))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::ControllerNames;
+    use super::*;
+
+    const KNOWN: [&str; 2] = ["garbage-collector-controller", "namespace-controller"];
 
     #[test]
     fn controllers_are_chosen_as_by_kube_controller_manager() {
-        let names = |garbage_collector, namespaces| ControllerNames {
-            garbage_collector,
-            namespaces,
-        };
         for (text, expected) in [
-            ("*", names(true, true)),
-            ("", ControllerNames::NONE),
-            ("namespace-controller", names(false, true)),
-            ("*,-namespace-controller", names(true, false)),
-            ("-namespace-controller,*", names(true, false)),
-            ("-namespace-controller", ControllerNames::NONE),
+            ("*", [true, true]),
+            ("", [false, false]),
+            ("namespace-controller", [false, true]),
+            ("*,-namespace-controller", [true, false]),
+            ("-namespace-controller,*", [true, false]),
+            ("-namespace-controller", [false, false]),
             (
                 "*,-garbage-collector-controller,-namespace-controller",
-                ControllerNames::NONE,
+                [false, false],
             ),
         ] {
-            let parsed: ControllerNames = text.parse().unwrap();
-            assert_eq!(parsed, expected, "{text}");
-            assert_eq!(parsed.to_string().parse(), Ok(expected));
+            let Ok(parsed) = text.parse::<ControllerNames>();
+            assert_eq!(KNOWN.map(|name| parsed.runs(name)), expected, "{text}");
+            assert_eq!(parsed.to_string(), text);
+            assert!(parsed.check(&KNOWN).is_ok(), "{text}");
         }
-        let error = "*,-job-controller".parse::<ControllerNames>().unwrap_err();
+    }
+
+    #[test]
+    fn an_unknown_name_lists_the_known_ones() {
+        let check = |known: &[&str]| {
+            let Ok(names) = "*,-job-controller".parse::<ControllerNames>();
+            names.check(known).unwrap_err().to_string()
+        };
         assert_eq!(
-            error,
+            check(&KNOWN),
             "\"job-controller\" is not in the list of known controllers: garbage-collector-controller, namespace-controller"
         );
+        assert!(check(&[]).ends_with("known controllers: "));
     }
 }

@@ -9,44 +9,75 @@ use apiloom_meta::regexp::{self, MAX_KEPT_PROGRAMS};
 use apiloom_registry::memory;
 use tracing_subscriber::EnvFilter;
 
-use super::{Backend, BoundServer, Builder, Config, Server, ServerError, lists, open_files};
+use super::{Backend, BoundServer, Builder, Config, Part, ServerError, lists, open_files};
 use crate::options::arguments::Arguments;
 use crate::options::{CommandLine, ListFormat, Listing};
 
 /// The programs of patterns may have one of so many parts of it.
 const PARTS_FOR_PATTERNS: u64 = 16;
 
-/// Runs a server called `name` with the process' arguments. SIGTERM and SIGINT stop it gracefully, a second signal
-/// immediately with exit code 1. `configure` registers what it serves.
-///
-/// Prints one line when the server is ready: the URL, the kubeconfig and the time since the start. An error is one
-/// line on stderr, with exit code 1.
+/// Runs a server called `name` with the process' arguments, as [`Program::main`], without parts but those that `configure` adds.
 pub fn main(name: &str, configure: impl FnOnce(Builder) -> Builder) -> ExitCode {
-    let started = Instant::now();
-    let arguments = Arguments::of_package(name, std::env::args_os());
-    run_command(&arguments, configure, started)
+    Program::new(name).main(configure)
 }
 
-/// As [`main`], for a server without a package: it serves the built-in kinds and those of CustomResourceDefinitions, which it
-/// installs from the files that `--crds` names.
-#[cfg(feature = "apis-apiextensions")]
-pub fn serve_definitions(name: &str) -> ExitCode {
-    let started = Instant::now();
-    let arguments = Arguments::of_definitions(name, std::env::args_os());
-    run_command(&arguments, Builder::all_built_in, started)
+/// A program that is a server.
+pub struct Program {
+    name: String,
+    parts: Vec<Box<dyn Part>>,
+    /// What users type, if that is not the name and there is no package.
+    command: Option<&'static str>,
+}
+
+impl Program {
+    /// The program of a server with this name, and without parts.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            parts: Vec::new(),
+            command: None,
+        }
+    }
+
+    /// Adds parts that the server has with whatever its program registers. Their flags are known before that, so the program is not asked
+    /// for its own parts to read them.
+    #[must_use]
+    pub fn parts(mut self, parts: impl IntoIterator<Item = Box<dyn Part>>) -> Self {
+        self.parts.extend(parts);
+        self
+    }
+
+    /// The program is a command without a package, and called so: it has the flag `--kubeconfig` too.
+    #[must_use]
+    pub fn command(mut self, command: &'static str) -> Self {
+        self.command = Some(command);
+        self
+    }
+
+    /// Runs the server with the process' arguments. SIGTERM and SIGINT stop it gracefully, a second signal immediately with exit
+    /// code 1. `configure` registers what it serves.
+    ///
+    /// Prints one line when the server is ready: the URL, the kubeconfig and the time since the start. An error is one
+    /// line on stderr, with exit code 1.
+    pub fn main(self, configure: impl FnOnce(Builder) -> Builder) -> ExitCode {
+        let started = Instant::now();
+        let arguments = Arguments::new(&self.name, self.command, std::env::args_os());
+        run_command(&arguments, self.parts, configure, started)
+    }
 }
 
 fn run_command(
     arguments: &Arguments,
+    mut parts: Vec<Box<dyn Part>>,
     configure: impl FnOnce(Builder) -> Builder,
     started: Instant,
 ) -> ExitCode {
-    let first = arguments.read(&mut []);
+    let first = arguments.read(&mut parts);
     let config = match &first.result {
         Ok(CommandLine::Serve(config) | CommandLine::List { config, .. }) => Config::clone(config),
         Ok(CommandLine::Dump) => config_of_dump(arguments),
         // The program has to be asked for its parts, whose flags these may be.
-        _ if first.lacks_flags => arguments.known_config(),
+        _ if first.lacks_flags => arguments.known_config(&parts),
         Ok(CommandLine::Print(text)) => return print(text),
         Err(problems) => {
             problems.iter().for_each(|problem| report(problem));
@@ -60,8 +91,9 @@ fn run_command(
     open_files::raise_limit();
     finish(run(async {
         let signals = Signals::listen().map_err(MainError::Runtime)?;
-        let mut builder = configure(Server::builder(config));
-        let result = if builder.parts.is_empty() {
+        let known = parts.len();
+        let mut builder = configure(Builder::new(config).parts(parts));
+        let result = if builder.parts.len() == known {
             first.result
         } else {
             arguments.read(&mut builder.parts).result
@@ -231,7 +263,15 @@ impl Signals {
 }
 
 /// The crates that log what the server does.
-const OF_SERVER: [&str; 3] = ["apiloom_http", "apiloom_registry", "apiloom_server"];
+const OF_SERVER: [&str; 7] = [
+    "apiloom_aggregator",
+    "apiloom_apiextensions",
+    "apiloom_garbage",
+    "apiloom_http",
+    "apiloom_namespaces",
+    "apiloom_registry",
+    "apiloom_server",
+];
 
 /// The crates that log what a store does.
 const OF_STORES: [&str; 1] = ["apiloom_storage"];
@@ -336,13 +376,16 @@ mod tests {
             let logged = at_verbosity(verbosity, || {
                 [
                     most!("apiloom_server::server::main"),
+                    most!("apiloom_garbage::collector"),
                     most!("apiloom_http::verbs::watch"),
                     most!("apiloom_registry::reads::cached"),
                     most!("apiloom_storage::cache"),
                     most!("apiloom_client::cache"),
                 ]
             });
-            let expected = [of_server, of_server, of_server, of_stores, others];
+            let expected = [
+                of_server, of_server, of_server, of_server, of_stores, others,
+            ];
             assert_eq!(logged, expected.map(Some), "-v {verbosity}");
         }
     }

@@ -1,6 +1,6 @@
 //! The server: certificates, kubeconfig, filters, listener, life cycle.
 //!
-//! `Config` (plain data) -> `Server::builder(config)` -> `build()` (reports all problems, binds nothing) -> `bind()`,
+//! `Config` (plain data) -> `Builder::new(config)` -> `build()` (reports all problems, binds nothing) -> `bind()`,
 //! or `start()` for requests of the same process only -> `serve(shutdown)`. Only [`main`] sets an exit code; nothing
 //! here exits the process.
 //!
@@ -48,12 +48,13 @@ mod client_certificates;
 mod coalesce;
 mod config;
 mod connection;
-mod controllers;
+mod controller_names;
 mod filter;
 mod filters;
 mod guarded_body;
 mod health;
 mod hooks;
+pub mod host;
 mod in_flight;
 mod kubeconfig;
 mod listener;
@@ -62,7 +63,6 @@ mod loopback;
 mod main;
 mod object_counts;
 mod open_files;
-mod parts;
 mod private_file;
 mod running;
 pub mod services;
@@ -79,15 +79,14 @@ pub use apiloom_client::metrics::{Collect, Samples};
 pub use apiloom_http::{Endpoints, ListedResource, ListedRoute};
 pub use binding::{BoundServer, Server};
 pub use builder::{Builder, Part};
+pub use capability::{Capability, CapabilityContext};
 pub use chain::ChainFilter;
 pub use config::{
     Backend, Config, EtcdOptions, EtcdOverride, GoawayChance, ServerError, TlsFiles, WatchCacheSize,
 };
-pub use controllers::{ControllerConfig, ControllerNames};
+pub use controller_names::ControllerNames;
 pub use filter::{Filter, FilterPlace, FilterRequest};
 pub use hooks::{HookContext, Host};
 pub use loopback::Loopback;
-pub use main::main;
-#[cfg(feature = "apis-apiextensions")]
-pub use main::serve_definitions;
+pub use main::{Program, main};
 pub use running::InProcess;

@@ -15,10 +15,9 @@ use tokio::time::Instant;
 
 use super::additions::Additions;
 use super::capability::Capability;
-use super::controllers::host::ControllerHost;
-use super::controllers::{self, Controllers, SharedStore};
 use super::filters::{Auth, Filters};
 use super::hooks::{Hook, HookContext, Host, Task};
+use super::host::{self, ControllerHost, Controllers, SharedStore};
 use super::loopback::{Loopback, LoopbackToken};
 use super::stores::Stores;
 use super::{Config, ServerError, health, object_counts};
@@ -42,7 +41,7 @@ pub(super) struct RunningServer {
     stop: watch::Sender<bool>,
     shutdown_delay: Duration,
     drain: Duration,
-    /// The server's own.
+    /// The capabilities of its parts.
     parts: Vec<Arc<dyn Capability>>,
     /// The store, if other servers may have it too.
     shared: Option<SharedStore>,
@@ -62,7 +61,7 @@ pub(super) struct ServerParts {
     pub(super) auth: Auth,
     /// Host and port for clients; empty without a listener.
     pub(super) address: String,
-    /// The server's own.
+    /// The capabilities of its parts.
     pub(super) capabilities: Vec<Arc<dyn Capability>>,
     pub(super) additions: Additions,
     /// The next server of the chain.
@@ -81,7 +80,7 @@ impl RunningServer {
             additions,
             next,
         } = parts;
-        controllers::check_stores(&capabilities, &registry.catalog())?;
+        host::check_stores(&capabilities, &registry.catalog())?;
         let info = ServerInfo {
             address,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -364,8 +363,8 @@ impl InProcess {
         self.0.registry()
     }
 
-    /// Installs the definitions of [`Config::crds`], while [`InProcess::serve`] runs; completes when their kinds are served, and the
-    /// server has made the APIServices of its own versions.
+    /// Completes when the parts of the server have done what they do before it is ready, while [`InProcess::serve`] runs: such as to install
+    /// definitions and to serve their kinds, and to make the APIServices of the server's own versions.
     ///
     /// # Errors
     /// As [`BoundServer::install`](super::BoundServer::install).

@@ -12,26 +12,26 @@ use crate::server::loopback::Loopback;
 
 /// What a controller is given. Cheap to clone.
 #[derive(Clone)]
-pub(in crate::server) struct ControllerHost {
-    pub(in crate::server) registry: Arc<Registry>,
-    /// Those of the next servers of a chain.
-    #[cfg_attr(
-        not(feature = "apis-apiregistration"),
-        allow(dead_code, reason = "only APIServices have them")
-    )]
-    pub(in crate::server) next_registries: Vec<Arc<Registry>>,
-    pub(in crate::server) loopback: Loopback,
+pub struct ControllerHost {
+    /// The registry of the server.
+    pub registry: Arc<Registry>,
+    /// The registries of the next servers of a chain.
+    pub next_registries: Vec<Arc<Registry>>,
+    /// A client of the server in its own process.
+    pub loopback: Loopback,
     /// The store, if other servers may have it too.
-    pub(in crate::server) shared: Option<SharedStore>,
-    pub(in crate::server) metrics: ControllerMetrics,
+    pub shared: Option<SharedStore>,
+    /// Where the controllers count what they do.
+    pub metrics: ControllerMetrics,
     /// Its leadership and the other servers over the store, if it was elected among them.
     elected: Option<(WriteGuard, Arc<Servers>)>,
 }
 
 /// Where the controllers count what they do.
 #[derive(Clone)]
-pub(in crate::server) struct ControllerMetrics {
-    pub(in crate::server) registry: MetricRegistry,
+pub struct ControllerMetrics {
+    /// Takes the metrics of a controller.
+    pub registry: MetricRegistry,
     requests: RequestMetrics,
 }
 
@@ -71,7 +71,7 @@ impl ControllerHost {
     }
 
     /// The requests of the controller with this name, which is the manager of the fields that it writes.
-    pub(in crate::server) fn requests(&self, name: &'static str) -> Requests {
+    pub fn requests(&self, name: &'static str) -> Requests {
         let (guard, servers) = self.elected.clone().unzip();
         let client = requests::client(&self.loopback, name, guard, &self.metrics.requests);
         Requests::new(Arc::clone(&self.registry), client).beside(servers)

@@ -16,24 +16,24 @@ use apiloom_storage::Revision;
 use apiloom_storage::cache::CacheProgress;
 use tokio::sync::watch;
 
-pub(in crate::server) use self::counts::Counts;
-pub(in crate::server) use self::reports::{FeedReports, Progress, ReportReader};
+pub use self::counts::Counts;
+pub use self::reports::{FeedReports, Progress, ReportReader};
 use super::follower::{Follower, Update};
-use super::graph::{Finalizer, ObservedObject, Place, Reference};
+use super::observed_object::{Finalizer, ObservedObject, Place, Reference};
 use super::uid::Uid;
 
 /// Time between looks at the progress of a watch that tells none.
 const CHECK_AGAIN: Duration = Duration::from_millis(10);
 
 /// The finalizer of a foreground deletion.
-pub(in crate::server) const FOREGROUND: &str = "foregroundDeletion";
+pub const FOREGROUND: &str = "foregroundDeletion";
 /// The finalizer of a deletion that keeps the dependents.
-pub(in crate::server) const ORPHAN: &str = "orphan";
+pub const ORPHAN: &str = "orphan";
 
 type FeedFollower = Follower<Uid, ObservedObject>;
 
 /// What a feed reports, in order.
-pub(in crate::server) trait Sink: Send + Sync {
+pub trait Sink: Send + Sync {
     /// All objects are going to be reported, perhaps by a store that went back to an earlier state. Default nothing.
     fn begin(&self) {}
     /// An object is new or changed.
@@ -45,16 +45,18 @@ pub(in crate::server) trait Sink: Send + Sync {
 }
 
 /// How a feed says what it has reported.
-pub(in crate::server) struct Reporter {
-    pub(in crate::server) progress: FeedReports,
+pub struct Reporter {
+    /// Tells what was reported.
+    pub progress: FeedReports,
     /// The revision that is waited for: once it is reached, the progress says so.
-    pub(in crate::server) wanted: watch::Receiver<Revision>,
-    pub(in crate::server) counts: Arc<Counts>,
+    pub wanted: watch::Receiver<Revision>,
+    /// Counts what the feed does.
+    pub counts: Arc<Counts>,
 }
 
 impl Reporter {
     /// One whose progress is not used.
-    pub(in crate::server) fn unread(counts: Arc<Counts>) -> Self {
+    pub fn unread(counts: Arc<Counts>) -> Self {
         Self {
             progress: FeedReports::default(),
             wanted: watch::channel(Revision(0)).1,
@@ -191,11 +193,7 @@ impl Reporter {
 }
 
 /// Reports the objects of a kind until it is dropped.
-pub(in crate::server) async fn follow(
-    endpoint: Arc<Endpoint>,
-    sink: Arc<dyn Sink>,
-    mut reporter: Reporter,
-) {
+pub async fn follow(endpoint: Arc<Endpoint>, sink: Arc<dyn Sink>, mut reporter: Reporter) {
     let cache = endpoint.resource().cache.as_ref();
     let mut cache = cache.map(|cache| cache.progress());
     let mut checked = Revision(0);
@@ -288,7 +286,7 @@ fn parse<T: serde::de::DeserializeOwned>(json: Option<&[u8]>) -> Vec<T> {
 
 /// What the finalizers of an object ask of the garbage collector. No object has both, but one that got them anyway keeps
 /// its dependents.
-pub(in crate::server) fn finalizer<T: AsRef<str>>(finalizers: &[T]) -> Option<Finalizer> {
+pub fn finalizer<T: AsRef<str>>(finalizers: &[T]) -> Option<Finalizer> {
     let has = |name: &str| finalizers.iter().any(|known| known.as_ref() == name);
     if has(ORPHAN) {
         Some(Finalizer::Orphan)
@@ -298,7 +296,7 @@ pub(in crate::server) fn finalizer<T: AsRef<str>>(finalizers: &[T]) -> Option<Fi
 }
 
 /// The edge for an owner reference.
-pub(in crate::server) fn reference(owner: &OwnerReference) -> Reference {
+pub fn reference(owner: &OwnerReference) -> Reference {
     let group = owner
         .api_version
         .split_once('/')

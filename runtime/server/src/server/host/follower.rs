@@ -35,11 +35,11 @@ const LIFETIME_SECONDS: u64 = 24 * 3600;
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Reads an object: what identifies it, and what is followed of it. `None` for one that is passed over.
-pub(in crate::server) type Read<K, T> = fn(&Endpoint, &Document) -> Option<(K, T)>;
+pub type Read<K, T> = fn(&Endpoint, &Document) -> Option<(K, T)>;
 
 /// What a follower tells, in order.
 #[derive(Debug, PartialEq)]
-pub(in crate::server) enum Update<K: Eq + Hash, T> {
+pub enum Update<K: Eq + Hash, T> {
     /// All objects are going to be shown, perhaps by a store that went back to an earlier state.
     Begun,
     /// An object is there: one of the list, or a new one.
@@ -66,7 +66,7 @@ enum Stage {
 }
 
 /// Follows all objects of a kind.
-pub(in crate::server) struct Follower<K, T> {
+pub struct Follower<K, T> {
     endpoint: Arc<Endpoint>,
     read: Read<K, T>,
     retry: Duration,
@@ -77,7 +77,7 @@ pub(in crate::server) struct Follower<K, T> {
 
 impl<K: Eq + Hash, T> Follower<K, T> {
     /// One that begins at once.
-    pub(in crate::server) fn new(endpoint: Arc<Endpoint>, read: Read<K, T>) -> Self {
+    pub fn new(endpoint: Arc<Endpoint>, read: Read<K, T>) -> Self {
         Self {
             endpoint,
             read,
@@ -88,18 +88,17 @@ impl<K: Eq + Hash, T> Follower<K, T> {
     }
 
     /// That of the kind.
-    pub(in crate::server) fn endpoint(&self) -> &Arc<Endpoint> {
+    pub fn endpoint(&self) -> &Arc<Endpoint> {
         &self.endpoint
     }
 
     /// Sets the time between two watches.
-    #[cfg(any(test, feature = "apis-apiextensions"))]
-    pub(in crate::server) fn retry_after(self, retry: Duration) -> Self {
+    pub fn retry_after(self, retry: Duration) -> Self {
         Self { retry, ..self }
     }
 
     /// Waits for the next update. Cancel-safe: dropping the future loses nothing.
-    pub(in crate::server) async fn next(&mut self) -> Update<K, T> {
+    pub async fn next(&mut self) -> Update<K, T> {
         loop {
             match &mut self.stage {
                 Stage::Waiting(at) => {
@@ -152,7 +151,7 @@ impl<K: Eq + Hash, T> Follower<K, T> {
     }
 
     /// Ends the watch, if there is one; the next one shows all objects again.
-    pub(in crate::server) fn begin_again(&mut self) {
+    pub fn begin_again(&mut self) {
         self.stage = Stage::Waiting(Instant::now() + self.retry);
         self.listed = None;
     }
@@ -165,30 +164,28 @@ impl<K: Eq + Hash, T> Follower<K, T> {
     }
 
     /// Whether all objects were shown, and their changes are followed.
-    pub(in crate::server) fn is_complete(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.listed.is_none() && self.events().is_some()
     }
 
     /// Why an object was left out; `None` if none is.
-    pub(in crate::server) fn unreadable(&self) -> Option<&str> {
+    pub fn unreadable(&self) -> Option<&str> {
         self.events()?.unreadable()
     }
 
     /// The names of objects that were left out.
-    #[cfg(feature = "apis-apiregistration")]
-    pub(in crate::server) fn unreadable_names(&self) -> impl Iterator<Item = &str> {
+    pub fn unreadable_names(&self) -> impl Iterator<Item = &str> {
         let events = self.events().into_iter();
         events.flat_map(StoredEvents::unreadable_names)
     }
 
     /// Whether an update may be there without waiting.
-    #[cfg(any(feature = "apis-apiextensions", feature = "apis-apiregistration"))]
-    pub(in crate::server) fn is_ready(&self) -> bool {
+    pub fn is_ready(&self) -> bool {
         self.events().is_some_and(StoredEvents::is_ready)
     }
 
     /// The revision up to which all changes were shown, as far as it is known without a request to the store.
-    pub(in crate::server) fn delivered(&mut self) -> Option<Revision> {
+    pub fn delivered(&mut self) -> Option<Revision> {
         match &mut self.stage {
             Stage::Open(events) => events.delivered(),
             Stage::Waiting(_) | Stage::Opening(_) => None,
@@ -197,7 +194,7 @@ impl<K: Eq + Hash, T> Follower<K, T> {
 
     /// Whether [`Follower::next`] only waits for a change of the present watch. Otherwise its future should not be dropped without
     /// need: a conversion would begin again, and one that takes long would never end.
-    pub(in crate::server) fn idle(&self) -> Arc<AtomicBool> {
+    pub fn idle(&self) -> Arc<AtomicBool> {
         self.events().map(StoredEvents::idle).unwrap_or_default()
     }
 }
@@ -206,7 +203,7 @@ impl<K: Eq + Hash, T> Follower<K, T> {
 ///
 /// # Errors
 /// MethodNotAllowed for a kind without a store, of which controllers read nothing.
-pub(in crate::server) fn stored(endpoint: &Endpoint) -> Result<&Arc<StoredReads>, ApiError> {
+pub(super) fn stored(endpoint: &Endpoint) -> Result<&Arc<StoredReads>, ApiError> {
     let resource = endpoint.resource().group_resource();
     let stored = endpoint.reads().stored();
     stored.ok_or_else(|| ApiError::method_not_supported(resource, "watch"))

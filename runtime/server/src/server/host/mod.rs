@@ -1,4 +1,4 @@
-//! What the controllers of the server's parts share: requests, watches, elections, and the graph of owners.
+//! What the host gives to the controllers of parts: requests, watches, elections, and the metadata of objects as they change.
 //!
 //! They send requests to the server as its other clients do, through its [`Loopback`], and read metadata from its watch
 //! caches. Of several servers over one store, the one that holds the lease of a controller runs it.
@@ -6,7 +6,7 @@
 //! # Inside
 //!
 //! - `follower.rs` follows the objects of a kind for all that do: the collector, the deletion of namespaces, the definitions, the
-//!   APIServices and the installation of definitions. `feed.rs` follows the metadata of a kind with it, and `graph.rs` makes the
+//!   APIServices and the installation of definitions. `feed.rs` follows the metadata of a kind with it, and `parts/garbage/graph.rs` makes the
 //!   graph of owner references from that: plain data that says what is to be looked at. `parts/garbage/collector.rs` decides by the state
 //!   in the store, with that as the precondition of each write.
 //! - What follows from the absence of dependents (the end of a foreground deletion, the start of orphaning) waits until every feed
@@ -36,17 +36,15 @@
 //!   all servers of a newer release are gone, the objects of their new kinds are kept out of everything, and those whose owners
 //!   were deleted or orphaned meanwhile are collected when the kinds are served again.
 
-pub(super) mod config;
-pub(super) mod feed;
-pub(super) mod follower;
-pub(super) mod graph;
-pub(super) mod host;
+mod controller_host;
+pub mod feed;
+mod follower;
 mod lease;
-#[cfg(any(feature = "apis-apiextensions", feature = "apis-apiregistration"))]
-pub(super) mod readable;
-pub(super) mod requests;
-pub(super) mod servers;
-pub(super) mod uid;
+mod observed_object;
+mod readable;
+mod requests;
+mod servers;
+mod uid;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,11 +53,15 @@ use apiloom_client::controller::{CancellationToken, ElectionConfig, LeaderElecto
 use apiloom_registry::{Catalog, Endpoint};
 use futures_util::future::join_all;
 
-pub use self::config::{ControllerConfig, ControllerNames};
-use self::host::ControllerHost;
+pub use self::controller_host::{ControllerHost, ControllerMetrics};
+pub use self::follower::{Follower, Read, Update};
 use self::lease::StoredLease;
+pub use self::observed_object::{Finalizer, ObservedObject, Place, Reference};
+pub use self::readable::{UnreadableLog, read_all};
+pub use self::requests::{RequestError, Requests, ServedKind, Target, is_followed};
 use self::servers::Servers;
-pub(super) use self::servers::SharedStore;
+pub use self::servers::{OtherServers, SharedStore};
+pub use self::uid::Uid;
 use super::ServerError;
 use super::capability::Capability;
 

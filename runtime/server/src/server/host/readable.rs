@@ -12,7 +12,7 @@ use super::follower::{Follower, Read, Update, stored};
 ///
 /// # Errors
 /// If the store cannot be read.
-pub(in crate::server) async fn read_all<K: Eq + Hash, T>(
+pub async fn read_all<K: Eq + Hash, T>(
     endpoint: Arc<Endpoint>,
     read: Read<K, T>,
 ) -> Result<(Vec<T>, Option<String>), ApiError> {
@@ -41,11 +41,11 @@ pub(in crate::server) async fn read_all<K: Eq + Hash, T>(
 
 /// Logs objects that a watch leaves out because they cannot be read, each problem once.
 #[derive(Default)]
-pub(in crate::server) struct UnreadableLog(Option<String>);
+pub struct UnreadableLog(Option<String>);
 
 impl UnreadableLog {
     /// Notes the present problem of the objects of a kind.
-    pub(in crate::server) fn note(&mut self, kind: &str, problem: Option<&str>) {
+    pub fn note(&mut self, kind: &str, problem: Option<&str>) {
         if self.0.as_deref() == problem {
             return;
         }

@@ -33,7 +33,7 @@ const LITTLE: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.i
 
 /// A client of the server itself, for one controller.
 #[derive(Clone)]
-pub(in crate::server) struct Requests {
+pub struct Requests {
     registry: Arc<Registry>,
     client: Client,
     /// The servers over the same store, if there may be others.
@@ -42,42 +42,62 @@ pub(in crate::server) struct Requests {
 
 /// Why a request had no result.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::server) enum RequestError {
+#[non_exhaustive]
+pub enum RequestError {
+    /// No version of the kind is served.
     #[error("no resource is served for the kind {kind} of the group {group:?}")]
-    NotServed { group: SmolStr, kind: SmolStr },
+    NotServed {
+        /// API group.
+        group: SmolStr,
+        /// Kind.
+        kind: SmolStr,
+    },
+    /// The resource has none of the verbs that the request needs.
     #[error("{resource} has no verb {verbs}")]
     NoVerb {
+        /// The resource.
         resource: GroupResource,
+        /// The verbs, of which one is enough.
         verbs: &'static str,
     },
+    /// Another server over the same store may have objects that this one does not see.
     #[error(
         "another server over the same store serves the kind {kind} of the group {group:?}, and this one does not"
     )]
-    OnlyElsewhere { group: SmolStr, kind: SmolStr },
+    OnlyElsewhere {
+        /// API group.
+        group: SmolStr,
+        /// Kind.
+        kind: SmolStr,
+    },
+    /// A controller does not know all objects yet.
     #[error("the objects of some kinds are not listed yet")]
     NotListed,
+    /// A controller was not told of an object yet that it read.
     #[error("the owner {0:?} exists, but was not seen yet")]
     NotObserved(String),
+    /// An object changed between each read and the write that followed.
     #[error("{0} changes all the time")]
     Busy(String),
     /// That of a request that several waited for.
     #[error(transparent)]
     Shared(Arc<RequestError>),
+    /// The server refused the request, or did not answer it.
     #[error(transparent)]
     Client(#[from] Error),
+    /// The records of the servers over the store cannot be read.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
 
 impl RequestError {
     /// Whether the object has changed since it was read.
-    pub(in crate::server) fn is_conflict(&self) -> bool {
+    pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Client(error) if error.is_conflict())
     }
 
     /// Whether the server answered that the request itself is wrong or not allowed: the same one is refused again.
-    #[cfg(feature = "apis-apiregistration")]
-    pub(in crate::server) fn is_refusal(&self) -> bool {
+    pub fn is_refusal(&self) -> bool {
         let Self::Client(Error::Api(status)) = self else {
             return false;
         };
@@ -85,7 +105,7 @@ impl RequestError {
     }
 
     /// Whether it stays as it is while the same kinds are served.
-    pub(in crate::server) fn is_lasting(&self) -> bool {
+    pub fn is_lasting(&self) -> bool {
         match self {
             Self::Shared(error) => error.is_lasting(),
             Self::NotServed { .. } | Self::NoVerb { .. } | Self::Client(Error::Request(_)) => true,
@@ -94,7 +114,7 @@ impl RequestError {
     }
 
     /// Whether the resource does not have the verb.
-    pub(in crate::server) fn is_not_allowed(&self) -> bool {
+    pub fn is_not_allowed(&self) -> bool {
         matches!(self, Self::Client(Error::Api(status)) if status.code == Some(405))
     }
 }
@@ -102,7 +122,7 @@ impl RequestError {
 /// Whether the garbage collector follows the objects of a kind, as that of Kubernetes does: those that can be listed,
 /// watched and deleted, but no Events, whose deletion has no rules for dependents, and none by code of the program, whose
 /// changes have no revision of the store.
-pub(in crate::server) fn is_followed(def: &ResourceDef) -> bool {
+pub fn is_followed(def: &ResourceDef) -> bool {
     let can = |verb: Verb| def.verbs.contains(&verb);
     let has_no_dependents = matches!(
         &def.deletion,
@@ -113,11 +133,12 @@ pub(in crate::server) fn is_followed(def: &ResourceDef) -> bool {
 
 /// How a kind is served.
 #[derive(Clone, Debug)]
-pub(in crate::server) struct ServedKind {
+pub struct ServedKind {
     resource: ApiResource,
-    pub(in crate::server) is_namespaced: bool,
+    /// Whether its objects are in namespaces.
+    pub is_namespaced: bool,
     /// Whether the garbage collector sees its objects.
-    pub(in crate::server) is_followed: bool,
+    pub is_followed: bool,
     can_get: bool,
     can_list: bool,
     can_patch: bool,
@@ -126,16 +147,17 @@ pub(in crate::server) struct ServedKind {
 
 /// An object of a served kind.
 #[derive(Clone, Debug)]
-pub(in crate::server) struct Target {
+pub struct Target {
     served: ServedKind,
-    pub(in crate::server) path: String,
+    /// The path of the object.
+    pub path: String,
     collection: String,
     name: String,
 }
 
 impl Target {
     /// Group and version in which it is requested.
-    pub(in crate::server) fn api_version(&self) -> String {
+    pub fn api_version(&self) -> String {
         self.served.resource.api_version()
     }
 
@@ -148,7 +170,8 @@ impl Target {
 }
 
 impl ServedKind {
-    pub(in crate::server) fn new(def: &ResourceDef) -> Self {
+    /// The kind with this definition.
+    pub fn new(def: &ResourceDef) -> Self {
         let (group, version) = (def.group.clone(), def.version.clone());
         let can = |verb: Verb| def.verbs.contains(&verb);
         Self {
@@ -166,7 +189,7 @@ impl ServedKind {
     ///
     /// # Errors
     /// If no object can have the name.
-    pub(in crate::server) fn target(&self, namespace: &str, name: &str) -> Result<Target, Error> {
+    pub fn target(&self, namespace: &str, name: &str) -> Result<Target, Error> {
         Ok(Target {
             path: self.object(namespace, name)?,
             collection: self.collection(namespace)?,
@@ -176,12 +199,12 @@ impl ServedKind {
     }
 
     /// The path of the objects of a namespace, which is empty for cluster-scoped kinds.
-    pub(in crate::server) fn collection(&self, namespace: &str) -> Result<String, Error> {
+    pub fn collection(&self, namespace: &str) -> Result<String, Error> {
         self.resource.collection_path(in_namespace(namespace))
     }
 
     /// The path of an object.
-    pub(in crate::server) fn object(&self, namespace: &str, name: &str) -> Result<String, Error> {
+    pub fn object(&self, namespace: &str, name: &str) -> Result<String, Error> {
         self.resource.object_path(in_namespace(namespace), name)
     }
 }
@@ -210,7 +233,7 @@ fn in_namespace(namespace: &str) -> Option<&str> {
 
 /// A client for the controller with this name, which is the manager of the fields that it writes. The guard refuses
 /// writes once another server may run the controller.
-pub(in crate::server) fn client(
+pub(super) fn client(
     loopback: &Loopback,
     name: &'static str,
     guard: Option<WriteGuard>,
@@ -229,7 +252,7 @@ pub(in crate::server) fn client(
 
 impl Requests {
     /// The requests that a client of this server sends, whose kinds are those of the registry.
-    pub(in crate::server) fn new(registry: Arc<Registry>, client: Client) -> Self {
+    pub(super) fn new(registry: Arc<Registry>, client: Client) -> Self {
         Self {
             registry,
             client,
@@ -238,13 +261,13 @@ impl Requests {
     }
 
     /// The same beside other servers over the same store.
-    pub(in crate::server) fn beside(self, servers: Option<Arc<Servers>>) -> Self {
+    pub(super) fn beside(self, servers: Option<Arc<Servers>>) -> Self {
         Self { servers, ..self }
     }
 
     /// Fails if another server over the same store serves a kind that this one does not: what follows from the absence of
     /// objects is left to it.
-    pub(in crate::server) async fn check_serves_all(&self) -> Result<(), RequestError> {
+    pub async fn check_serves_all(&self) -> Result<(), RequestError> {
         let Some(servers) = &self.servers else {
             return Ok(());
         };
@@ -254,12 +277,13 @@ impl Requests {
         }
     }
 
-    pub(in crate::server) fn registry(&self) -> &Arc<Registry> {
+    /// The registry of the server.
+    pub fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }
 
     /// The client, for what sends requests of its own.
-    pub(in crate::server) fn client(&self) -> &Client {
+    pub fn client(&self) -> &Client {
         &self.client
     }
 
@@ -267,11 +291,7 @@ impl Requests {
     ///
     /// # Errors
     /// [`RequestError::NotServed`].
-    pub(in crate::server) fn served(
-        &self,
-        group: &str,
-        kind: &str,
-    ) -> Result<ServedKind, RequestError> {
+    pub fn served(&self, group: &str, kind: &str) -> Result<ServedKind, RequestError> {
         let catalog = self.registry.catalog();
         let is_of_kind = |endpoint: &&Arc<Endpoint>| {
             let def = endpoint.def();
@@ -286,10 +306,7 @@ impl Requests {
     }
 
     /// The metadata of an object, as the store has it; `None` if it does not exist.
-    pub(in crate::server) async fn metadata(
-        &self,
-        object: &Target,
-    ) -> Result<Option<ObjectMeta>, RequestError> {
+    pub async fn metadata(&self, object: &Target) -> Result<Option<ObjectMeta>, RequestError> {
         let found: Option<PartialObjectMetadata> =
             self.read(object, METADATA, METADATA_LIST).await?;
         Ok(found.map(|object| object.metadata))
@@ -316,16 +333,13 @@ impl Requests {
     }
 
     /// An object; `None` if it does not exist.
-    pub(in crate::server) async fn get<T: DeserializeOwned>(
-        &self,
-        path: &str,
-    ) -> Result<Option<T>, RequestError> {
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, RequestError> {
         found_or_none(self.client.request(Method::GET, path).json().await)
     }
 
     /// Sets a field of the metadata of an object that has not changed since `latest`, or removes it with null; `None` if
     /// the object does not exist.
-    pub(in crate::server) async fn set(
+    pub async fn set(
         &self,
         object: &Target,
         latest: &ObjectMeta,
@@ -352,7 +366,7 @@ impl Requests {
     }
 
     /// Merges a patch into an object or a subresource; `None` if the object does not exist.
-    pub(in crate::server) async fn merge(
+    pub async fn merge(
         &self,
         path: &str,
         patch: &Value,
@@ -383,7 +397,7 @@ impl Requests {
     }
 
     /// A page of a list, metadata only, after the one with this token; `None` if the resource is not served.
-    pub(in crate::server) async fn list<T: DeserializeOwned>(
+    pub async fn list<T: DeserializeOwned>(
         &self,
         path: &str,
         limit: usize,
@@ -398,11 +412,7 @@ impl Requests {
     }
 
     /// Replaces an object; `None` if it does not exist.
-    pub(in crate::server) async fn put<K: Kind>(
-        &self,
-        path: &str,
-        object: &K,
-    ) -> Result<Option<K>, RequestError> {
+    pub async fn put<K: Kind>(&self, path: &str, object: &K) -> Result<Option<K>, RequestError> {
         /// An object with its type, which its own JSON does not have.
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
@@ -423,11 +433,7 @@ impl Requests {
     }
 
     /// Deletes an object, or all of a collection; nothing if it does not exist. What the server responds is not read.
-    pub(in crate::server) async fn delete(
-        &self,
-        path: &str,
-        options: Value,
-    ) -> Result<(), RequestError> {
+    pub async fn delete(&self, path: &str, options: Value) -> Result<(), RequestError> {
         let mut body = json!({"kind": "DeleteOptions", "apiVersion": "v1"});
         if let (Some(body), Value::Object(options)) = (body.as_object_mut(), options) {
             body.extend(options);

@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_secs(2);
 
 /// A store that several servers have.
 #[derive(Clone)]
-pub(in crate::server) struct SharedStore {
+pub struct SharedStore {
     pub(in crate::server) store: Arc<dyn Storage>,
     /// Prefix of all keys of the servers, without a slash at its end.
     pub(in crate::server) key_prefix: String,
@@ -37,9 +37,8 @@ pub(in crate::server) struct SharedStore {
 }
 
 /// Whether other servers run over a store.
-#[cfg(feature = "apis-apiextensions")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::server) enum OtherServers {
+pub enum OtherServers {
     /// There are none.
     None,
     /// There are some, or the records cannot be read.
@@ -70,8 +69,7 @@ impl SharedStore {
 
     /// Whether other servers run now. One that was stopped does not, although its record stays for a time; one that was
     /// killed counts until its record ends.
-    #[cfg(feature = "apis-apiextensions")]
-    pub(in crate::server) async fn other_servers(&self) -> OtherServers {
+    pub async fn other_servers(&self) -> OtherServers {
         let request = ListRequest {
             prefix: self.prefix(),
             ..ListRequest::default()

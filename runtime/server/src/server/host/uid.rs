@@ -5,10 +5,11 @@ use uuid::Uuid;
 
 /// A uid. Those that servers assign are UUIDs; of others, which only references have, it is a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(in crate::server) struct Uid(u128);
+pub struct Uid(u128);
 
 impl Uid {
-    pub(in crate::server) fn of(text: &str) -> Self {
+    /// The uid with this text.
+    pub fn of(text: &str) -> Self {
         let uuid = Uuid::try_parse(text).ok();
         // Only the one spelling that servers assign.
         let canonical = uuid.filter(|uuid| {

@@ -10,14 +10,14 @@ use http_body_util::{Empty, StreamBody};
 use tokio::time::Instant;
 
 use super::*;
-use crate::server::{Backend, Builder, Config, InProcess, Server};
+use crate::server::{Backend, Builder, Config, InProcess};
 
 const NAMESPACES: &str = "/api/v1/namespaces";
 
 async fn start(configure: impl FnOnce(Builder) -> Builder) -> InProcess {
     let mut config = Config::new("test", "");
     config.backend = Backend::Memory;
-    let server = configure(Server::builder(config)).build().await.unwrap();
+    let server = configure(Builder::new(config)).build().await.unwrap();
     server.start().await.unwrap()
 }
 

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 /// The counts of a feed.
 #[derive(Debug, Default)]
-pub(in crate::server) struct Counts {
+pub struct Counts {
     name: String,
     objects: AtomicUsize,
     lists: AtomicU64,
@@ -22,7 +22,7 @@ pub(in crate::server) struct Counts {
 
 impl Counts {
     /// Adds them to a registry, with this value of the label `name`, as long as they exist.
-    pub(in crate::server) fn register(registry: &Registry, name: String) -> Arc<Self> {
+    pub fn register(registry: &Registry, name: String) -> Arc<Self> {
         let counts = Arc::new(Self {
             name,
             ..Self::default()
@@ -31,29 +31,29 @@ impl Counts {
         counts
     }
 
-    pub(in crate::server) fn count_watch(&self) {
+    pub(super) fn count_watch(&self) {
         self.watches.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(in crate::server) fn count_failure(&self) {
+    pub(super) fn count_failure(&self) {
         self.failures.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(in crate::server) fn set_updated(&self) {
+    pub(super) fn set_updated(&self) {
         *self.updated.lock() = Some(Instant::now());
     }
 
     /// All objects were reported.
-    pub(in crate::server) fn count_list(&self, objects: usize) {
+    pub(super) fn count_list(&self, objects: usize) {
         self.lists.fetch_add(1, Ordering::Relaxed);
         self.objects.store(objects, Ordering::Relaxed);
     }
 
-    pub(in crate::server) fn count_new(&self) {
+    pub(super) fn count_new(&self) {
         self.objects.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(in crate::server) fn count_deleted(&self) {
+    pub(super) fn count_deleted(&self) {
         let one_less = |objects: usize| objects.checked_sub(1);
         let order = Ordering::Relaxed;
         // An object that was not listed may be deleted.

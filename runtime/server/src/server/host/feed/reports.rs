@@ -15,18 +15,18 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a feed has reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::server) struct Progress {
+pub struct Progress {
     /// Whether all objects were reported, and their changes are followed.
-    pub(in crate::server) is_complete: bool,
+    pub is_complete: bool,
     /// All changes up to this revision of the store of the kind were reported.
-    pub(in crate::server) reached: Revision,
+    pub reached: Revision,
     /// Since when some objects of the kind cannot be read. A kind whose store or cache is slow is not meant.
-    pub(in crate::server) unreadable_since: Option<Instant>,
+    pub unreadable_since: Option<Instant>,
 }
 
 impl Progress {
     /// Whether others go on without what cannot be read.
-    pub(in crate::server) fn is_given_up(&self) -> bool {
+    pub fn is_given_up(&self) -> bool {
         self.unreadable_since
             .is_some_and(|since| since.elapsed() >= PATIENCE)
     }
@@ -50,19 +50,21 @@ struct State {
 
 /// The side of the feed. Its readers learn when it is dropped.
 #[derive(Default)]
-pub(in crate::server) struct FeedReports(Arc<ReportChannel>);
+pub struct FeedReports(Arc<ReportChannel>);
 
 impl FeedReports {
-    pub(in crate::server) fn reader(&self) -> ReportReader {
+    /// A side for one who waits.
+    pub fn reader(&self) -> ReportReader {
         ReportReader(Arc::clone(&self.0))
     }
 
-    pub(in crate::server) fn now(&self) -> Progress {
+    /// The present progress.
+    pub fn now(&self) -> Progress {
         self.0.state.lock().progress
     }
 
     /// Notes why objects of the kind cannot be read, or that all can.
-    pub(in crate::server) fn set_problem(&self, problem: Option<&str>) {
+    pub fn set_problem(&self, problem: Option<&str>) {
         let mut known = self.0.problem.lock();
         if known.as_deref() == problem {
             return;
@@ -76,7 +78,7 @@ impl FeedReports {
     }
 
     /// Changes the progress; wakes readers if it is another one.
-    pub(in crate::server) fn change(&self, change: impl FnOnce(&mut Progress)) {
+    pub fn change(&self, change: impl FnOnce(&mut Progress)) {
         let mut state = self.0.state.lock();
         let before = state.progress;
         change(&mut state.progress);
@@ -97,23 +99,21 @@ impl Drop for FeedReports {
 
 /// The side of those who wait.
 #[derive(Clone)]
-pub(in crate::server) struct ReportReader(Arc<ReportChannel>);
+pub struct ReportReader(Arc<ReportChannel>);
 
 impl ReportReader {
-    pub(in crate::server) fn now(&self) -> Progress {
+    /// The present progress.
+    pub fn now(&self) -> Progress {
         self.0.state.lock().progress
     }
 
     /// Why objects of the kind cannot be read.
-    pub(in crate::server) fn problem(&self) -> Option<String> {
+    pub fn problem(&self) -> Option<String> {
         self.0.problem.lock().as_deref().map(str::to_owned)
     }
 
     /// Waits for a progress that is accepted; `None` if the feed ends without.
-    pub(in crate::server) async fn wait_for(
-        &self,
-        is_accepted: impl Fn(&Progress) -> bool,
-    ) -> Option<Progress> {
+    pub async fn wait_for(&self, is_accepted: impl Fn(&Progress) -> bool) -> Option<Progress> {
         loop {
             let changed = self.0.changed.notified();
             tokio::pin!(changed);

@@ -169,7 +169,6 @@ async fn leadership_is_kept_while_only_one_look_finds_a_better_server() {
     servers.wait_for_none_better(NAMESPACES).await;
 }
 
-#[cfg(feature = "apis-apiextensions")]
 #[tokio::test(start_paused = true)]
 async fn a_stopped_server_is_no_other_server() {
     let store = store_with_failures(0);
