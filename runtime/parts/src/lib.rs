@@ -1,40 +1,91 @@
-//! The parts of the server itself: one folder each, and one line of [`of_server`].
+//! The parts that a server of Kubernetes has by default: one list, [`PartsConfig::parts`].
+//!
+//! [`builder`] begins a server with all of them. [`Builder::new`] begins one with none, to which a program adds those that it wants.
 
-#[cfg(feature = "apis-apiregistration")]
-mod aggregator;
-#[cfg(feature = "apis-apiextensions")]
-mod apiextensions;
-mod garbage;
-mod namespaces;
+#[cfg(feature = "apiregistration")]
+pub use apiloom_aggregator::ApiServices;
+#[cfg(feature = "apiextensions")]
+pub use apiloom_apiextensions::CustomResources;
+/// The name of the garbage collector in `--controllers`.
+pub use apiloom_garbage::CONTROLLER as GARBAGE_COLLECTOR;
+pub use apiloom_garbage::GarbageCollection;
+/// The name of the controller that deletes the content of namespaces in `--controllers`.
+pub use apiloom_namespaces::CONTROLLER as NAMESPACE_CONTROLLER;
+pub use apiloom_namespaces::NamespaceDeletion;
 
-use std::sync::Arc;
+use std::process::ExitCode;
 
-use super::capability::Capability;
-use super::services::ServiceResolver;
-use super::{Config, ServerError};
+use apiloom_server::{Builder, Config, Part, Program};
 
-/// The parts of a server with this configuration, in the order in which they start. Services are found by `services`.
+/// The parts of a server, each as it is configured in code. The default of each part is its own.
 ///
-/// # Errors
-/// If the configuration is for a part that the program is built without.
-#[cfg_attr(
-    not(any(feature = "apis-apiextensions", feature = "apis-apiregistration")),
-    allow(unused_variables, reason = "only these parts find services")
-)]
-pub(super) fn of_server(
-    config: &Config,
-    services: &Arc<dyn ServiceResolver>,
-) -> Result<Vec<Arc<dyn Capability>>, ServerError> {
-    let mut parts: Vec<Arc<dyn Capability>> = Vec::new();
-    parts.extend(garbage::part(config));
-    parts.extend(namespaces::part(config));
-    #[cfg(feature = "apis-apiregistration")]
-    parts.push(aggregator::part(config, services));
-    #[cfg(feature = "apis-apiextensions")]
-    parts.push(apiextensions::part(config, services));
-    if !cfg!(feature = "apis-apiextensions") && !config.crds.is_empty() {
-        let problem = "definitions cannot be installed: this server is built without the cargo feature apis-apiextensions";
-        return Err(ServerError::Invalid(vec![problem.to_owned()]));
+/// ```
+/// use apiloom_parts::PartsConfig;
+/// use apiloom_server::Config;
+///
+/// let mut parts = PartsConfig::default();
+/// parts.garbage_collection.workers = std::num::NonZeroUsize::MIN;
+/// let builder = apiloom_parts::builder_with(Config::new("zoo", "zoo-data"), parts);
+/// ```
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct PartsConfig {
+    /// Deletes objects whose owners are gone.
+    pub garbage_collection: GarbageCollection,
+    /// Deletes the content of deleted namespaces.
+    pub namespace_deletion: NamespaceDeletion,
+    /// Versions that other servers serve.
+    #[cfg(feature = "apiregistration")]
+    pub api_services: ApiServices,
+    /// Kinds that come and go at run time.
+    #[cfg(feature = "apiextensions")]
+    pub custom_resources: CustomResources,
+}
+
+impl PartsConfig {
+    /// The parts, in the order in which they start.
+    pub fn parts(self) -> Vec<Box<dyn Part>> {
+        vec![
+            Box::new(self.garbage_collection),
+            Box::new(self.namespace_deletion),
+            #[cfg(feature = "apiregistration")]
+            Box::new(self.api_services),
+            #[cfg(feature = "apiextensions")]
+            Box::new(self.custom_resources),
+        ]
     }
-    Ok(parts)
+}
+
+/// Begins a server with the default parts.
+///
+/// ```
+/// # use apiloom_server::{Config, Server, ServerError};
+/// # async fn example() -> Result<Server, ServerError> {
+/// let config = Config::new("zoo", "zoo-data");
+/// apiloom_parts::builder(config).all_built_in().build().await
+/// # }
+/// ```
+pub fn builder(config: Config) -> Builder {
+    builder_with(config, PartsConfig::default())
+}
+
+/// As [`builder`], with parts that are configured.
+pub fn builder_with(config: Config, parts: PartsConfig) -> Builder {
+    Builder::new(config).parts(parts.parts())
+}
+
+/// Runs a server called `name` with the default parts and the process' arguments, as [`Program::main`].
+pub fn main(name: &str, configure: impl FnOnce(Builder) -> Builder) -> ExitCode {
+    let parts = PartsConfig::default().parts();
+    Program::new(name).parts(parts).main(configure)
+}
+
+/// As [`main`], for the server of `apiloom serve`, without a package: it serves the built-in kinds and those of CustomResourceDefinitions,
+/// which it installs from the files that `--crds` names.
+#[cfg(feature = "apiextensions")]
+pub fn serve_definitions(name: &str) -> ExitCode {
+    let mut parts = PartsConfig::default();
+    parts.custom_resources = parts.custom_resources.with_flags();
+    let program = Program::new(name).parts(parts.parts());
+    program.command("apiloom serve").main(Builder::all_built_in)
 }

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use apiloom_http::sources::aggregation::{Addresses, RemoteTarget, Unreachable};
+use apiloom_server::services::{ServiceError, ServicePort, ServiceResolver};
 use async_trait::async_trait;
-
-use crate::server::services::{ServiceError, ServicePort, ServiceResolver};
 
 /// The addresses that a resolver finds.
 #[derive(Debug)]
@@ -48,7 +47,7 @@ fn unreachable(target: &RemoteTarget, error: &ServiceError) -> Unreachable {
             "MissingEndpoints",
             format!("endpoints for {place} have no addresses"),
         ),
-        ServiceError::Unavailable(problem) => (
+        problem => (
             "ServiceAccessError",
             format!("{place} cannot be checked due to: {problem}"),
         ),

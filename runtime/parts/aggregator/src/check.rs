@@ -9,13 +9,13 @@ use apiloom_http::sources::aggregation::{
 use apiloom_kinds::apiregistration::rules::LOCAL;
 use apiloom_kinds::apiregistration::v1::{APIService, APIServiceSpec};
 use apiloom_meta::{Condition, Conditions as _};
+use apiloom_server::host::{RequestError, Requests};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 
 use super::ask::request;
 use super::local::is_available;
 use super::{documents, local};
-use crate::server::controllers::requests::{RequestError, Requests};
 
 /// How often a server is asked in one look. One answer is enough.
 const ATTEMPTS: u32 = 5;

@@ -2,14 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
-
-use super::problems::Problems;
-use crate::server::TlsFiles;
+use apiloom_server::server::TlsFiles;
+use clap::error::ErrorKind;
+use clap::{Args, Error};
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Aggregation flags")]
-pub(super) struct ProxyClientFlags {
+pub(crate) struct Flags {
     /// File with the client certificate of this server in PEM format, for the servers behind APIServices: by it these know that
     /// the users named in its requests are authenticated.
     #[arg(long, value_name = "FILE")]
@@ -19,16 +18,49 @@ pub(super) struct ProxyClientFlags {
     proxy_client_key_file: Option<PathBuf>,
 }
 
-impl ProxyClientFlags {
+impl Flags {
     /// The files, if the flags for them are set.
-    pub(super) fn files(self, problems: &mut Problems) -> Option<TlsFiles> {
-        problems.check_pair(
-            ("--proxy-client-cert-file", &self.proxy_client_cert_file),
-            ("--proxy-client-key-file", &self.proxy_client_key_file),
-        );
-        Some(TlsFiles {
-            certificate: self.proxy_client_cert_file?,
-            private_key: self.proxy_client_key_file?,
-        })
+    ///
+    /// # Errors
+    /// If only one is set.
+    pub(crate) fn files(self) -> Result<Option<TlsFiles>, Error> {
+        let (cert, key) = ("--proxy-client-cert-file", "--proxy-client-key-file");
+        let lacks = |given, missing| {
+            let problem = format!("{given} requires {missing}");
+            Err(Error::raw(ErrorKind::MissingRequiredArgument, problem))
+        };
+        match (self.proxy_client_cert_file, self.proxy_client_key_file) {
+            (Some(certificate), Some(private_key)) => Ok(Some(TlsFiles {
+                certificate,
+                private_key,
+            })),
+            (Some(_), None) => lacks(cert, key),
+            (None, Some(_)) => lacks(key, cert),
+            (None, None) => Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, FromArgMatches as _};
+
+    use super::*;
+
+    #[test]
+    fn a_certificate_without_its_key_is_refused() {
+        let files = |args: &[&str]| {
+            let command = Flags::augment_args(Command::new("srv"));
+            let args = ["srv"].iter().chain(args);
+            let matches = command.get_matches_from(args);
+            Flags::from_arg_matches(&matches).and_then(Flags::files)
+        };
+        let (cert, key) = ("--proxy-client-cert-file=c", "--proxy-client-key-file=k");
+        assert!(files(&[cert, key]).unwrap().is_some());
+        assert_eq!(files(&[]).unwrap(), None);
+        let refused = files(&[cert]).unwrap_err().to_string();
+        let expected = "--proxy-client-cert-file requires --proxy-client-key-file";
+        assert!(refused.contains(expected), "{refused}");
+        assert!(files(&[key]).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! APIServices: makes those of the versions that this server serves, looks at the servers of the others, and publishes all of
+//! APIServices, a part of a server: makes those of the versions that this server serves, looks at the servers of the others, and publishes all of
 //! them for requests.
 //!
 //! Every server over a store does so by itself. It writes with the resourceVersion that it read, so that of several servers one
@@ -8,6 +8,7 @@ mod addresses;
 mod ask;
 mod check;
 mod documents;
+mod flags;
 mod local;
 mod metrics;
 
@@ -25,7 +26,11 @@ use apiloom_http::sources::aggregation::{
 use apiloom_kinds::apiregistration::v1::APIService;
 use apiloom_meta::{ApiError, Resource as _};
 use apiloom_registry::{Document, Endpoint, Registry};
+use apiloom_server::host::{ControllerHost, Follower, Requests, UnreadableLog, Update, read_all};
+use apiloom_server::server::TlsFiles;
+use apiloom_server::{Builder, Capability, Part, ServerError};
 use async_trait::async_trait;
+use clap::{ArgMatches, Args as _, Command, Error, FromArgMatches as _};
 use futures_util::future::select_all;
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -34,15 +39,9 @@ use tokio::time::Instant;
 
 use self::addresses::ResolvedAddresses;
 use self::check::{Outcome, Subject};
+use self::flags::Flags;
 use self::local::{Local, is_available};
 use self::metrics::AvailabilityMetrics;
-use crate::server::capability::Capability;
-use crate::server::controllers::follower::{Follower, Update};
-use crate::server::controllers::host::ControllerHost;
-use crate::server::controllers::readable::{UnreadableLog, read_all};
-use crate::server::controllers::requests::Requests;
-use crate::server::services::ServiceResolver;
-use crate::server::{Config, ServerError};
 
 /// The manager of fields that the controller writes.
 const NAME: &str = "apiservice-controller";
@@ -53,18 +52,54 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 /// Time before the second look at a server that is not available. Each later one takes twice as long, up to the usual interval.
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 
-/// The aggregator of a server that finds services by `services`.
-pub(super) fn part(config: &Config, services: &Arc<dyn ServiceResolver>) -> Arc<dyn Capability> {
-    let files = config.proxy_client.clone();
-    let identity = files.map(|files| (files.certificate, files.private_key));
-    let addresses = Arc::new(ResolvedAddresses(Arc::clone(services)));
-    let interval = config.service_documents_interval;
-    let (aggregation, unreachable) =
-        Aggregation::new(addresses, ProxyIdentity::new(identity), interval);
-    Arc::new(Aggregator {
-        aggregation: Arc::new(aggregation),
-        unreachable: Mutex::new(Some(unreachable)),
-    })
+/// The part: a server with it serves APIService, and forwards requests for the versions of other servers.
+#[derive(Clone, Debug)]
+pub struct ApiServices {
+    /// The client certificate of this server for the servers to which it forwards requests: by it these know that it has
+    /// authenticated the users that it names. Read again when it changes. Default none.
+    pub proxy_client: Option<TlsFiles>,
+    /// Time between two reads of discovery and OpenAPI of a server behind an APIService; they are also read when the APIService
+    /// changes, and when the server is available again. Default 1 minute.
+    pub documents_interval: Duration,
+}
+
+impl Default for ApiServices {
+    fn default() -> Self {
+        Self {
+            proxy_client: None,
+            documents_interval: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Part for ApiServices {
+    fn name(&self) -> &'static str {
+        "aggregator"
+    }
+
+    fn add_flags(&self, command: Command) -> Command {
+        Flags::augment_args(command)
+    }
+
+    fn read_flags(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        self.proxy_client = Flags::from_arg_matches(matches)?.files()?;
+        Ok(())
+    }
+
+    fn register(self: Box<Self>, builder: Builder) -> Builder {
+        builder.capability(move |context| {
+            let files = self.proxy_client;
+            let identity = files.map(|files| (files.certificate, files.private_key));
+            let addresses = Arc::new(ResolvedAddresses(Arc::clone(&context.services)));
+            let interval = self.documents_interval;
+            let (aggregation, unreachable) =
+                Aggregation::new(addresses, ProxyIdentity::new(identity), interval);
+            Aggregator {
+                aggregation: Arc::new(aggregation),
+                unreachable: Mutex::new(Some(unreachable)),
+            }
+        })
+    }
 }
 
 /// The versions that other servers serve.

@@ -8,12 +8,11 @@ use apiloom_http::sources::aggregation::{GROUP, Priority, local_priority};
 use apiloom_kinds::apiregistration::rules::LOCAL;
 use apiloom_kinds::apiregistration::v1::APIService;
 use apiloom_registry::{Catalog, Registry};
+use apiloom_server::host::{RequestError, Requests};
 use futures_util::future::join_all;
 use http::Method;
 use serde_json::{Value, json};
 use tokio::time::Instant;
-
-use crate::server::controllers::requests::{RequestError, Requests};
 
 /// The label of APIServices that servers make themselves.
 pub(super) const LABEL: &str = "kube-aggregator.kubernetes.io/automanaged";

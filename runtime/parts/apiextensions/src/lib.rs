@@ -1,30 +1,70 @@
-//! Kinds that come and go at run time: CustomResourceDefinitions are followed and served (`definitions`), converted by webhooks
-//! (`webhooks`), and installed from files when the server starts (`installation`).
+//! Kinds that come and go at run time, a part of a server: CustomResourceDefinitions are followed and served (`definitions`), converted by
+//! webhooks (`webhooks`), and installed from files when the server starts (`installation`).
 
 mod definitions;
+mod flags;
 mod installation;
 mod webhooks;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use apiloom_http::documents::health::Check;
 use apiloom_http::observation::metrics::Metrics;
 use apiloom_registry::Registry;
+use apiloom_server::host::ControllerHost;
+use apiloom_server::{Builder, Capability, Config, Part, ServerError};
 use async_trait::async_trait;
+use clap::{ArgMatches, Args as _, Command, Error, FromArgMatches as _};
 
+use self::flags::Flags;
 use self::installation::Installation;
 use self::webhooks::Webhooks;
-use crate::server::capability::Capability;
-use crate::server::controllers::host::ControllerHost;
-use crate::server::services::ServiceResolver;
-use crate::server::{Config, ServerError};
 
-/// The kinds of definitions, in a server that finds the services of their webhooks by `services`.
-pub(super) fn part(config: &Config, services: &Arc<dyn ServiceResolver>) -> Arc<dyn Capability> {
-    Arc::new(Extensions {
-        webhooks: Webhooks::new(Arc::clone(services)),
-        installation: Installation::new(config),
-    })
+/// The part: a server with it serves CustomResourceDefinition, and the kinds of definitions.
+#[derive(Clone, Debug, Default)]
+pub struct CustomResources {
+    /// CustomResourceDefinitions to install when the server starts: files of YAML or JSON, folders of such files, or `-` for
+    /// standard input. Default none.
+    pub definitions: Vec<PathBuf>,
+    has_flags: bool,
+}
+
+impl CustomResources {
+    /// The part with the flag `--crds`, which names the definitions to install. Default without.
+    #[must_use]
+    pub fn with_flags(mut self) -> Self {
+        self.has_flags = true;
+        self
+    }
+}
+
+impl Part for CustomResources {
+    fn name(&self) -> &'static str {
+        "apiextensions"
+    }
+
+    fn add_flags(&self, command: Command) -> Command {
+        if self.has_flags {
+            Flags::augment_args(command)
+        } else {
+            command
+        }
+    }
+
+    fn read_flags(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        if self.has_flags {
+            self.definitions = Flags::from_arg_matches(matches)?.crds;
+        }
+        Ok(())
+    }
+
+    fn register(self: Box<Self>, builder: Builder) -> Builder {
+        builder.capability(move |context| Extensions {
+            webhooks: Webhooks::new(Arc::clone(&context.services)),
+            installation: Installation::new(self.definitions),
+        })
+    }
 }
 
 /// The kinds of CustomResourceDefinitions.

@@ -11,16 +11,17 @@ use std::time::Duration;
 use apiloom_client::controller::{ObjectReference, WorkQueue};
 use apiloom_meta::{ObjectMeta, OwnerReference};
 use apiloom_registry::EndpointId;
+use apiloom_server::host::feed::{FOREGROUND, ORPHAN, Sink, finalizer, reference};
+use apiloom_server::host::{
+    Finalizer, ObservedObject, Place, RequestError, Requests, ServedKind, Target, Uid,
+};
 use futures_util::StreamExt as _;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::events::Events;
 use super::progress::FeedProgress;
-use crate::server::controllers::feed::{FOREGROUND, ORPHAN, Sink, finalizer, reference};
-use crate::server::controllers::graph::{Finalizer, Graph, Known, ObservedObject, Place, Work};
-use crate::server::controllers::requests::{RequestError, Requests, ServedKind, Target};
-use crate::server::controllers::uid::Uid;
+use crate::graph::{Graph, Known, Work};
 
 /// How many references to an owner are removed at the same time: with all workers less than the limit of writes.
 const ORPHANED_AT_ONCE: usize = 4;

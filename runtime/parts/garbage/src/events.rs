@@ -7,9 +7,9 @@ use apiloom_client::controller::{
 };
 use apiloom_meta::OwnerReference;
 use apiloom_registry::Registry;
+use apiloom_server::host::Requests;
 
 use super::unreadable::UnreadableKind;
-use crate::server::controllers::requests::Requests;
 
 /// The name of the collector in its events, as in Kubernetes.
 const CONTROLLER: &str = "garbage-collector-controller";

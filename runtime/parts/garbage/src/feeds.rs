@@ -6,6 +6,8 @@ use std::sync::Arc;
 use apiloom_client::metrics::Registry;
 use apiloom_meta::{GroupResource, ResourceDef};
 use apiloom_registry::{Catalog, Endpoint, EndpointId};
+use apiloom_server::host::feed::{self, Counts, FeedReports, Reporter};
+use apiloom_server::host::is_followed;
 use apiloom_storage::{Revision, Storage};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
@@ -13,8 +15,6 @@ use tokio::task::{AbortHandle, JoinSet};
 use super::collector::{Collector, FeedSink};
 use super::progress::Position;
 use super::unreadable::UnreadableKind;
-use crate::server::controllers::feed::{self, Counts, FeedReports, Reporter};
-use crate::server::controllers::requests::is_followed;
 
 /// The beginning of the names of feeds in metrics.
 const FOLLOWER: &str = "garbage-collector";

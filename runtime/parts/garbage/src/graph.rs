@@ -8,64 +8,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use apiloom_meta::kind::SmolStr;
-
-use super::uid::Uid;
-
-/// Group, kind, namespace and name of an object.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(in crate::server) struct Place {
-    pub(in crate::server) group: SmolStr,
-    pub(in crate::server) kind: SmolStr,
-    /// Empty for cluster-scoped kinds.
-    pub(in crate::server) namespace: SmolStr,
-    pub(in crate::server) name: SmolStr,
-}
-
-/// An owner reference of an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::server) struct Reference {
-    pub(in crate::server) uid: Uid,
-    pub(in crate::server) group: SmolStr,
-    pub(in crate::server) kind: SmolStr,
-    pub(in crate::server) name: SmolStr,
-    /// Whether a foreground deletion of the owner waits for the object.
-    pub(in crate::server) blocks: bool,
-}
-
-impl Reference {
-    /// Whether it describes the object at a place, for a dependent in a namespace.
-    fn describes(&self, place: &Place, namespace: &str) -> bool {
-        self.group == place.group
-            && self.kind == place.kind
-            && self.name == place.name
-            && (place.namespace.is_empty() || place.namespace == namespace)
-    }
-}
-
-/// What the finalizers of an object ask of the garbage collector when it is deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::server) enum Finalizer {
-    /// `orphan`: its dependents lose the reference to it.
-    Orphan,
-    /// `foregroundDeletion`: its dependents are deleted before it.
-    Foreground,
-}
-
-/// The state of an object, as its metadata says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::server) struct ObservedObject {
-    pub(in crate::server) uid: Uid,
-    pub(in crate::server) place: Place,
-    pub(in crate::server) owners: Vec<Reference>,
-    /// Whether it has a deletionTimestamp.
-    pub(in crate::server) is_deleting: bool,
-    pub(in crate::server) finalizer: Option<Finalizer>,
-}
+use apiloom_server::host::{Finalizer, ObservedObject, Place, Reference, Uid};
 
 /// Work that follows from a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::server) enum Work {
+pub(crate) enum Work {
     /// Decide whether an object is deleted, by its owners, or whether its own foreground deletion is complete.
     Judge(Uid),
     /// Remove the references of the dependents of an object, then its finalizer.
@@ -102,16 +49,16 @@ type Dependents = Option<Box<HashSet<Uid>>>;
 
 /// An object of the graph, as it is judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::server) struct Known {
-    pub(in crate::server) place: Place,
-    pub(in crate::server) is_deleting: bool,
+pub(crate) struct Known {
+    pub(crate) place: Place,
+    pub(crate) is_deleting: bool,
     /// Whether its dependents are deleted before it.
-    pub(in crate::server) is_foreground: bool,
+    pub(crate) is_foreground: bool,
 }
 
 /// The graph of owner references, with the work that follows from its last changes.
 #[derive(Debug, Default)]
-pub(in crate::server) struct Graph {
+pub(crate) struct Graph {
     nodes: HashMap<Uid, Node>,
     /// The nodes whose deletion waits for dependents.
     foreground: HashSet<Uid>,
@@ -120,12 +67,12 @@ pub(in crate::server) struct Graph {
 
 impl Graph {
     /// The work that follows from the changes since the last call, in order.
-    pub(in crate::server) fn take_work(&mut self) -> Vec<Work> {
+    pub(crate) fn take_work(&mut self) -> Vec<Work> {
         std::mem::take(&mut self.work)
     }
 
     /// Records the state of an object, new or changed.
-    pub(in crate::server) fn observe(&mut self, object: ObservedObject) {
+    pub(crate) fn observe(&mut self, object: ObservedObject) {
         let uid = object.uid;
         let node = self.nodes.entry(uid).or_default();
         let before = node.deletion();
@@ -157,7 +104,7 @@ impl Graph {
     }
 
     /// Records that an object does not exist any more.
-    pub(in crate::server) fn remove(&mut self, uid: Uid) {
+    pub(crate) fn remove(&mut self, uid: Uid) {
         let Some(node) = self.nodes.get_mut(&uid) else {
             return;
         };
@@ -181,7 +128,7 @@ impl Graph {
     }
 
     /// Removes the objects of a kind that a complete list does not have.
-    pub(in crate::server) fn retain(&mut self, group: &str, kind: &str, listed: &HashSet<Uid>) {
+    pub(crate) fn retain(&mut self, group: &str, kind: &str, listed: &HashSet<Uid>) {
         let is_gone = |(uid, node): (&Uid, &Node)| {
             let place = node.place.as_ref()?;
             let is_of_kind = place.group == group && place.kind == kind;
@@ -194,14 +141,14 @@ impl Graph {
     }
 
     /// Puts an object off until [`Graph::resume`].
-    pub(in crate::server) fn postpone(&mut self, uid: Uid) {
+    pub(crate) fn postpone(&mut self, uid: Uid) {
         if let Some(node) = self.nodes.get_mut(&uid) {
             node.is_postponed = true;
         }
     }
 
     /// Judges the objects that were put off.
-    pub(in crate::server) fn resume(&mut self) {
+    pub(crate) fn resume(&mut self) {
         for (uid, node) in &mut self.nodes {
             if std::mem::take(&mut node.is_postponed) {
                 self.work.push(Work::Judge(*uid));
@@ -210,7 +157,7 @@ impl Graph {
     }
 
     /// An object that was observed.
-    pub(in crate::server) fn get(&self, uid: Uid) -> Option<Known> {
+    pub(crate) fn get(&self, uid: Uid) -> Option<Known> {
         let node = self.nodes.get(&uid)?;
         Some(Known {
             place: node.place.clone()?,
@@ -220,7 +167,7 @@ impl Graph {
     }
 
     /// The dependents of an object that were observed.
-    pub(in crate::server) fn dependents(&self, uid: Uid) -> Vec<(Uid, Known)> {
+    pub(crate) fn dependents(&self, uid: Uid) -> Vec<(Uid, Known)> {
         let dependents = self.dependents_of(uid);
         dependents
             .filter_map(|dependent| Some((dependent, self.get(dependent)?)))
@@ -228,7 +175,7 @@ impl Graph {
     }
 
     /// The dependents for which a foreground deletion of an object waits.
-    pub(in crate::server) fn blocking_dependents(&self, uid: Uid) -> Vec<(Uid, Known)> {
+    pub(crate) fn blocking_dependents(&self, uid: Uid) -> Vec<(Uid, Known)> {
         let mut dependents = self.dependents(uid);
         dependents.retain(|(dependent, _)| {
             // An object that owns itself does not wait for itself.
@@ -244,7 +191,7 @@ impl Graph {
 
     /// The objects whose foreground deletions wait for each other in circles, or lead from one circle to another. Takes
     /// time in proportion to the foreground deletions and their owners.
-    pub(in crate::server) fn circles(&self) -> HashSet<Uid> {
+    pub(crate) fn circles(&self) -> HashSet<Uid> {
         let waits: Vec<(Uid, Uid)> = self
             .foreground
             .iter()
@@ -286,7 +233,7 @@ impl Graph {
 
     /// Number of nodes.
     #[cfg(test)]
-    pub(in crate::server) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 

@@ -1,4 +1,4 @@
-//! The garbage collector: deletes objects whose owners are gone, and carries out foreground and orphaning deletions.
+//! The garbage collector, a part of a server: deletes objects whose owners are gone, and carries out foreground and orphaning deletions.
 //!
 //! Every served kind that can be listed, watched and deleted is followed (`feeds`). The graph of owner references
 //! (`graph`) says which objects a change concerns, and `collector` decides about each by its state in the store.
@@ -8,6 +8,7 @@
 mod collector;
 mod events;
 mod feeds;
+mod graph;
 mod progress;
 mod unreadable;
 
@@ -17,17 +18,18 @@ use std::time::Duration;
 
 use apiloom_client::metrics::Registry;
 use apiloom_http::documents::health::{Check, Probe};
+use apiloom_server::host::{ControllerHost, Requests};
+use apiloom_server::{Builder, Capability, Part};
 use async_trait::async_trait;
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches as _};
 use tokio::task::JoinSet;
 
 use self::collector::Collector;
 use self::feeds::Feeds;
 use self::unreadable::UnreadableKinds;
-use crate::server::Config;
-use crate::server::capability::Capability;
-use crate::server::controllers::config::GARBAGE_COLLECTOR;
-use crate::server::controllers::host::ControllerHost;
-use crate::server::controllers::requests::Requests;
+
+/// The name of the garbage collector in `--controllers`, in its lease and in its health check, that of kube-controller-manager.
+pub const CONTROLLER: &str = "garbage-collector-controller";
 
 /// The manager of fields that the collector writes.
 const NAME: &str = "garbage-collector";
@@ -45,15 +47,52 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Failures in a row of one object after which the error is logged.
 const WORTH_A_WARNING: u32 = 5;
 
-/// The garbage collector, unless the configuration leaves it out.
-pub(super) fn part(config: &Config) -> Option<Arc<dyn Capability>> {
-    if !config.controllers.names.garbage_collector {
-        return None;
+/// The part: a server with it deletes objects whose owners are gone.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Controller flags")]
+pub struct GarbageCollection {
+    /// Number of objects that the garbage collector works on at the same time.
+    #[arg(
+        id = "concurrent-gc-syncs",
+        long = "concurrent-gc-syncs",
+        value_name = "NUMBER",
+        default_value_t = Self::default().workers
+    )]
+    pub workers: NonZeroUsize,
+}
+
+/// The default of kube-controller-manager: 20 workers.
+impl Default for GarbageCollection {
+    fn default() -> Self {
+        Self {
+            workers: const { NonZeroUsize::new(20).unwrap() },
+        }
     }
-    Some(Arc::new(GarbageCollector {
-        workers: config.controllers.gc_workers,
-        unreadable: UnreadableKinds::default(),
-    }))
+}
+
+impl Part for GarbageCollection {
+    fn name(&self) -> &'static str {
+        "garbage-collector"
+    }
+
+    fn controller(&self) -> Option<(&'static str, &'static str)> {
+        Some((CONTROLLER, "deletes the dependents of deleted objects"))
+    }
+
+    fn add_flags(&self, command: Command) -> Command {
+        Self::augment_args(command)
+    }
+
+    fn read_flags(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        self.update_from_arg_matches(matches)
+    }
+
+    fn register(self: Box<Self>, builder: Builder) -> Builder {
+        builder.capability(move |_| GarbageCollector {
+            workers: self.workers,
+            unreadable: UnreadableKinds::default(),
+        })
+    }
 }
 
 /// The garbage collector of a server.
@@ -69,12 +108,12 @@ impl Capability for GarbageCollector {
     /// The check of the kinds without which it goes on; with the name of the controller, as in kube-controller-manager.
     fn checks(&self) -> Vec<Check> {
         let unreadable = self.unreadable.clone();
-        let check = Check::new(GARBAGE_COLLECTOR, move || unreadable.check());
+        let check = Check::new(CONTROLLER, move || unreadable.check());
         vec![check.on(&[Probe::Healthz]).advisory()]
     }
 
     fn elected(&self) -> Option<&'static str> {
-        Some(GARBAGE_COLLECTOR)
+        Some(CONTROLLER)
     }
 
     async fn lead(&self, host: ControllerHost) {

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use apiloom_server::host::feed::{Progress, ReportReader};
+use apiloom_server::host::{RequestError, Requests};
 use apiloom_storage::{Revision, Storage};
 use parking_lot::Mutex;
 use tokio::sync::watch;
-
-use crate::server::controllers::feed::{Progress, ReportReader};
-use crate::server::controllers::requests::{RequestError, Requests};
 
 /// Longest wait for the feeds.
 const CATCH_UP: Duration = Duration::from_secs(3);
@@ -184,7 +183,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::server::controllers::feed::FeedReports;
+    use apiloom_server::host::feed::FeedReports;
 
     #[tokio::test(start_paused = true)]
     async fn all_that_wait_for_a_round_fail_with_it_and_later_ones_have_their_own() {

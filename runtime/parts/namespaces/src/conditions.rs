@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use apiloom_kinds::core::v1::NamespaceStatus;
 use apiloom_meta::{Condition, Conditions as _, GroupResource, Time};
-
-use crate::server::controllers::requests::RequestError;
+use apiloom_server::host::RequestError;
 
 /// Most bytes of the entries of a message: that of conditions in general. kube-controller-manager's have no limit, so that a
 /// namespace whose objects have many finalizers could get too large to be written.

@@ -1,4 +1,4 @@
-//! Deletes the content of namespaces that are being deleted, then finalizes them.
+//! The deletion of namespaces, a part of a server: deletes the content of namespaces that are being deleted, then finalizes them.
 //!
 //! The rules, conditions and messages are those of the namespace controller of kube-controller-manager.
 
@@ -16,7 +16,13 @@ use apiloom_kinds::core::v1::Namespace;
 use apiloom_meta::kind::{Scope, SmolStr, Verb};
 use apiloom_meta::{GroupResource, ListMeta, Resource as _};
 use apiloom_registry::Endpoint;
+use apiloom_server::host::feed::{self, Counts, Reporter, Sink};
+use apiloom_server::host::{
+    ControllerHost, ObservedObject, RequestError, Requests, ServedKind, Uid,
+};
+use apiloom_server::{Builder, Capability, Part};
 use async_trait::async_trait;
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches as _};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::json;
@@ -24,14 +30,10 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use self::conditions::Content;
-use crate::server::Config;
-use crate::server::capability::Capability;
-use crate::server::controllers::config::NAMESPACES;
-use crate::server::controllers::feed::{self, Counts, Reporter, Sink};
-use crate::server::controllers::graph::ObservedObject;
-use crate::server::controllers::host::ControllerHost;
-use crate::server::controllers::requests::{RequestError, Requests, ServedKind};
-use crate::server::controllers::uid::Uid;
+
+/// The name of the controller in `--controllers`, in its lease and as the manager of the fields that it writes, that of
+/// kube-controller-manager.
+pub const CONTROLLER: &str = "namespace-controller";
 
 /// The name of its queue in metrics, that of kube-controller-manager.
 const QUEUE: &str = "namespace";
@@ -52,31 +54,61 @@ const LATE_CREATES: Duration = Duration::from_secs(5);
 /// Number of objects in a page of a list.
 const PAGE: usize = 500;
 
-/// The deletion of namespaces, unless the configuration leaves it out.
-pub(super) fn part(config: &Config) -> Option<Arc<dyn Capability>> {
-    if !config.controllers.names.namespaces {
-        return None;
-    }
-    let workers = config.controllers.namespace_workers;
-    Some(Arc::new(NamespaceDeletion { workers }))
+/// The part: a server with it deletes the content of deleted namespaces.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Controller flags")]
+pub struct NamespaceDeletion {
+    /// Number of namespaces whose content is deleted at the same time.
+    #[arg(
+        id = "concurrent-namespace-syncs",
+        long = "concurrent-namespace-syncs",
+        value_name = "NUMBER",
+        default_value_t = Self::default().workers
+    )]
+    pub workers: NonZeroUsize,
 }
 
-/// The deletion of the content of namespaces.
-#[derive(Debug)]
-struct NamespaceDeletion {
-    workers: NonZeroUsize,
+/// The default of kube-controller-manager: 10 workers.
+impl Default for NamespaceDeletion {
+    fn default() -> Self {
+        Self {
+            workers: const { NonZeroUsize::new(10).unwrap() },
+        }
+    }
+}
+
+impl Part for NamespaceDeletion {
+    fn name(&self) -> &'static str {
+        "namespaces"
+    }
+
+    fn controller(&self) -> Option<(&'static str, &'static str)> {
+        Some((CONTROLLER, "deletes the content of deleted namespaces"))
+    }
+
+    fn add_flags(&self, command: Command) -> Command {
+        Self::augment_args(command)
+    }
+
+    fn read_flags(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        self.update_from_arg_matches(matches)
+    }
+
+    fn register(self: Box<Self>, builder: Builder) -> Builder {
+        builder.capability(|_| *self)
+    }
 }
 
 #[async_trait]
 impl Capability for NamespaceDeletion {
     fn elected(&self) -> Option<&'static str> {
-        Some(NAMESPACES)
+        Some(CONTROLLER)
     }
 
     async fn lead(&self, host: ControllerHost) {
         // The controller is the manager of the fields that it writes, by its name.
         run(
-            host.requests(NAMESPACES),
+            host.requests(CONTROLLER),
             self.workers,
             &host.metrics.registry,
         )
@@ -107,7 +139,7 @@ async fn run(requests: Requests, workers: NonZeroUsize, metrics: &Registry) {
         tasks.spawn(work(Arc::clone(&controller)));
     }
     let sink: Arc<dyn Sink> = controller;
-    let counts = Counts::register(metrics, format!("{NAMESPACES}/{}", Namespace::PLURAL));
+    let counts = Counts::register(metrics, format!("{CONTROLLER}/{}", Namespace::PLURAL));
     feed::follow(endpoint, sink, Reporter::unread(counts)).await;
 }
 

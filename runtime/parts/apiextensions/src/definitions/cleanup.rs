@@ -6,12 +6,11 @@ use apiloom_kinds::apiextensions::rules::CLEANUP;
 use apiloom_kinds::apiextensions::v1::CustomResourceDefinition;
 use apiloom_meta::{ApiError, Condition, Conditions as _, GroupResource};
 use apiloom_registry::{DeleteOptions, Endpoint, ListOptions, PropagationPolicy, RequestContext};
+use apiloom_server::host::{OtherServers, RequestError, Requests, ServedKind, SharedStore};
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::known::{Known, path};
-use crate::server::controllers::requests::{RequestError, Requests, ServedKind};
-use crate::server::controllers::servers::{OtherServers, SharedStore};
 
 /// Time until objects that are left are looked at again, and the longest.
 const LOOK_AGAIN: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));

@@ -74,6 +74,9 @@ use apiloom_kinds::apiextensions::v1::{CustomResourceDefinition, CustomResourceD
 use apiloom_meta::kind::StoredDefinition;
 use apiloom_meta::{ApiError, Conditions as _, ObjectMeta, Resource as _};
 use apiloom_registry::{Document, Endpoint, Registry};
+use apiloom_server::host::{
+    Follower, OtherServers, RequestError, Requests, SharedStore, UnreadableLog, Update, read_all,
+};
 use bytes::Bytes;
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -84,11 +87,7 @@ use self::cleanup::Deletion;
 use self::known::Known;
 use self::publish::{Publisher, Schemas};
 use self::status::{AGAIN, StatusPatch};
-use crate::server::controllers::follower::{Follower, Update};
-use crate::server::controllers::readable::{UnreadableLog, read_all};
-use crate::server::controllers::requests::{RequestError, Requests};
-use crate::server::controllers::servers::{OtherServers, SharedStore};
-use crate::server::parts::apiextensions::webhooks::Webhooks;
+use crate::webhooks::Webhooks;
 
 pub(super) use self::progress::{NameCheck, Progress};
 

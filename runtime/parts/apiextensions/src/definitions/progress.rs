@@ -11,14 +11,14 @@ use super::known::{Known, object_of};
 use super::{definition_of, names};
 
 /// Checks the names of definitions before they are stored, as the controller will.
-pub(in crate::server::parts::apiextensions) struct NameCheck {
+pub(crate) struct NameCheck {
     catalog: Arc<Catalog>,
     known: HashMap<String, Box<Known>>,
 }
 
 impl NameCheck {
     /// A check beside the kinds of this catalog.
-    pub(in crate::server::parts::apiextensions) fn new(catalog: Arc<Catalog>) -> Self {
+    pub(crate) fn new(catalog: Arc<Catalog>) -> Self {
         Self {
             catalog,
             known: HashMap::new(),
@@ -26,10 +26,7 @@ impl NameCheck {
     }
 
     /// Adds a definition. Returns why its names cannot be accepted beside those that were added before.
-    pub(in crate::server::parts::apiextensions) fn add(
-        &mut self,
-        mut object: CustomResourceDefinition,
-    ) -> Option<String> {
+    pub(crate) fn add(&mut self, mut object: CustomResourceDefinition) -> Option<String> {
         names::accept(&mut object, &self.known, &self.catalog);
         let known = Known::of_object(&object);
         self.known.insert(known.name.clone(), Box::new(known));
@@ -43,18 +40,15 @@ impl NameCheck {
 }
 
 /// The state of a stored definition.
-pub(in crate::server::parts::apiextensions) struct Progress {
+pub(crate) struct Progress {
     known: Known,
     /// Why its kind is not served.
-    pub(in crate::server::parts::apiextensions) refusal: Option<String>,
+    pub(crate) refusal: Option<String>,
 }
 
 impl Progress {
     /// That of a stored document, with the name of the definition; `None` of a document that is no definition.
-    pub(in crate::server::parts::apiextensions) fn read(
-        endpoint: &Endpoint,
-        document: &Document,
-    ) -> Option<(String, Self)> {
+    pub(crate) fn read(endpoint: &Endpoint, document: &Document) -> Option<(String, Self)> {
         let definition = definition_of(endpoint, document).ok()?;
         let conditions = definition.document()["status"]["conditions"].as_array();
         let mut conditions = conditions.into_iter().flatten();
@@ -73,12 +67,12 @@ impl Progress {
     }
 
     /// The name of the definition.
-    pub(in crate::server::parts::apiextensions) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.known.name
     }
 
     /// Whether the kind is established, and served as the definition says.
-    pub(in crate::server::parts::apiextensions) fn is_served(&self, registry: &Registry) -> bool {
+    pub(crate) fn is_served(&self, registry: &Registry) -> bool {
         let (catalog, resource) = (registry.catalog(), self.known.resource());
         let is_published = || catalog.document_state(&resource) == Some(&self.known.state());
         self.known.is_established && (catalog.is_compiled(&resource) || is_published())

@@ -10,7 +10,7 @@ use apiloom_registry::{CatalogChange, NoRoom, Registry, off_thread};
 use apiloom_storage::Revision;
 
 use super::known::Known;
-use crate::server::parts::apiextensions::webhooks::{ConversionWebhook, Webhooks};
+use crate::webhooks::{ConversionWebhook, Webhooks};
 
 /// What is known of the schemas of a definition.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -8,13 +8,12 @@ use apiloom_kinds::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionNames, CustomResourceDefinitionStatus,
 };
 use apiloom_meta::{Condition, Conditions as _, ObjectMeta, Time};
+use apiloom_server::host::{OtherServers, RequestError, Requests};
 use serde_json::{Map, Value, json};
 use tokio::time::Duration;
 
 use super::known::path;
 use super::publish::Problem;
-use crate::server::controllers::requests::{RequestError, Requests};
-use crate::server::controllers::servers::OtherServers;
 
 /// Time after which a failed write is repeated, and other servers are looked for again.
 pub(super) const AGAIN: Duration = Duration::from_millis(100);

@@ -1,20 +1,21 @@
 //! Definitions of files: read, checked as a new server checks them, applied.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use apiloom_kinds::apiextensions::v1::CustomResourceDefinition;
 use apiloom_kinds::definition_files::{DefinitionFile, DefinitionFiles};
 use apiloom_meta::{Object, Resource as _};
 use apiloom_registry::{Endpoint, Registry};
+use apiloom_server::{Config, ServerError};
 use apiloom_storage::Memory;
 use futures_util::StreamExt as _;
 use serde_json::Value;
 
 use super::step::{Step, problem};
 use super::waiting::Waiting;
-use crate::server::parts::apiextensions::definitions::NameCheck;
-use crate::server::{Config, ServerError};
+use crate::definitions::NameCheck;
 
 /// Number of definitions that are checked or applied at the same time. They wait for a disk together.
 const CONCURRENCY: usize = 64;
@@ -37,24 +38,24 @@ pub(super) struct Definitions {
 }
 
 impl Definitions {
-    /// Reads the definitions that the configuration names, and checks them as a server does that gets them. Nothing else is
+    /// Reads the definitions in files and folders, and checks them as a server does that gets them. Nothing else is
     /// opened.
     ///
     /// # Errors
     /// All problems, with file, document and field.
-    pub(super) async fn read(config: &Config) -> Result<Self, ServerError> {
-        if config.crds.is_empty() {
+    pub(super) async fn read(paths: &[PathBuf], config: &Config) -> Result<Self, ServerError> {
+        if paths.is_empty() {
             return Ok(Self::default());
         }
-        let paths = config.crds.clone();
-        let read = tokio::task::spawn_blocking(move || DefinitionFiles::read(&paths)).await;
+        let of_task = paths.to_vec();
+        let read = tokio::task::spawn_blocking(move || DefinitionFiles::read(&of_task)).await;
         let read = read.unwrap_or_else(|error| Err(error.to_string()));
         let mut read = read.map_err(|problem| ServerError::Invalid(vec![problem]))?;
         for duplicate in &read.duplicates {
             tracing::warn!("{duplicate}");
         }
         if read.definitions.is_empty() {
-            let paths = config.crds.iter().map(|path| path.display().to_string());
+            let paths = paths.iter().map(|path| path.display().to_string());
             let paths = paths.collect::<Vec<_>>().join(", ");
             let problem = format!("--crds={paths}: there is no CustomResourceDefinition");
             return Err(refuse(&problem));

@@ -5,18 +5,21 @@ mod definitions;
 mod step;
 mod waiting;
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use apiloom_http::documents::health::{Check, Probe};
 use apiloom_registry::Registry;
+use apiloom_server::{Config, ServerError};
 
 use self::definitions::Definitions;
-use crate::server::{Config, ServerError};
 
 /// What a server installs when it starts.
 #[derive(Debug)]
 pub(super) struct Installation {
+    /// Files and folders of the definitions.
+    paths: Vec<PathBuf>,
     /// Set once they are read.
     definitions: OnceLock<Definitions>,
     /// Whether there was nothing to install, or all of it is.
@@ -24,11 +27,12 @@ pub(super) struct Installation {
 }
 
 impl Installation {
-    /// That of the definitions that the configuration names.
-    pub(super) fn new(config: &Config) -> Self {
+    /// The installation of the definitions in these files and folders.
+    pub(super) fn new(paths: Vec<PathBuf>) -> Self {
         Self {
             definitions: OnceLock::new(),
-            is_finished: Arc::new(AtomicBool::new(config.crds.is_empty())),
+            is_finished: Arc::new(AtomicBool::new(paths.is_empty())),
+            paths,
         }
     }
 
@@ -37,7 +41,7 @@ impl Installation {
     /// # Errors
     /// All problems, with file, document and field.
     pub(super) async fn read(&self, config: &Config) -> Result<(), ServerError> {
-        let definitions = Definitions::read(config).await?;
+        let definitions = Definitions::read(&self.paths, config).await?;
         // They are read once.
         let _ = self.definitions.set(definitions);
         Ok(())

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use apiloom_kinds::definition_files::DefinitionFile;
 use apiloom_registry::{Endpoint, Registry};
+use apiloom_server::host::{Follower, Update};
 use tokio::time::Instant;
 
 use super::step::{Step, problem};
-use crate::server::controllers::follower::{Follower, Update};
-use crate::server::parts::apiextensions::definitions::Progress;
+use crate::definitions::Progress;
 
 /// How long it may take until the kinds are served. Beside other servers over the same store it takes 5 s.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -10,12 +10,14 @@ use std::time::Duration;
 use apiloom_client::transport::{Body, HttpTransport, TlsOptions, Transport as _};
 use apiloom_http::received::{self, CollectError};
 use apiloom_kinds::apiextensions::v1::WebhookClientConfig;
+use apiloom_server::services::{
+    DEFAULT_SERVICE_PORT, ServiceAddress, ServicePort, ServiceResolver,
+};
 use bytes::Bytes;
 use http::{Request, Uri, header};
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
 use super::refusal;
-use crate::server::services::{DEFAULT_SERVICE_PORT, ServiceAddress, ServicePort, ServiceResolver};
 
 /// How long a call may take, with its wait for a turn, as in kube-apiserver.
 const TIMEOUT: Duration = Duration::from_secs(30);

@@ -37,7 +37,7 @@ enum ReviewVersion {
 
 /// The converter of a definition with the strategy Webhook.
 #[derive(Debug)]
-pub(in crate::server::parts::apiextensions) struct ConversionWebhook {
+pub(crate) struct ConversionWebhook {
     /// The name of the definition.
     name: String,
     /// Or why it cannot be called.
@@ -47,10 +47,7 @@ pub(in crate::server::parts::apiextensions) struct ConversionWebhook {
 
 impl ConversionWebhook {
     /// The webhook of a definition. If its configuration cannot be used, as that of another release, each conversion says so.
-    pub(in crate::server::parts::apiextensions) fn of_definition(
-        document: &Value,
-        webhooks: &Webhooks,
-    ) -> Self {
+    pub(crate) fn of_definition(document: &Value, webhooks: &Webhooks) -> Self {
         Self {
             name: document["metadata"]["name"]
                 .as_str()
@@ -359,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_configuration_of_another_release_is_told_by_conversions() {
-        let webhooks = Webhooks::new(Arc::new(crate::server::services::ClusterDns));
+        let webhooks = Webhooks::new(Arc::new(apiloom_server::services::ClusterDns));
         let problem = |webhook: Value| configured(&webhook, &webhooks).unwrap_err();
         let url = json!({"url": "https://a/convert"});
         assert_eq!(

@@ -10,8 +10,7 @@ mod refusal;
 use std::sync::{Arc, OnceLock};
 
 use apiloom_http::observation::metrics::ConversionMetrics;
-
-use crate::server::services::ServiceResolver;
+use apiloom_server::services::ServiceResolver;
 
 pub(super) use self::conversion::ConversionWebhook;
 

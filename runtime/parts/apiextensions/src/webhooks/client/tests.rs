@@ -3,11 +3,11 @@
 use std::sync::atomic::AtomicUsize;
 
 use apiloom_kinds::apiextensions::v1::ServiceReference;
+use apiloom_server::services::{ClusterDns, ServiceError};
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
 
 use super::*;
-use crate::server::services::{ClusterDns, ServiceError};
 
 /// Never finds a service.
 #[derive(Debug, Default)]
