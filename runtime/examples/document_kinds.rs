@@ -7,7 +7,7 @@ use std::error::Error;
 
 use apiloom::meta::GroupResource;
 use apiloom::server::registry::CatalogChange;
-use apiloom::server::{Backend, Config, Loopback, Server};
+use apiloom::server::{self, Backend, Config, Loopback};
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
@@ -55,7 +55,7 @@ async fn create(loopback: &Loopback, name: &str, watts: u32) -> Result<(), Failu
 async fn main() -> Result<(), Failure> {
     let mut config = Config::new("lamps", "");
     config.backend = Backend::Memory;
-    let server = Server::builder(config).build().await?.start().await?;
+    let server = server::builder(config).build().await?.start().await?;
     let (registry, loopback) = (server.registry(), server.loopback().privileged());
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = tokio::spawn(server.serve(async { drop(stopped.await) }));

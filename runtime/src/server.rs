@@ -1,5 +1,9 @@
 //! The server: its builder and settings, and the traits for code of your own.
 
+pub use apiloom_parts::PartsConfig;
+pub use apiloom_parts::builder;
+pub use apiloom_parts::builder_with;
+pub use apiloom_parts::main;
 pub use apiloom_server::Admission;
 pub use apiloom_server::AdmissionContext;
 pub use apiloom_server::AdmissionRequest;
@@ -7,8 +11,9 @@ pub use apiloom_server::AdmittedObject;
 pub use apiloom_server::Backend;
 pub use apiloom_server::BoundServer;
 pub use apiloom_server::Builder;
+pub use apiloom_server::Capability;
+pub use apiloom_server::CapabilityContext;
 pub use apiloom_server::Config;
-pub use apiloom_server::ControllerConfig;
 pub use apiloom_server::ControllerNames;
 pub use apiloom_server::CreateOptions;
 pub use apiloom_server::CreateSubresource;
@@ -36,7 +41,6 @@ pub use apiloom_server::SubresourceRequest;
 pub use apiloom_server::UpdateSubresource;
 pub use apiloom_server::Writer;
 pub use apiloom_server::async_trait;
-pub use apiloom_server::main;
 pub use apiloom_server::server::CancellationToken;
 pub use apiloom_server::server::ChainFilter;
 pub use apiloom_server::server::EtcdOptions;

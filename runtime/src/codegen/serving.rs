@@ -18,14 +18,14 @@ pub fn main(name: &str, contract: u32, assemble: impl FnOnce(Builder) -> Builder
         return ExitCode::FAILURE;
     }
     allocator::prepare();
-    apiloom_server::server::main(name, assemble)
+    apiloom_parts::main(name, assemble)
 }
 
-/// The `main` of a server without a package; see [`apiloom_server::server::serve_definitions`].
+/// The `main` of a server without a package; see [`apiloom_parts::serve_definitions`].
 #[cfg(feature = "apis-apiextensions")]
 pub fn serve_definitions(name: &str) -> ExitCode {
     allocator::prepare();
-    apiloom_server::server::serve_definitions(name)
+    apiloom_parts::serve_definitions(name)
 }
 
 /// Whether a cargo feature for built-in kinds is on.

@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use apiloom_client::Client;
 use apiloom_meta::{MicroTime, Resource};
-use apiloom_server::{Backend, Builder, Config, ControllerNames, Server};
+use apiloom_parts::{GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER};
+use apiloom_server::{Backend, Builder, Config, ControllerNames};
 use apiloom_storage::Memory;
 use tokio::sync::{oneshot, watch};
 
@@ -137,13 +138,13 @@ impl<T> TestServerBuilder<T> {
 
     /// Runs the garbage collector. Default off.
     pub fn garbage_collector(mut self) -> Self {
-        self.controllers.garbage_collector = true;
+        self.controllers = self.controllers.with(GARBAGE_COLLECTOR);
         self
     }
 
     /// Runs the controller that deletes the content of deleted namespaces. Default off.
     pub fn namespace_controller(mut self) -> Self {
-        self.controllers.namespaces = true;
+        self.controllers = self.controllers.with(NAMESPACE_CONTROLLER);
         self
     }
 
@@ -168,13 +169,13 @@ impl<T> TestServerBuilder<T> {
             change(&mut config);
         }
         config.backend = Backend::Memory;
-        config.controllers.names = self.controllers;
+        config.controllers = self.controllers;
         let store = TestStore {
             memory: Arc::clone(&memory),
             pauses: pauses.subscribe(),
             losses: losses.subscribe(),
         };
-        let mut builder = Server::builder(config)
+        let mut builder = apiloom_parts::builder(config)
             .storage(Arc::new(store))
             .clock(clock.manual().into())
             .authenticator(TokenAuthenticator(Arc::clone(&token)));
