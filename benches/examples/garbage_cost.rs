@@ -12,7 +12,7 @@ mod cpu;
 use std::error::Error;
 use std::time::Duration;
 
-use apiloom::server::{Backend, Config, ControllerNames, InProcess, Loopback, Server};
+use apiloom::server::{self, Backend, Config, ControllerNames, InProcess, Loopback};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use http::Request;
@@ -105,8 +105,8 @@ async fn fill(to: &Loopback, objects: usize) -> Result<(), Failure> {
 async fn serve(names: ControllerNames) -> Result<InProcess, Failure> {
     let mut config = Config::new("garbage", "/proc/none");
     config.backend = Backend::Memory;
-    config.controllers.names = names;
-    Ok(Server::builder(config)
+    config.controllers = names;
+    Ok(server::builder(config)
         .all_built_in()
         .build()
         .await?
@@ -135,7 +135,7 @@ async fn main() -> Result<(), Failure> {
     ] {
         for policy in ["Background", "Foreground"] {
             let before = resident()?;
-            let server = serve(names).await?;
+            let server = serve(names.clone()).await?;
             let loopback = server.loopback().privileged();
             let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
             let serving = tokio::spawn(server.serve(async { drop(stopped.await) }));

@@ -13,7 +13,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use apiloom::prelude::*;
-use apiloom::server::{Config, InProcess, Loopback, Server};
+use apiloom::server::{self, Config, InProcess, Loopback};
 use apiloom::storage::{ListRequest, Memory, Revision, Storage};
 use bytes::Bytes;
 use http::Request;
@@ -130,7 +130,7 @@ fn cpu() -> f64 {
 
 /// A started server for one kind over a store.
 async fn serve(kind: Kind, store: &Arc<Memory>) -> Result<InProcess, Failure> {
-    let builder = Server::builder(Config::new("cost", "/proc/none"));
+    let builder = server::builder(Config::new("cost", "/proc/none"));
     let builder = builder.storage(Arc::clone(store) as Arc<dyn Storage>);
     let builder = match kind {
         Kind::Plain => builder.kind::<plain::Parcel>(),

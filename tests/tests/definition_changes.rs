@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use apiloom::server::{Backend, Config, Loopback, Server};
+use apiloom::server::{self, Backend, Config, Loopback};
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
@@ -188,7 +188,7 @@ async fn documents_follow_definitions_and_readers_pay_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = Config::new("definitions", dir.path());
     config.backend = Backend::Memory;
-    let server = Server::builder(config).all_built_in();
+    let server = server::builder(config).all_built_in();
     let server = server.build().await.unwrap().start().await.unwrap();
     let client = Client(server.loopback().privileged());
     let (stop, stopped) = oneshot::channel::<()>();

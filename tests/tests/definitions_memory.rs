@@ -9,7 +9,7 @@
 use std::alloc::System;
 use std::time::{Duration, Instant};
 
-use apiloom::server::{Backend, Config, Loopback, Server};
+use apiloom::server::{self, Backend, Config, Loopback};
 use bytes::Bytes;
 use cap::Cap;
 use http::Request;
@@ -154,7 +154,7 @@ async fn definitions_need_little_memory_and_leave_none() {
     // Neither the store nor the history of the watch cache is measured.
     config.backend = Backend::Embedded;
     config.watch_cache_history_bytes = Some(64 * 1024);
-    let server = Server::builder(config).all_built_in();
+    let server = server::builder(config).all_built_in();
     let server = server.build().await.unwrap().start().await.unwrap();
     let client = Client(server.loopback().privileged());
     let (stop, stopped) = oneshot::channel::<()>();

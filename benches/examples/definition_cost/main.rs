@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use apiloom::prelude::*;
-use apiloom::server::{Backend, Config, InProcess, Server};
+use apiloom::server::{self, Backend, Config, InProcess};
 use cap::Cap;
 use serde_json::{Value, json};
 
@@ -75,7 +75,7 @@ async fn serve(dir: &Path, backend: Backend) -> Result<InProcess, Failure> {
     let is_counted = backend == Backend::Embedded;
     config.watch_cache_history_bytes = is_counted.then_some(64 * 1024);
     config.backend = backend;
-    let builder = Server::builder(config).all_built_in().kind::<Parcel>();
+    let builder = server::builder(config).all_built_in().kind::<Parcel>();
     Ok(builder.build().await?.start().await?)
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use apiloom::server::{Config, Server};
+use apiloom::server::{self, Config};
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
@@ -16,7 +16,7 @@ async fn send(file: &Path, method: &str, url: &str, body: &'static str) -> (u16,
     let store = Arc::new(JsonLines::open(file).expect("the store opens"));
     // Nothing is written to the data folder: this one cannot be made.
     let config = Config::new("namespaces", "/proc/none");
-    let server = Server::builder(config).storage(store).build().await;
+    let server = server::builder(config).storage(store).build().await;
     let started = server.expect("it is built").start().await;
     let server = started.expect("it starts");
     let loopback = server.loopback().privileged();

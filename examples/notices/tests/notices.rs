@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use apiloom::server::{Backend, Builder, Config, Loopback, Server};
+use apiloom::server::{self, Backend, Builder, Config, Loopback};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
@@ -16,7 +16,7 @@ fn builder() -> Builder {
     // Nothing is written to the data folder: this one cannot be made.
     let mut config = Config::new("notices", "/proc/none");
     config.backend = Backend::Memory;
-    configure(Server::builder(config))
+    configure(server::builder(config))
 }
 
 async fn send(

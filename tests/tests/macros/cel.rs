@@ -125,7 +125,7 @@ async fn rules_are_evaluated_by_the_server() {
 
 #[tokio::test]
 async fn a_rule_that_does_not_fit_is_a_problem_of_the_build_and_of_the_documents() {
-    let builder = || server::Server::builder(Config::new("cel", "")).lazy_kind::<Wrong>();
+    let builder = || server::builder(Config::new("cel", "")).lazy_kind::<Wrong>();
     let problem = builder().dump().unwrap_err().to_string();
     assert!(problem.contains("undefined field 'spec'"), "{problem}");
     assert!(problem.contains(Wrong::KIND), "{problem}");

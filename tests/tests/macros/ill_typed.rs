@@ -26,7 +26,7 @@ impl Server {
     async fn start(store: &Arc<Memory>, cached: bool) -> Self {
         let mut config = Config::new("ill-typed", "");
         config.watch_cache_history_bytes = cached.then_some(1 << 20);
-        let built = server::Server::builder(config)
+        let built = server::builder(config)
             .storage(Arc::clone(store) as Arc<dyn Storage>)
             .group(GroupDef {
                 name: "example.com".into(),

@@ -16,7 +16,7 @@ impl Server {
     pub async fn start(register: impl FnOnce(Builder) -> Builder) -> Self {
         let mut config = Config::new("macros", "");
         config.backend = Backend::Memory;
-        let built = register(server::Server::builder(config)).build().await;
+        let built = register(server::builder(config)).build().await;
         let built = built.unwrap_or_else(|problems| panic!("{problems}"));
         let server = built.start().await.expect("memory can be read");
         Self { server }

@@ -2,7 +2,7 @@
 
 use apiloom::apis::{coordination, core, events};
 use apiloom::meta::kind::Resource;
-use apiloom::server::{Backend, Config, InProcess, Server};
+use apiloom::server::{self, Backend, Config, InProcess};
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
@@ -16,7 +16,7 @@ use super::{message_of, reference};
 async fn server() -> InProcess {
     let mut config = Config::new("protobuf", "");
     config.backend = Backend::Memory;
-    let builder = Server::builder(config)
+    let builder = server::builder(config)
         .all_built_in()
         .kind::<wardle::v1alpha1::Fischer>()
         .kind::<WidgetType>();

@@ -10,7 +10,7 @@ use apiloom::server::auth::{
 };
 use apiloom::server::http::Body;
 use apiloom::server::registry::Registry;
-use apiloom::server::{Backend, Builder, Config, InProcess, Loopback, Server};
+use apiloom::server::{self, Backend, Builder, Config, InProcess, Loopback};
 use bytes::{Buf, Bytes};
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
@@ -33,7 +33,7 @@ async fn start(configure: impl FnOnce(Builder) -> Builder) -> InProcess {
     // A folder that cannot be made: nothing may be written.
     let mut config = Config::new("kitchen", "/proc/none");
     config.backend = Backend::Memory;
-    let builder = Server::builder(config).kind::<Kettle>().kind::<Stove>();
+    let builder = server::builder(config).kind::<Kettle>().kind::<Stove>();
     let server = configure(builder).build().await.unwrap();
     server.start().await.unwrap()
 }
@@ -403,7 +403,7 @@ async fn a_server_that_listens_has_a_loopback_too() {
     let mut config = Config::new("kitchen", dir.path());
     config.backend = Backend::Memory;
     config.secure_port = 0;
-    let builder = Server::builder(config).kind::<Kettle>();
+    let builder = server::builder(config).kind::<Kettle>();
     let ready = builder.build().await.unwrap().bind().await.unwrap();
     let loopback = ready.loopback();
     let client = apiloom_tests::Client::new(ready.kubeconfig());

@@ -10,8 +10,8 @@ use apiloom::server::auth::Answer;
 use apiloom::server::health::Check;
 use apiloom::server::http::{PathRequest, PathResponse};
 use apiloom::server::{
-    Backend, Builder, ChainFilter, Config, Endpoints, Filter, FilterPlace, FilterRequest,
-    ListedRoute, Server,
+    self, Backend, Builder, ChainFilter, Config, Endpoints, Filter, FilterPlace, FilterRequest,
+    ListedRoute,
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
@@ -72,7 +72,7 @@ impl Filter for Recorder {
 fn builder(backend: Backend) -> Builder {
     let mut config = Config::new("kitchen", "/proc/none");
     config.backend = backend;
-    Server::builder(config)
+    server::builder(config)
 }
 
 /// A builder with a filter at each place, added in another order than they are passed.
@@ -194,7 +194,7 @@ async fn a_filter_that_does_not_answer_ends_with_the_request() {
     let mut config = Config::new("kitchen", "/proc/none");
     config.backend = Backend::Memory;
     config.request_timeout = Duration::from_millis(20);
-    let server = serve_with(Server::builder(config).filter(Endless)).await;
+    let server = serve_with(server::builder(config).filter(Endless)).await;
     let response = open(&server.loopback, "GET", "/version", "").await;
     assert_eq!(response.status(), 504);
     server.stop().await;
@@ -279,7 +279,7 @@ async fn routes_name_their_parts_in_the_order_of_matching() {
         metrics: false,
         openapi: false,
     };
-    let few = Server::builder(config).routes().await.unwrap();
+    let few = server::builder(config).routes().await.unwrap();
     let documents = few.iter().filter(|route| route.source == "documents");
     let first: Vec<&str> = documents.map(|route| &*route.path).take(3).collect();
     assert_eq!(first, ["/version", "/storage/migrate", "/healthz"]);

@@ -22,7 +22,7 @@ mod trace;
 use apiloom::prelude::*;
 use std::sync::Arc;
 
-use apiloom::server::{Backend, Builder, Config, Server};
+use apiloom::server::{self, Backend, Builder, Config};
 use apiloom::storage::{Memory, Storage};
 use apiloom_tests::{Client, Kubectl};
 use serde_json::{Value, json};
@@ -89,7 +89,7 @@ async fn with_server_of<F: Future<Output = ()>>(
     let mut config = Config::new("kitchen", dir.path());
     config.backend = Backend::Memory;
     config.secure_port = 0;
-    let builder = Server::builder(config).kind::<Kettle>().kind::<Stove>();
+    let builder = server::builder(config).kind::<Kettle>().kind::<Stove>();
     let server = configure(builder).build().await.unwrap();
     let ready = server.bind().await.unwrap();
     let kubeconfig = ready.kubeconfig().to_owned();
@@ -125,7 +125,7 @@ async fn kubectl_works_with_a_kind_that_was_registered_in_code() {
 async fn what_a_server_cannot_be_built_from_is_told_with_file_and_line() {
     let mut config = Config::new("kitchen", "unused");
     config.backend = Backend::Memory;
-    let error = Server::builder(config).kind::<Pan>().dump().unwrap_err();
+    let error = server::builder(config).kind::<Pan>().dump().unwrap_err();
     let place = format!("{}:{PAN_LINE}", file!());
     let problem = "Pan of kitchen.example.com/v1: a selectable field is at .spec.depth, which the schema does not know";
     assert_eq!(error.to_string(), format!("{place}: {problem}"));

@@ -5,7 +5,7 @@ use std::fs;
 use apiloom::meta::GroupResource;
 use apiloom::prelude::*;
 use apiloom::server::{
-    Backend, Config, CreateOptions, Handler, RequestContext, Server, WatchCacheSize, async_trait,
+    self, Backend, Config, CreateOptions, Handler, RequestContext, WatchCacheSize, async_trait,
 };
 use apiloom::storage::Memory;
 use apiloom_tests::{Client, Kubectl};
@@ -236,7 +236,7 @@ async fn kubectl_creates_what_is_not_stored() {
 async fn a_kind_without_store_and_handler_is_refused_with_its_place() {
     let mut config = Config::new("kitchen", "unused");
     config.backend = Backend::Memory;
-    let builder = Server::builder(config).kind::<TasteReview>();
+    let builder = server::builder(config).kind::<TasteReview>();
     let error = builder.dump().unwrap_err().to_string();
     let expected = format!(
         "{}:{LINE}: TasteReview of kitchen.example.com/v1: it has no store, and no handler answers creates: add \
@@ -255,7 +255,7 @@ async fn settings_of_a_store_for_a_kind_without_one_are_refused() {
         resource: GroupResource::new("kitchen.example.com", "tastereviews"),
         changes: 0,
     });
-    let builder = Server::builder(config)
+    let builder = server::builder(config)
         .kind::<TasteReview>()
         .handler::<TasteReview>(Taster)
         .storage_of::<TasteReview>(Memory::new());

@@ -4,7 +4,7 @@ use apiloom::prelude::ObjectMeta;
 use apiloom::server::auth::BoxError;
 use apiloom::server::health::Check;
 use apiloom::server::http::{PathRequest, PathResponse};
-use apiloom::server::{Backend as ServerBackend, Builder, Config, Endpoints, HookContext, Server};
+use apiloom::server::{self, Backend as ServerBackend, Builder, Config, Endpoints, HookContext};
 use tokio::sync::oneshot;
 
 use super::pair::{Kettle, Running, free_address};
@@ -37,7 +37,7 @@ fn server(dir: &tempfile::TempDir) -> Builder {
     let mut config = Config::new("chain", dir.path());
     config.backend = ServerBackend::Memory;
     config.secure_port = free_address().port();
-    Server::builder(config)
+    server::builder(config)
 }
 
 async fn echo(request: PathRequest) -> String {
@@ -252,7 +252,7 @@ async fn each_document_of_a_server_can_be_off() {
         openapi: false,
         metrics: false,
     };
-    let server = Server::builder(config.clone()).kind::<Kettle>().build();
+    let server = server::builder(config.clone()).kind::<Kettle>().build();
     let running = Running::start(server.await.unwrap()).await;
     let client = Client::new(&running.kubeconfig);
     for path in [
@@ -275,7 +275,7 @@ async fn each_document_of_a_server_can_be_off() {
     // What is off is not in the list of what is there.
     config.endpoints.index = true;
     config.secure_port = free_address().port();
-    let server = Server::builder(config).kind::<Kettle>().build();
+    let server = server::builder(config).kind::<Kettle>().build();
     let running = Running::start(server.await.unwrap()).await;
     let client = Client::new(&running.kubeconfig);
     let paths = client.get("/").await.json()["paths"].clone();

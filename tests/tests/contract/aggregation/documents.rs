@@ -70,8 +70,8 @@ async fn changed_documents_of_a_service_are_read_again(on: Backend) {
 
     // And by time.
     let every = Duration::from_millis(50);
-    let front = Front::start_with(on, &authority, &services, |config| {
-        config.service_documents_interval = every;
+    let front = Front::start_with(on, &authority, &services, |parts| {
+        parts.api_services.documents_interval = every;
     });
     let front = front.await;
     let client = &front.client;
@@ -88,8 +88,8 @@ async fn openapi_v3_of_a_service_is_about_its_version_alone(on: Backend) {
     let recorder = Recorder::start(&authority).await;
     let services = [("recorder", recorder.address)];
     let every = Duration::from_millis(50);
-    let front = Front::start_with(on, &authority, &services, |config| {
-        config.service_documents_interval = every;
+    let front = Front::start_with(on, &authority, &services, |parts| {
+        parts.api_services.documents_interval = every;
     });
     let front = front.await;
     let client = &front.client;

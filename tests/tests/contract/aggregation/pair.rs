@@ -10,7 +10,7 @@ use apiloom::apis::core::v1::{ConfigMap, Secret};
 use apiloom::prelude::ObjectMeta;
 use apiloom::server::auth::{Answer, Authentication, Authenticator, Credentials, UserInfo};
 use apiloom::server::services::{ServiceAddress, ServiceError, ServicePort, ServiceResolver};
-use apiloom::server::{Config, Server, TlsFiles, async_trait};
+use apiloom::server::{self, Config, PartsConfig, Server, TlsFiles, async_trait};
 use apiloom_tests::StoreOfTest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -187,7 +187,7 @@ impl Back {
     }
 
     pub(super) async fn start_again(&mut self) {
-        let builder = Server::builder(self.config.clone()).kind::<Kettle>();
+        let builder = server::builder(self.config.clone()).kind::<Kettle>();
         let builder = builder.built_in::<ConfigMap>().built_in::<Secret>();
         let builder = machine_kinds::configure(builder.kind::<machine_kinds::v1::Machine>());
         let builder = builder.authenticator(FrontProxy(self.certificate.clone()));
@@ -286,7 +286,7 @@ impl Front {
         on: Backend,
         authority: &Authority,
         services: &[(&str, SocketAddr)],
-        configure: impl FnOnce(&mut Config),
+        configure: impl FnOnce(&mut PartsConfig),
     ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut config = Config::new("front", dir.path());
@@ -297,8 +297,9 @@ impl Front {
             config.storage_prefix = format!("{prefix}/registry");
         }
         config.secure_port = free_address().port();
-        config.proxy_client = Some(authority.files("proxy"));
-        configure(&mut config);
+        let mut parts = PartsConfig::default();
+        parts.api_services.proxy_client = Some(authority.files("proxy"));
+        configure(&mut parts);
         let address = (config.bind_address, config.secure_port).into();
         let itself = ("itself", address);
         let places = Places::default();
@@ -306,7 +307,7 @@ impl Front {
             places.set(name, Ok(*address));
         }
         let calls = Arc::new(AtomicUsize::new(0));
-        let builder = Server::builder(config).all_built_in();
+        let builder = server::builder_with(config, parts).all_built_in();
         let builder = builder.authenticator(Tester(Arc::clone(&calls)));
         // For requests that it forwards to itself.
         let builder = builder.authenticator(FrontProxy(authority.proxy_der.clone()));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use apiloom::server::{Backend, Config, Server};
+use apiloom::server::{self, Backend, Config};
 use serde_json::{Value, json};
 
 use super::BuiltIns;
@@ -300,7 +300,7 @@ async fn events_expire() {
     let mut config = Config::new("kitchen", "/proc/none");
     config.backend = Backend::Memory;
     config.event_ttl = Duration::from_secs(1);
-    let server = serve_with(Server::builder(config).all_built_in()).await;
+    let server = serve_with(server::builder(config).all_built_in()).await;
     let loopback = server.loopback.privileged();
     let watch = open(&loopback, "GET", "/api/v1/events?watch=1", "").await;
     let mut watch = watch.into_body();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use apiloom::apis::core::v1::{ConfigMap, Secret, ServiceAccount};
-use apiloom::server::{Backend, Builder, Config, Server};
+use apiloom::server::{self, Backend, Builder, Config};
 use apiloom_storage::Storage;
 use serde_json::{Value, json};
 
@@ -21,8 +21,8 @@ async fn serve(
 ) -> BuiltIns {
     let mut config = Config::new("garbage", "/proc/none");
     config.backend = Backend::Memory;
-    config.controllers.names = controllers.parse().unwrap();
-    let builder = Server::builder(config).storage(Arc::clone(store));
+    config.controllers = controllers.parse().unwrap();
+    let builder = server::builder(config).storage(Arc::clone(store));
     let server = serve_with(kinds(builder)).await;
     let loopback = server.loopback.privileged();
     BuiltIns { server, loopback }
