@@ -11,8 +11,6 @@ pub use apiloom_server::AdmittedObject;
 pub use apiloom_server::Backend;
 pub use apiloom_server::BoundServer;
 pub use apiloom_server::Builder;
-pub use apiloom_server::Capability;
-pub use apiloom_server::CapabilityContext;
 pub use apiloom_server::Config;
 pub use apiloom_server::ControllerNames;
 pub use apiloom_server::CreateOptions;
@@ -103,6 +101,16 @@ pub mod kinds {
 pub mod metrics {
     pub use apiloom_server::server::Collect;
     pub use apiloom_server::server::Samples;
+}
+
+/// The parts that [`builder`] adds, for programs that add some of them to [`Builder::new`].
+pub mod parts {
+    #[cfg(feature = "apis-apiregistration")]
+    pub use apiloom_parts::ApiServices;
+    #[cfg(feature = "apis-apiextensions")]
+    pub use apiloom_parts::CustomResources;
+    pub use apiloom_parts::GarbageCollection;
+    pub use apiloom_parts::NamespaceDeletion;
 }
 
 /// What is served: kinds at run time, and their objects by code.

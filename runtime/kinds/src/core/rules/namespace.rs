@@ -2,7 +2,7 @@
 //!
 //! A namespace is deleted in two steps. DELETE sets deletionTimestamp and the phase Terminating. The object is removed
 //! when `spec.finalizers` is emptied by a PUT to `/finalize` and `metadata.finalizers` is empty. Deleting the content
-//! of a terminating namespace, and then that PUT, is the task of the namespace controller (`server/parts/namespaces`).
+//! of a terminating namespace, and then that PUT, is the task of the namespace controller (`runtime/parts/namespaces`).
 
 use apiloom_meta::error::MAX_CAUSES;
 use apiloom_meta::kind::DeletionRule;

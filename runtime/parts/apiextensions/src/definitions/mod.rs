@@ -15,7 +15,7 @@
 //!   `kinds/apiextensions/rules.rs`. A delete adds its finalizer by `Strategy::prepare_for_delete`. Hooks that
 //!   change a definition see it without its schemas (`strategy.rs` there), and a schema that was found without errors is remembered by its
 //!   digest (`accepted.rs`), for the next write and for the controller that publishes the kind.
-//! - `server/parts/apiextensions/definitions` follows the stored definitions in every server, elected or not: `names.rs` accepts names,
+//! - `parts/apiextensions/definitions` follows the stored definitions in every server, elected or not: `names.rs` accepts names,
 //!   `publish.rs` changes the catalog, `status.rs` has the conditions and the patch that writes them, `cleanup.rs` deletes the
 //!   objects of a definition that is being deleted. A kind is published when its names are accepted and established when its own
 //!   server serves it. A server that is alone publishes it before the names are stored, so that one write says both; with other
@@ -39,14 +39,14 @@
 //! - Kinds of documents are ordered by group and resource, behind Rust types (`registry/catalog/change.rs`): the order in which definitions
 //!   came, which no other server and no later start knows, is not shown.
 //! - A definition of the resource of a Rust type is established, but the Rust type is served.
-//! - Conversion webhooks: `server/parts/apiextensions/webhooks` has the client of one (`client.rs`: address, TLS, turns, times, limits) and the converter
+//! - Conversion webhooks: `parts/apiextensions/webhooks` has the client of one (`client.rs`: address, TLS, turns, times, limits) and the converter
 //!   that sends and reads reviews (`conversion.rs`); what comes back is checked for all converters alike by
 //!   `registry/objects/converter_call.rs`. Each change of a definition makes a new converter, so its configuration applies to
 //!   the next request. A webhook has its own limits, and kinds with a converter their own capacity for large documents, so that
 //!   one that does not answer holds up no other kind.
 //! - `server/services.rs` finds the addresses of services: a resolver of the program, the file of `--service-resolver`, or DNS.
-//! - `apiloom serve` is a server of built-in kinds with two flags more (`options.rs`). `kinds/definition_files.rs` reads the
-//!   definitions of files, for `apiloom import` too. `server/parts/apiextensions/installation` checks them against an empty registry before a store is
+//! - `apiloom serve` is a server of built-in kinds with two flags more (`parts/apiextensions/flags.rs`, `options/arguments.rs`). `kinds/definition_files.rs` reads the
+//!   definitions of files, for `apiloom import` too. `parts/apiextensions/installation` checks them against an empty registry before a store is
 //!   opened, applies them to the running server with the manager `definition-installer`, and waits until the controller has
 //!   established their kinds and the catalog has their present state; then the line of the ready server is printed, and `/readyz` passes.
 //!
