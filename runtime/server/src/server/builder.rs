@@ -326,43 +326,26 @@ impl Builder {
     /// ```
     #[must_use]
     pub fn path(self, path: impl Into<String>, handler: impl PathHandler) -> Self {
-        self.handled(path.into(), false, true, handler)
+        handled(self, path.into(), (false, true), handler)
     }
 
     /// As [`Builder::path`], without a line in the list at `/`.
     #[must_use]
     pub fn unlisted_path(self, path: impl Into<String>, handler: impl PathHandler) -> Self {
-        self.handled(path.into(), false, false, handler)
+        handled(self, path.into(), (false, false), handler)
     }
 
     /// As [`Builder::path`] for all paths below a prefix, which ends with a slash. The longest prefix of a path wins. What the
     /// server has itself comes first.
     #[must_use]
     pub fn prefix(self, prefix: impl Into<String>, handler: impl PathHandler) -> Self {
-        self.handled(prefix.into(), true, true, handler)
+        handled(self, prefix.into(), (true, true), handler)
     }
 
     /// As [`Builder::prefix`], without a line in the list at `/`.
     #[must_use]
     pub fn unlisted_prefix(self, prefix: impl Into<String>, handler: impl PathHandler) -> Self {
-        self.handled(prefix.into(), true, false, handler)
-    }
-
-    fn handled(
-        mut self,
-        path: String,
-        is_prefix: bool,
-        is_listed: bool,
-        handler: impl PathHandler,
-    ) -> Self {
-        self.added.handlers.push(AddedHandler {
-            part: self.part,
-            path,
-            is_prefix,
-            is_listed,
-            handler: Arc::new(handler),
-        });
-        self
+        handled(self, prefix.into(), (true, false), handler)
     }
 
     /// Leaves what this server does not serve to the next one, behind the filters of this one. That may have a next one too;
@@ -500,88 +483,13 @@ impl Builder {
         self
     }
 
-    fn registry(
-        config: &Config,
-        steps: Vec<Step>,
-        listers: Listers,
-        stores: &Stores,
-    ) -> Result<Registry, ServerError> {
-        let mut registry = stores.registry();
-        registry.use_listers(listers);
-        registry.key_prefix(&config.storage_prefix);
-        registry.event_ttl(config.event_ttl);
-        if let Some(names) = &config.system_namespaces {
-            registry.system_namespaces(names.clone());
-        }
-        for step in steps {
-            step(&mut registry);
-        }
-        registry.watch_cache(config.watch_cache_history_bytes);
-        for own in &config.watch_cache_sizes {
-            registry.watch_cache_size(&own.resource, own.changes);
-        }
-        registry.storage_media_type(config.storage_media_type);
-        registry.max_object_bytes(config.max_object_bytes);
-        registry.max_definition_bytes(config.max_definition_bytes);
-        registry.delete_collection_workers(config.delete_collection_workers);
-        registry.disable_admission(&config.disabled_admission);
-        registry.runtime_config(&config.runtime_config);
-        registry.emulation_versions(&config.emulation_versions);
-        registry.build().map_err(ServerError::Invalid)
-    }
-
     /// Opens the store and builds the server. Binds no socket, and creates no files except those of an embedded store.
     ///
     /// # Errors
     /// All problems that parts find, such as those of definitions to install, before the store is opened; names of controllers that no part
     /// has; all problems of the registered kinds; a store that cannot be opened.
     pub async fn build(self) -> Result<Server, ServerError> {
-        self.build_over(StoreSource::Configured).await
-    }
-
-    async fn build_over(self, stores: StoreSource) -> Result<Server, ServerError> {
-        let Self {
-            config,
-            steps,
-            storage,
-            own_storage,
-            authenticators,
-            authorizers,
-            listers,
-            services,
-            capabilities,
-            added,
-            next,
-            ..
-        } = with_parts(self);
-        let chain = chain(&added.filters);
-        let additions = added.check(&chain)?;
-        check_clock(SystemTime::now())?;
-        kubeconfig::check(&config)?;
-        let services = match (services, &config.service_resolver) {
-            (Some(services), _) => services,
-            (None, Some(file)) => Arc::new(ServiceMap::read(file)?),
-            (None, None) => Arc::new(ClusterDns),
-        };
-        let parts = capabilities_of(&config, capabilities, &services)?;
-        for part in &parts {
-            part.check(&config).await?;
-        }
-        let stores = match stores {
-            StoreSource::Configured => Stores::open(&config, storage, own_storage).await?,
-            StoreSource::Memory => Stores::in_memory(&config, storage.as_ref()),
-        };
-        let registry = Arc::new(Self::registry(&config, steps, listers, &stores)?);
-        Ok(Server {
-            config,
-            registry,
-            stores,
-            auth: auth(authenticators, authorizers),
-            services,
-            parts,
-            additions,
-            next,
-        })
+        build_over(self, StoreSource::Configured).await
     }
 
     /// The filters that requests from the network pass, in their order, as `print-chain` prints them. Those of the same process begin
@@ -602,7 +510,7 @@ impl Builder {
     /// # Errors
     /// As [`Builder::build`], and for definitions as [`BoundServer::install`](super::BoundServer::install).
     pub async fn routes(self) -> Result<Vec<ListedRoute>, ServerError> {
-        let server = self.build_over(StoreSource::Memory).await?;
+        let server = build_over(self, StoreSource::Memory).await?;
         server.list_routes().await
     }
 
@@ -614,9 +522,103 @@ impl Builder {
         let stores = Stores::one(Memory::new());
         let all = with_parts(self);
         let all = all.step(RegistryBuilder::check_lazy_kinds);
-        let registry = Self::registry(&all.config, all.steps, all.listers, &stores)?;
+        let registry = registry(&all.config, all.steps, all.listers, &stores)?;
         apiloom_http::documents::crd::dump(&registry.catalog()).map_err(ServerError::Invalid)
     }
+}
+
+/// Adds a handler of a path, or of a prefix.
+fn handled(
+    mut builder: Builder,
+    path: String,
+    (is_prefix, is_listed): (bool, bool),
+    handler: impl PathHandler,
+) -> Builder {
+    builder.added.handlers.push(AddedHandler {
+        part: builder.part,
+        path,
+        is_prefix,
+        is_listed,
+        handler: Arc::new(handler),
+    });
+    builder
+}
+
+/// Builds a server over these stores; see [`Builder::build`].
+async fn build_over(builder: Builder, stores: StoreSource) -> Result<Server, ServerError> {
+    let Builder {
+        config,
+        steps,
+        storage,
+        own_storage,
+        authenticators,
+        authorizers,
+        listers,
+        services,
+        capabilities,
+        added,
+        next,
+        ..
+    } = with_parts(builder);
+    let chain = chain(&added.filters);
+    let additions = added.check(&chain)?;
+    check_clock(SystemTime::now())?;
+    kubeconfig::check(&config)?;
+    let services = match (services, &config.service_resolver) {
+        (Some(services), _) => services,
+        (None, Some(file)) => Arc::new(ServiceMap::read(file)?),
+        (None, None) => Arc::new(ClusterDns),
+    };
+    let parts = capabilities_of(&config, capabilities, &services)?;
+    for part in &parts {
+        part.check(&config).await?;
+    }
+    let stores = match stores {
+        StoreSource::Configured => Stores::open(&config, storage, own_storage).await?,
+        StoreSource::Memory => Stores::in_memory(&config, storage.as_ref()),
+    };
+    let registry = Arc::new(registry(&config, steps, listers, &stores)?);
+    Ok(Server {
+        config,
+        registry,
+        stores,
+        auth: auth(authenticators, authorizers),
+        services,
+        parts,
+        additions,
+        next,
+    })
+}
+
+/// The registry of a server over these stores, to which the steps of its builder are applied.
+fn registry(
+    config: &Config,
+    steps: Vec<Step>,
+    listers: Listers,
+    stores: &Stores,
+) -> Result<Registry, ServerError> {
+    let mut registry = stores.registry();
+    registry.use_listers(listers);
+    registry.key_prefix(&config.storage_prefix);
+    registry.event_ttl(config.event_ttl);
+    if let Some(names) = &config.system_namespaces {
+        registry.system_namespaces(names.clone());
+    }
+    for step in steps {
+        step(&mut registry);
+    }
+    registry.watch_cache(config.watch_cache_history_bytes);
+    for own in &config.watch_cache_sizes {
+        registry.watch_cache_size(&own.resource, own.changes);
+    }
+    registry.storage_media_type(config.storage_media_type);
+    registry.max_object_bytes(config.max_object_bytes);
+    registry.max_definition_bytes(config.max_definition_bytes);
+    registry.delete_collection_workers(config.delete_collection_workers);
+    registry.disable_admission(&config.disabled_admission);
+    registry.runtime_config(&config.runtime_config);
+    registry.emulation_versions(&config.emulation_versions);
+    registry.build().map_err(ServerError::Invalid)
 }
 
 /// The capabilities of a server with this configuration.
@@ -636,7 +638,8 @@ fn capabilities_of(
         .iter()
         .filter_map(|one| one.elected())
         .collect();
-    config.controllers.check(&known)?;
+    let checked = config.controllers.check(&known);
+    checked.map_err(ServerError::Invalid)?;
     let runs = |name: &str| config.controllers.runs(name);
     capabilities.retain(|capability| capability.elected().is_none_or(runs));
     Ok(capabilities)

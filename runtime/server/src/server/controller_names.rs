@@ -4,8 +4,6 @@ use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
-use super::ServerError;
-
 /// Which of the controllers run that one server at a time runs ([`Capability::elected`](super::Capability::elected)). Parsed from the list
 /// of the flag `--controllers`, as in kube-controller-manager: `*` for all that are not named otherwise, `NAME` to run one, `-NAME` to run it
 /// not. Default all. The names are those of the parts that a server has: a name that no part has is an error of
@@ -50,8 +48,8 @@ impl ControllerNames {
     /// Checks that controllers with all these names are known.
     ///
     /// # Errors
-    /// The names that are not, and those that are known.
-    pub(super) fn check(&self, known: &[&str]) -> Result<(), ServerError> {
+    /// A line for each name that is not, with those that are known.
+    pub(super) fn check(&self, known: &[&str]) -> Result<(), Vec<String>> {
         let names = self.entries.iter().filter(|entry| *entry != "*");
         let names = names.map(|entry| entry.strip_prefix('-').unwrap_or(entry));
         let unknown = names.filter(|name| !known.contains(name));
@@ -64,7 +62,7 @@ impl ControllerNames {
         if problems.is_empty() {
             Ok(())
         } else {
-            Err(ServerError::Invalid(problems))
+            Err(problems)
         }
     }
 }
@@ -124,7 +122,7 @@ mod tests {
     fn an_unknown_name_lists_the_known_ones() {
         let check = |known: &[&str]| {
             let Ok(names) = "*,-job-controller".parse::<ControllerNames>();
-            names.check(known).unwrap_err().to_string()
+            names.check(known).unwrap_err().join("; ")
         };
         assert_eq!(
             check(&KNOWN),

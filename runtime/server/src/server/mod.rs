@@ -49,6 +49,7 @@ mod coalesce;
 mod config;
 mod connection;
 mod controller_names;
+mod controllers;
 mod filter;
 mod filters;
 mod guarded_body;

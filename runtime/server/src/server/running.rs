@@ -15,9 +15,10 @@ use tokio::time::Instant;
 
 use super::additions::Additions;
 use super::capability::Capability;
+use super::controllers::{self, Controllers};
 use super::filters::{Auth, Filters};
 use super::hooks::{Hook, HookContext, Host, Task};
-use super::host::{self, ControllerHost, Controllers, SharedStore};
+use super::host::{ControllerHost, SharedStore};
 use super::loopback::{Loopback, LoopbackToken};
 use super::stores::Stores;
 use super::{Config, ServerError, health, object_counts};
@@ -80,7 +81,7 @@ impl RunningServer {
             additions,
             next,
         } = parts;
-        host::check_stores(&capabilities, &registry.catalog())?;
+        controllers::check_stores(&capabilities, &registry.catalog())?;
         let info = ServerInfo {
             address,
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -64,7 +64,7 @@ impl ControllerHost {
     }
 
     /// The same for the controller of an elected server.
-    pub(super) fn elected(&self, guard: &WriteGuard, servers: &Arc<Servers>) -> Self {
+    pub(in crate::server) fn elected(&self, guard: &WriteGuard, servers: &Arc<Servers>) -> Self {
         let mut host = self.clone();
         host.elected = Some((guard.clone(), Arc::clone(servers)));
         host
