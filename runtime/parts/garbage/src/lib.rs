@@ -80,7 +80,9 @@ impl Part for GarbageCollection {
     }
 
     fn add_flags(&self, command: Command) -> Command {
-        Self::augment_args(command)
+        let workers = self.workers.to_string();
+        let command = Self::augment_args(command);
+        command.mut_arg("concurrent-gc-syncs", |flag| flag.default_value(workers))
     }
 
     fn read_flags(&mut self, matches: &ArgMatches) -> Result<(), Error> {

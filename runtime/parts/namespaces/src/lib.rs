@@ -87,7 +87,11 @@ impl Part for NamespaceDeletion {
     }
 
     fn add_flags(&self, command: Command) -> Command {
-        Self::augment_args(command)
+        let workers = self.workers.to_string();
+        let command = Self::augment_args(command);
+        command.mut_arg("concurrent-namespace-syncs", |flag| {
+            flag.default_value(workers)
+        })
     }
 
     fn read_flags(&mut self, matches: &ArgMatches) -> Result<(), Error> {
