@@ -13,8 +13,19 @@ const TABLE: &str = include_str!("bounds.txt");
 const STATE: &str = include_str!("state.txt");
 
 /// The crates that a server keeps state in.
-const CRATES: [&str; 8] = [
-    "server", "http", "kinds", "registry", "storage", "meta", "schema", "cel",
+const CRATES: [&str; 12] = [
+    "server",
+    "parts/aggregator",
+    "parts/apiextensions",
+    "parts/garbage",
+    "parts/namespaces",
+    "http",
+    "kinds",
+    "registry",
+    "storage",
+    "meta",
+    "schema",
+    "cel",
 ];
 
 /// State that several requests can change is behind one of these.
