@@ -39,7 +39,7 @@ impl Program {
         }
     }
 
-    /// Adds parts that the server has with whatever its program registers. Their flags are known before that, so the program is not asked
+    /// Adds parts that the server has beside all that its program registers. Their flags are known before that, so the program is not asked
     /// for its own parts to read them.
     #[must_use]
     pub fn parts(mut self, parts: impl IntoIterator<Item = Box<dyn Part>>) -> Self {
