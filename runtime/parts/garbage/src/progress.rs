@@ -179,11 +179,11 @@ async fn wait_for_all(feeds: &[Position]) -> Result<(), RequestError> {
 mod tests {
     use std::future::{pending, ready};
 
+    use apiloom_server::host::feed::FeedReports;
     use apiloom_storage::Memory;
     use tokio::time::Instant;
 
     use super::*;
-    use apiloom_server::host::feed::FeedReports;
 
     #[tokio::test(start_paused = true)]
     async fn all_that_wait_for_a_round_fail_with_it_and_later_ones_have_their_own() {

@@ -1,5 +1,7 @@
 //! Each rule of the graph on a few objects, and random changes against a plain reading of the rules.
 
+use apiloom_meta::kind::SmolStr;
+
 use super::*;
 
 fn uid(name: &str) -> Uid {

@@ -7,8 +7,10 @@ use apiloom_storage::{Entry, Layer, Memory};
 use async_trait::async_trait;
 use tokio::time::Instant;
 
-use super::super::config::{GARBAGE_COLLECTOR, NAMESPACES};
 use super::*;
+
+const GARBAGE_COLLECTOR: &str = "garbage-collector-controller";
+const NAMESPACES: &str = "namespace-controller";
 
 const ALL: [&str; 2] = [GARBAGE_COLLECTOR, NAMESPACES];
 
