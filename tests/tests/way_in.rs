@@ -6,7 +6,7 @@
     reason = "a test that cannot go on panics, and says where"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -15,7 +15,6 @@ use std::process::{Command, Stdio};
 use apiloom_tests::transcript::words;
 use apiloom_tests::{Kubectl, Output, Server, build, repository, stdout};
 use regex::Regex;
-use serde_json::Value;
 
 /// The first code block of this language in the README.
 fn block(readme: &str, language: &str) -> String {
@@ -97,62 +96,65 @@ fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// The artifacts that a binary of this workspace is built from, by crate. They are in the workspace's folder, but the
-/// binary is not, since other tests run their own.
-fn artifacts(root: &Path, package: &str) -> BTreeMap<String, Vec<String>> {
-    let build_dir = repository().join("target");
-    let mut build = cargo();
-    build
-        .args(["build", "--quiet", "--bins", "--message-format=json"])
+/// The crates that a package in a folder is built from, with the features of each build of a crate. Those of one version with the same
+/// features are one build, also for packages outside of this workspace: all share its folder.
+fn builds_of(package: &str, folder: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let mut tree = cargo();
+    tree.args(["tree", "--offline", "--edges", "normal,build"])
+        .args(["--prefix", "none", "--format", "{p}|{f}"])
         .args(["--package", package])
-        .arg("--target-dir")
-        .arg(root.join("binaries"))
-        .arg("--config")
-        .arg(format!("build.build-dir={build_dir:?}"))
-        .current_dir(repository());
-    let told = stdout(&mut build);
-    let mut found = BTreeMap::<String, Vec<String>>::new();
-    for line in told.lines() {
-        let message: Value = serde_json::from_str(line).unwrap_or_default();
-        if message["reason"] == "compiler-artifact" {
-            let id = message["package_id"].as_str().unwrap();
-            let target = &message["target"];
-            let of = format!("{id} {} {}", target["kind"], target["name"]);
-            found
-                .entry(of)
-                .or_default()
-                .push(message["filenames"].to_string());
-        }
+        .current_dir(folder);
+    let mut builds = BTreeMap::<String, BTreeSet<String>>::new();
+    for line in stdout(&mut tree).lines() {
+        // The mark of a crate whose own crates were listed before.
+        let (name, features) = line.trim_end_matches(" (*)").split_once('|').unwrap();
+        builds
+            .entry(name.to_owned())
+            .or_default()
+            .insert(features.to_owned());
     }
-    found
+    builds
+}
+
+/// Checks that the crates of a package that those of the other need too are the same builds.
+#[track_caller]
+fn check_shared(
+    builds: &BTreeMap<String, BTreeSet<String>>,
+    others: &BTreeMap<String, BTreeSet<String>>,
+    is_apart: impl Fn(&str) -> bool,
+) {
+    let common: Vec<_> = builds
+        .iter()
+        .filter(|(id, _)| !is_apart(id))
+        .filter_map(|(id, features)| Some((id, features, others.get(id)?)))
+        .collect();
+    let is_common = |name: &str| common.iter().any(|(id, ..)| id.starts_with(name));
+    assert!(
+        is_common("apiloom-meta ") && is_common("serde_json "),
+        "{common:#?}"
+    );
+    let twice: Vec<_> = common
+        .iter()
+        .filter(|(_, features, others)| features != others)
+        .collect();
+    assert!(
+        twice.is_empty(),
+        "compiled twice, with these features: {twice:#?}\nhelp: `cargo tree --edges features --invert CRATE` shows what needs them"
+    );
 }
 
 #[test]
 fn every_crate_is_compiled_once() {
-    let root = tempfile::tempdir().unwrap();
-    let server = artifacts(root.path(), "hello");
-    let command = artifacts(root.path(), "apiloom-cli");
+    let server = builds_of("hello", &repository());
     // The command needs the types of the built-in kinds, a server their rules too: its build of that crate is another one.
-    let is_shared = |id: &str| !id.contains("apiloom-kinds");
-    let twice: Vec<_> = command
-        .iter()
-        .filter(|(id, _)| is_shared(id))
-        .filter_map(|(id, files)| Some((id, files, server.get(id)?)))
-        .filter(|(_, files, others)| files != others)
-        .collect();
-    assert!(
-        twice.is_empty(),
-        "compiled for the command and for a server: {twice:#?}\nhelp: name what `cargo tree --edges features --invert CRATE` shows for hello alone in codegen-cli/Cargo.toml"
-    );
+    let command = builds_of("apiloom-cli", &repository());
+    check_shared(&command, &server, |id| id.starts_with("apiloom-kinds "));
 
-    // The crates of the workspace are others in another workspace: apiloom, cel, client, garbage, kinds, macros, meta, model, namespaces, parts,
-    // schema, server, storage, vocabulary.
+    let root = tempfile::tempdir().unwrap();
     write_package(root.path(), "way-in-one");
-    let compiled = compiled_for(root.path(), "way-in-one");
-    assert!(
-        compiled <= 14 + 2,
-        "{compiled} crates were compiled for a package outside"
-    );
+    compiled_for(root.path(), "way-in-one");
+    let outside = builds_of("way-in-one", &root.path().join("way-in-one"));
+    check_shared(&outside, &server, |_| false);
     let binary = root
         .path()
         .join("way-in-one/target/apiloom-builds/debug/way-in-one-server");
