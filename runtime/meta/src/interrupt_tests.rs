@@ -100,7 +100,7 @@ fn works() -> Vec<(&'static str, Work)> {
         work(
             "changed fields",
             with_schema(|schema, one, other| {
-                drop(Ownership::of(schema).changed_fields(one, other))
+                drop(Ownership::of(schema).changed_fields(one, other));
             }),
         ),
         work("test and replace", applies(Patch::parse_json, &patch)),

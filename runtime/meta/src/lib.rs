@@ -25,7 +25,8 @@ pub mod error;
 pub mod fields;
 pub mod gvk;
 mod index_keys;
-#[cfg(all(test, feature = "patch", feature = "schema", feature = "yaml"))]
+#[cfg(test)]
+#[cfg(all(feature = "patch", feature = "schema", feature = "yaml"))]
 mod interrupt_tests;
 pub mod kind;
 mod labels;
@@ -36,7 +37,8 @@ pub mod patch;
 #[cfg(test)]
 mod processor_time;
 pub mod schema;
-#[cfg(all(test, feature = "schema", feature = "yaml"))]
+#[cfg(test)]
+#[cfg(all(feature = "schema", feature = "yaml"))]
 mod schema_tests;
 pub mod selector;
 pub mod testing;
