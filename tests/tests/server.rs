@@ -558,11 +558,15 @@ fn help_shows_every_flag_below_its_group() {
         "API enablement flags:",
         "--runtime-config",
         "--emulation-version",
+        "Logs flags:",
+        "-v",
+        "Controller flags:",
+        "--controllers",
+        "--concurrent-gc-syncs",
+        "--concurrent-namespace-syncs",
         "Aggregation flags:",
         "--proxy-client-cert-file",
         "--proxy-client-key-file",
-        "Logs flags:",
-        "-v",
     ] {
         let at = rest
             .find(expected)

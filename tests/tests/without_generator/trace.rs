@@ -66,7 +66,9 @@ async fn a_create_passes_few_functions_between_the_listener_and_the_store() {
             .position(|place| place.starts_with("server/src/server/listener.rs"))?;
         Some(places[..listener].to_vec())
     });
-    let between = of_requests.next().expect("a create");
+    let Some(between) = of_requests.next() else {
+        panic!("no create from the listener: {creates:#?}");
+    };
     assert!(
         between.len() <= MOST,
         "{} functions: {between:#?}",

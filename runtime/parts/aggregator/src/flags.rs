@@ -8,7 +8,7 @@ use clap::{Args, Error};
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Aggregation flags")]
-pub(crate) struct Flags {
+pub(crate) struct ProxyClientFlags {
     /// File with the client certificate of this server in PEM format, for the servers behind APIServices: by it these know that
     /// the users named in its requests are authenticated.
     #[arg(long, value_name = "FILE")]
@@ -18,7 +18,7 @@ pub(crate) struct Flags {
     proxy_client_key_file: Option<PathBuf>,
 }
 
-impl Flags {
+impl ProxyClientFlags {
     /// The files, if the flags for them are set.
     ///
     /// # Errors
@@ -50,10 +50,10 @@ mod tests {
     #[test]
     fn a_certificate_without_its_key_is_refused() {
         let files = |args: &[&str]| {
-            let command = Flags::augment_args(Command::new("srv"));
+            let command = ProxyClientFlags::augment_args(Command::new("srv"));
             let args = ["srv"].iter().chain(args);
             let matches = command.get_matches_from(args);
-            Flags::from_arg_matches(&matches).and_then(Flags::files)
+            ProxyClientFlags::from_arg_matches(&matches).and_then(ProxyClientFlags::files)
         };
         let (cert, key) = ("--proxy-client-cert-file=c", "--proxy-client-key-file=k");
         assert!(files(&[cert, key]).unwrap().is_some());

@@ -39,7 +39,7 @@ use tokio::time::Instant;
 
 use self::addresses::ResolvedAddresses;
 use self::check::{Outcome, Subject};
-use self::flags::Flags;
+use self::flags::ProxyClientFlags;
 use self::local::{Local, is_available};
 use self::metrics::AvailabilityMetrics;
 
@@ -78,11 +78,11 @@ impl Part for ApiServices {
     }
 
     fn add_flags(&self, command: Command) -> Command {
-        Flags::augment_args(command)
+        ProxyClientFlags::augment_args(command)
     }
 
     fn read_flags(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        self.proxy_client = Flags::from_arg_matches(matches)?.files()?;
+        self.proxy_client = ProxyClientFlags::from_arg_matches(matches)?.files()?;
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use clap::Args;
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Definition flags")]
-pub(crate) struct Flags {
+pub(crate) struct DefinitionFlags {
     /// CustomResourceDefinitions to install: files of YAML or JSON, folders of such files, or - for standard input. The server
     /// is ready when it serves their kinds. At the next start they are applied again; definitions that are no longer named
     /// stay, with their objects.

@@ -17,7 +17,7 @@ use apiloom_server::{Builder, Capability, Config, Part, ServerError};
 use async_trait::async_trait;
 use clap::{ArgMatches, Args as _, Command, Error, FromArgMatches as _};
 
-use self::flags::Flags;
+use self::flags::DefinitionFlags;
 use self::installation::Installation;
 use self::webhooks::Webhooks;
 
@@ -46,7 +46,7 @@ impl Part for CustomResources {
 
     fn add_flags(&self, command: Command) -> Command {
         if self.has_flags {
-            Flags::augment_args(command)
+            DefinitionFlags::augment_args(command)
         } else {
             command
         }
@@ -54,7 +54,7 @@ impl Part for CustomResources {
 
     fn read_flags(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         if self.has_flags {
-            self.definitions = Flags::from_arg_matches(matches)?.crds;
+            self.definitions = DefinitionFlags::from_arg_matches(matches)?.crds;
         }
         Ok(())
     }

@@ -105,7 +105,7 @@ pub trait Part: Send + 'static {
     }
 
     /// Adds its flags to those of the server: with a group of clap, its `augment_args`. No flag of the server may have their names
-    /// already, which are also `-o` and `--output` of `print-routes`. Called for the command line of [`main`](super::main), possibly
+    /// already, which are also `-o` and `--output` of `print-routes`; and no group the name of this one, which is that of its type. Called for the command line of [`main`](super::main), possibly
     /// more than once, but not for a part that another one adds. Default: none.
     fn add_flags(&self, command: Command) -> Command {
         command
