@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use apiloom_meta::field::{FieldError, FieldErrorKind, FieldPath};
-use apiloom_meta::interrupt::is_interrupted;
-use apiloom_meta::schema::structural;
+use apiloom_schema::field::{FieldError, FieldErrorKind, FieldPath};
+use apiloom_schema::interrupt::is_interrupted;
+use apiloom_schema::structural;
 use serde::Serialize;
 use serde_json::Value as Json;
 

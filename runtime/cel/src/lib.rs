@@ -3,7 +3,7 @@
 //!
 //! ```
 //! use apiloom_cel::compile;
-//! use apiloom_meta::field::FieldPath;
+//! use apiloom_schema::field::FieldPath;
 //! use serde_json::json;
 //!
 //! let schema = json!({"type": "object", "properties": {"spec": {"type": "object",

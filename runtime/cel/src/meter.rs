@@ -1,7 +1,7 @@
 //! Counts the cost of an evaluation while it runs, and keeps the patterns that it searches for.
 
-use apiloom_meta::interrupt;
-use apiloom_meta::regexp::Pattern;
+use apiloom_schema::interrupt;
+use apiloom_schema::regexp::Pattern;
 
 use crate::patterns::Patterns;
 use crate::stop::Stop;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use apiloom_meta::regexp::Pattern;
+use apiloom_schema::regexp::Pattern;
 
 /// Maximum memory of the programs of literals that are kept for one schema, in bytes; others are compiled whenever a rule
 /// runs.

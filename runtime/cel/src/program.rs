@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use apiloom_meta::regexp::Pattern;
+use apiloom_schema::regexp::Pattern;
 
 use crate::ast::{Expr, Kind, Literal};
 use crate::check::check;

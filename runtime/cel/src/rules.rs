@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use apiloom_meta::field::{FieldError, FieldErrorKind, FieldPath};
-use apiloom_meta::interrupt::is_interrupted;
+use apiloom_schema::field::{FieldError, FieldErrorKind, FieldPath};
+use apiloom_schema::interrupt::is_interrupted;
 use serde_json::Value as Json;
 
 use crate::program::Program;

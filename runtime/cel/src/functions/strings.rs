@@ -1,6 +1,6 @@
 //! Strings and patterns.
 
-use apiloom_meta::regexp::Pattern;
+use apiloom_schema::regexp::Pattern;
 
 use super::{arg, int, list, text};
 use crate::meter::{Meter, tenth};

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use apiloom_meta::field::{go_quote, number_error};
+use apiloom_schema::field::{go_quote, number_error};
 
 use super::numbers;
 use crate::meter::{Meter, tenth};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use apiloom_meta::field::{echoed, go_quote, number_error};
+use apiloom_schema::field::{echoed, go_quote, number_error};
 use jiff::tz::TimeZone;
 
 use super::{arg, numbers, text};

@@ -19,7 +19,7 @@ pub(crate) fn quantity<'a>(meter: &mut Meter<'a>, args: &[Value<'a>]) -> Outcome
     match text(arg(args, 0)?)?.parse() {
         Ok(found) => Ok(Value::opaque(OpaqueValue::Quantity(found))),
         Err(error) => {
-            let error: apiloom_meta::types::ParseQuantityError = error;
+            let error: apiloom_schema::types::ParseQuantityError = error;
             Err(Stop::error(error.to_string()))
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use apiloom_meta::field::FieldPath;
+use apiloom_schema::field::FieldPath;
 use serde::Deserialize;
 use serde_json::Value as Json;
 

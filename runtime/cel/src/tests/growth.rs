@@ -1,6 +1,6 @@
 //! Twice the schema and twice the document are twice the work, for rules in each place and for each kind of function.
 
-use apiloom_meta::field::FieldPath;
+use apiloom_schema::field::FieldPath;
 use serde_json::{Map, Value as Json, json};
 
 use super::cpu_time;

@@ -1,6 +1,6 @@
 //! Rules of schemas: their errors, values that are evaluated, budgets, and declarations that are refused.
 
-use apiloom_meta::field::{FieldError, FieldErrorKind, FieldPath};
+use apiloom_schema::field::{FieldError, FieldErrorKind, FieldPath};
 use serde_json::{Value as Json, json};
 
 use crate::{blocks_rules, compile, not_checked};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use apiloom_meta::field::{echoed, go_quote};
+use apiloom_schema::field::{echoed, go_quote};
 
 use super::go_address;
 use crate::stop::Stop;

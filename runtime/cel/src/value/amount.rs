@@ -2,8 +2,7 @@
 
 use std::str::FromStr;
 
-use apiloom_meta::Quantity;
-use apiloom_meta::types::ParseQuantityError;
+use apiloom_schema::types::{ParseQuantityError, Quantity};
 
 /// Digits with which a number always fits into 64 bits.
 const MAX_DIGITS: usize = 18;

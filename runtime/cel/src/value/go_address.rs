@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use apiloom_meta::field::{echoed, go_quote};
+use apiloom_schema::field::{echoed, go_quote};
 
 /// An address with its zone.
 pub(crate) struct Found {

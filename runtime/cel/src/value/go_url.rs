@@ -1,6 +1,6 @@
 //! URLs as Go's `net/url` reads them, with its errors: a scheme, or an absolute path.
 
-use apiloom_meta::field::{echoed, go_quote};
+use apiloom_schema::field::{echoed, go_quote};
 
 use super::go_address;
 

@@ -457,7 +457,7 @@ pub(crate) fn compare_numbers(a: &Value<'_>, b: &Value<'_>) -> Option<Option<Ord
 /// A key or a scalar for messages.
 pub(crate) fn plain(value: &Value<'_>) -> String {
     match value {
-        Value::Text(text) => apiloom_meta::field::echoed(text.as_str()).into_owned(),
+        Value::Text(text) => apiloom_schema::field::echoed(text.as_str()).into_owned(),
         Value::Int(number) => number.to_string(),
         Value::Uint(number) => number.to_string(),
         Value::Double(number) => number.to_string(),

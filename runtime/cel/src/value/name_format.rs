@@ -1,7 +1,7 @@
 //! The named formats of texts.
 
-use apiloom_meta::names;
-use apiloom_meta::schema::has_format;
+use apiloom_schema::has_format;
+use apiloom_schema::names;
 
 use super::go_url::Url;
 

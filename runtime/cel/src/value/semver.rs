@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use apiloom_meta::field::{echoed, go_quote, number_error};
+use apiloom_schema::field::{echoed, go_quote, number_error};
 
 /// A version of semver 2. Two with different build metadata are equal.
 #[derive(Clone, Debug)]

@@ -123,7 +123,7 @@ pub(crate) enum Zone {
 
 /// Reads a moment of RFC 3339.
 pub(crate) fn parse_timestamp(text: &str) -> Option<Timestamp> {
-    let time: apiloom_meta::Time = text.parse().ok()?;
+    let time: apiloom_schema::types::Time = text.parse().ok()?;
     // The type of times has seconds only.
     let fraction = text.get(19..)?.strip_prefix(['.', ',']).unwrap_or_default();
     let digits = fraction.bytes().take_while(u8::is_ascii_digit);
@@ -148,7 +148,7 @@ fn offset_of(text: &str) -> Option<i32> {
 
 /// Reads a duration in Go's syntax, in nanoseconds.
 pub(crate) fn parse_duration(text: &str) -> Option<i64> {
-    let duration: apiloom_meta::Duration = text.parse().ok()?;
+    let duration: apiloom_schema::types::Duration = text.parse().ok()?;
     Some(duration.as_nanos())
 }
 
