@@ -52,5 +52,5 @@ pub use async_trait::async_trait;
 pub use server::{
     Backend, BoundServer, Builder, Capability, CapabilityContext, Config, ControllerNames,
     Endpoints, HookContext, Host, InProcess, Loopback, Part, Program, Server, ServerError, host,
-    main, services,
+    services,
 };

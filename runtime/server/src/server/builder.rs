@@ -105,14 +105,14 @@ pub trait Part: Send + 'static {
     }
 
     /// Adds its flags to those of the server: with a group of clap, its `augment_args`. No flag of the server may have their names
-    /// already, which are also `-o` and `--output` of `print-routes`; and no group the name of this one, which is that of its type. Called for the command line of [`main`](super::main), possibly
+    /// already, which are also `-o` and `--output` of `print-routes`; and no group the name of this one, which is that of its type. Called for the command line of [`Program::main`](super::Program::main), possibly
     /// more than once, but not for a part that another one adds. Default: none.
     fn add_flags(&self, command: Command) -> Command {
         command
     }
 
     /// Reads its flags: with a group of clap, its `from_arg_matches`. Called before [`Part::register`], possibly more than once, and by
-    /// [`main`](super::main) alone: a server that is made in code has the part as it is. Default: nothing.
+    /// [`Program::main`](super::Program::main) alone: a server that is made in code has the part as it is. Default: nothing.
     ///
     /// # Errors
     /// Values that do not fit together; they end the program.

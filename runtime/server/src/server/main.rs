@@ -16,11 +16,6 @@ use crate::options::{CommandLine, ListFormat, Listing};
 /// The programs of patterns may have one of so many parts of it.
 const PARTS_FOR_PATTERNS: u64 = 16;
 
-/// Runs a server called `name` with the process' arguments, as [`Program::main`], without parts but those that `configure` adds.
-pub fn main(name: &str, configure: impl FnOnce(Builder) -> Builder) -> ExitCode {
-    Program::new(name).main(configure)
-}
-
 /// A program that is a server.
 pub struct Program {
     name: String,

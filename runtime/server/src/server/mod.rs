@@ -89,5 +89,5 @@ pub use controller_names::ControllerNames;
 pub use filter::{Filter, FilterPlace, FilterRequest};
 pub use hooks::{HookContext, Host};
 pub use loopback::Loopback;
-pub use main::{Program, main};
+pub use main::Program;
 pub use running::InProcess;
