@@ -3,22 +3,12 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::strategies::{any_json, any_schema};
+use super::strategies::{any_json, any_schema, sample_schema};
 use super::*;
 use crate::field::{FieldError, FieldPath};
 
 fn sample() -> Schema {
-    schema(&json!({"type":"object","title":"Sample","properties":{
-        "a":{"type":"string","x-apiloom-default":"x"},
-        "n":{"type":"integer","format":"int32"},
-        "f":{"type":"number"},
-        "b":{"type":"boolean"},
-        "nil":{"type":"string","x-apiloom-nullable":true,"x-apiloom-default":"d"},
-        "in":{"type":"object","properties":{"y":{"type":"integer","x-apiloom-default":7}}},
-        "made":{"type":"object","x-apiloom-default":{},"properties":{"y":{"type":"integer","x-apiloom-default":8}}},
-        "list":{"type":"array","items":{"type":"object","properties":{"p":{"type":"string","x-apiloom-default":"TCP"}}}},
-        "map":{"type":"object","additionalProperties":{"type":"object","properties":{"p":{"type":"string","x-apiloom-default":"TCP"}}}},
-        "free":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}))
+    schema(&sample_schema())
 }
 
 #[test]

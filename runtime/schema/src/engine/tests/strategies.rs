@@ -3,6 +3,21 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+/// A schema with the private keywords of the macros.
+pub(super) fn sample_schema() -> Value {
+    json!({"type":"object","title":"Sample","properties":{
+        "a":{"type":"string","x-apiloom-default":"x"},
+        "n":{"type":"integer","format":"int32"},
+        "f":{"type":"number"},
+        "b":{"type":"boolean"},
+        "nil":{"type":"string","x-apiloom-nullable":true,"x-apiloom-default":"d"},
+        "in":{"type":"object","properties":{"y":{"type":"integer","x-apiloom-default":7}}},
+        "made":{"type":"object","x-apiloom-default":{},"properties":{"y":{"type":"integer","x-apiloom-default":8}}},
+        "list":{"type":"array","items":{"type":"object","properties":{"p":{"type":"string","x-apiloom-default":"TCP"}}}},
+        "map":{"type":"object","additionalProperties":{"type":"object","properties":{"p":{"type":"string","x-apiloom-default":"TCP"}}}},
+        "free":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}})
+}
+
 /// Any JSON, with keys that often are those of the sample.
 pub(super) fn any_json() -> impl Strategy<Value = Value> {
     let key = || prop_oneof![6 => "(a|n|f|b|nil|in|made|list|map|free|y|p)", 1 => "[a-z]{1,3}", 1 => ".{0,4}"];
