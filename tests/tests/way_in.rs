@@ -96,18 +96,24 @@ fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
+/// The crates that a package in a folder is built from, a line each, in no order; some have several.
+fn tree(package: &str, folder: &Path, arguments: &[&str]) -> Vec<String> {
+    let mut tree = cargo();
+    tree.args(["tree", "--offline", "--prefix=none", "--package", package])
+        .args(arguments)
+        .current_dir(folder);
+    // The mark of a crate whose own crates were listed before.
+    let without_mark = |line: &str| line.trim_end_matches(" (*)").to_owned();
+    stdout(&mut tree).lines().map(without_mark).collect()
+}
+
 /// The crates that a package in a folder is built from, with the features of each build of a crate. Those of one version with the same
 /// features are one build, also for packages outside of this workspace: all share its folder.
 fn builds_of(package: &str, folder: &Path) -> BTreeMap<String, BTreeSet<String>> {
-    let mut tree = cargo();
-    tree.args(["tree", "--offline", "--edges", "normal,build"])
-        .args(["--prefix", "none", "--format", "{p}|{f}"])
-        .args(["--package", package])
-        .current_dir(folder);
     let mut builds = BTreeMap::<String, BTreeSet<String>>::new();
-    for line in stdout(&mut tree).lines() {
-        // The mark of a crate whose own crates were listed before.
-        let (name, features) = line.trim_end_matches(" (*)").split_once('|').unwrap();
+    let arguments = ["--edges", "normal,build", "--format", "{p}|{f}"];
+    for line in tree(package, folder, &arguments) {
+        let (name, features) = line.split_once('|').unwrap();
         builds
             .entry(name.to_owned())
             .or_default()
@@ -214,20 +220,11 @@ fn the_commands_that_the_readme_shows_succeed() {
 }
 
 /// The crates that a package is built from, without its default features and without tools of its build.
-fn crates_of(package: &str) -> Vec<String> {
-    let mut tree = cargo();
-    tree.args(["tree", "--no-default-features", "--edges", "normal"])
-        .args(["--prefix", "none", "--package", package])
-        .current_dir(repository());
-    let text = stdout(&mut tree);
-    let mut names: Vec<_> = text
-        .lines()
-        // The mark of a crate whose own crates were listed before.
-        .map(|line| line.trim_end_matches(" (*)").to_owned())
-        .collect();
-    names.sort();
-    names.dedup();
-    names
+fn crates_of(package: &str) -> BTreeSet<String> {
+    let arguments = ["--edges", "normal", "--no-default-features"];
+    tree(package, &repository(), &arguments)
+        .into_iter()
+        .collect()
 }
 
 #[test]
