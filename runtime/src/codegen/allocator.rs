@@ -1,7 +1,7 @@
 //! The allocator of generated servers. The server's binary selects it with `allocator!();`; libraries do not.
 
 #[cfg(feature = "mimalloc")]
-pub use apiloom_allocator::MiMalloc as Allocator;
+pub use apiloom_allocator::Allocator;
 #[cfg(not(feature = "mimalloc"))]
 pub use std::alloc::System as Allocator;
 
