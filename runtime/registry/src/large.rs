@@ -158,6 +158,9 @@ impl RequestContext {
     }
 }
 
+/// Bytes of an object whose work counts as one step of an interrupt.
+const STEP_BYTES: usize = 32;
+
 /// Fails if the work of this request was interrupted: then what the steps before it made may be a part of what it should be.
 ///
 /// # Errors
@@ -165,6 +168,20 @@ impl RequestContext {
 #[inline]
 pub fn check_wanted() -> Result<(), ApiError> {
     if interrupt::is_set() {
+        return Err(handler_timeout());
+    }
+    Ok(())
+}
+
+/// As [`check_wanted`], within a loop over objects, after work on as many bytes: looks at the clock once in 32 KiB or a thousand objects,
+/// since a look takes as long as to send a small object. Nothing that was interrupted before passes it.
+///
+/// # Errors
+/// As [`check_wanted`].
+#[inline]
+pub fn check_wanted_after(bytes: usize) -> Result<(), ApiError> {
+    let steps = u32::try_from(bytes / STEP_BYTES).unwrap_or(u32::MAX);
+    if interrupt::spend(steps.saturating_add(1)) {
         return Err(handler_timeout());
     }
     Ok(())
@@ -256,6 +273,25 @@ mod tests {
         let all = large.reserve(usize::MAX).now_or_never().flatten();
         assert!(all.is_some());
         assert!(large.reserve(LARGE_BYTES).now_or_never().is_none());
+    }
+
+    #[test]
+    fn a_loop_over_objects_ends_soon_after_its_deadline() {
+        let bytes_until_the_end = |bytes: usize| {
+            let interrupt = interrupt::Interrupt::default();
+            interrupt.scope(|| {
+                assert!((0..100).all(|_| check_wanted_after(bytes).is_ok()));
+                interrupt.set_after(std::time::Duration::ZERO);
+                let passed = (0..10_000).take_while(|_| check_wanted_after(bytes).is_ok());
+                let passed = passed.count();
+                assert!(check_wanted_after(0).is_err(), "it does not go on");
+                passed * bytes.max(STEP_BYTES)
+            })
+        };
+        for bytes in [0, 1, 100, 1024, 100_000] {
+            let more = bytes_until_the_end(bytes);
+            assert!(more <= 33 * 1024, "{more} bytes in pieces of {bytes}");
+        }
     }
 
     // Each kind with a webhook had capacity of its own, and their number has no bound.

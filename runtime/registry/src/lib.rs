@@ -117,7 +117,7 @@ pub use endpoint::{
 };
 pub use endpoint::{EndpointId, PatchFormats, SubresourceAnswer};
 pub use error::{handler_timeout, no_type, refused_patch};
-pub use large::{LargeWork, OffThread, check_wanted, off_thread};
+pub use large::{LargeWork, OffThread, check_wanted, check_wanted_after, off_thread};
 pub use objects::code::ObjectEvent;
 pub use objects::document::{Document, EncodedObject};
 pub use objects::hooks::ErasedStrategy;

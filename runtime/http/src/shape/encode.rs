@@ -11,7 +11,9 @@ use apiloom_meta::interrupt::is_interrupted;
 use apiloom_meta::kind::ProtobufMessage;
 use apiloom_meta::kind::protobuf::STATUS;
 use apiloom_meta::{ApiError, ListMeta, Object, Status, StatusDetails, StatusReason};
-use apiloom_registry::{Document, Endpoint, Items, Json, ListResult, WrittenObject, check_wanted};
+use apiloom_registry::{
+    Document, Endpoint, Items, Json, ListResult, WrittenObject, check_wanted_after,
+};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use http::header::CONTENT_TYPE;
@@ -245,14 +247,16 @@ impl Reply {
     /// of the cache only for the first list that has it. Yields to other requests.
     async fn items_bytes(&self, items: &Items) -> Result<u64, ApiError> {
         let form = self.form();
-        let (mut sum, mut looked_at) = (0, 0);
+        let (mut sum, mut looked_at, mut bytes_before) = (0, 0, 0);
         for item in items.iter() {
-            check_wanted()?;
+            check_wanted_after(bytes_before)?;
             let item = item?;
+            bytes_before = 0;
             let mut measure = || {
                 let json = item.json(self.endpoint.schema());
                 let show: Show<'_> = &|out| form.write_item(&json, out);
-                looked_at += json.whole().len();
+                bytes_before = json.whole().len();
+                looked_at += bytes_before;
                 self.answer.format.item_bytes(show)
             };
             let bytes = match (&form, &*item) {
@@ -337,15 +341,18 @@ impl ListPieces {
             self.list.begin(show, out);
             self.stage = Stage::Items;
         }
-        let mut looked_at = 0;
+        let (mut looked_at, mut bytes_before) = (0, 0);
         while out.len() < PIECE_BYTES
             && looked_at < LOOKED_AT_BYTES
             && self.large.is_none()
             && self.stage != Stage::Ended
         {
-            check_wanted()?;
+            check_wanted_after(bytes_before)?;
             match self.items.next().transpose()? {
-                Some(item) => looked_at += self.write_item(&item, out),
+                Some(item) => {
+                    bytes_before = self.write_item(&item, out);
+                    looked_at += bytes_before;
+                }
                 None => {
                     self.list.end(out);
                     self.stage = Stage::Ended;

@@ -13,7 +13,7 @@ use super::page_counts::ListPage;
 use super::selection::Selection;
 use super::stored::StoredReads;
 use crate::error;
-use crate::large::check_wanted;
+use crate::large::check_wanted_after;
 use crate::objects::cached_object::{self, CachedObject, State};
 use crate::objects::converted;
 use crate::objects::document::Document;
@@ -28,6 +28,9 @@ const MAX_PAGE: usize = 10_000;
 
 /// Number of objects after which the task yields: the work of about a millisecond, if each has to be decoded.
 const YIELD_EVERY: usize = 64;
+
+/// To find and select an object takes as long as to send this many bytes.
+const OBJECT_BYTES: usize = 1024;
 
 /// Message for a continue token whose revision is compacted.
 const CONTINUE_EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. You can \
@@ -573,8 +576,8 @@ fn unread(entries: &[Entry], last: &str) -> u64 {
         .count() as u64
 }
 
-/// Counts processed objects, and yields to other tasks at intervals. Large objects take long before it does, so that it asks for
-/// each whether the work is still wanted.
+/// Counts processed objects, yields to other tasks at intervals, and asks more often than that whether the work is still wanted. What looks
+/// into a large object asks by itself.
 #[derive(Default)]
 pub(super) struct Work(usize);
 
@@ -582,12 +585,12 @@ impl Work {
     /// Counts one more object; yields after every [`YIELD_EVERY`].
     ///
     /// # Errors
-    /// As [`check_wanted`].
+    /// As [`check_wanted_after`].
     pub(super) async fn rest(&mut self) -> Result<(), ApiError> {
         self.0 += 1;
         if self.0.is_multiple_of(YIELD_EVERY) {
             tokio::task::yield_now().await;
         }
-        check_wanted()
+        check_wanted_after(OBJECT_BYTES)
     }
 }
