@@ -133,7 +133,7 @@ impl Api {
         &self,
         arrival: Arrival<'r>,
         request: &'r Parts,
-        mut info: RequestInfo,
+        mut info: Box<RequestInfo>,
         user: Authenticated,
     ) -> Call<'r> {
         let bytes = request.uri.query().map_or(0, str::len);

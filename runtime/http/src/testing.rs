@@ -66,7 +66,9 @@ pub(crate) async fn call<'r>(api: &Api, request: &'r Parts) -> Result<Call<'r>, 
         audit_id: &AUDIT_ID,
         at: Instant::now(),
     };
-    let mut call = api.read(arrival, request, info, user().await).await;
+    let mut call = api
+        .read(arrival, request, Box::new(info), user().await)
+        .await;
     match call.set_deadline(super::request::timeout::REQUEST_TIMEOUT) {
         Ok(()) => Ok(call),
         Err(error) => Err(call.respond(&error)),

@@ -48,7 +48,7 @@ pub struct Call<'r> {
     /// Method, URI and headers, without credentials.
     pub request: &'r Parts,
     /// Attributes of the request. The verb is the one that is authorized, executed and counted.
-    pub info: RequestInfo,
+    pub info: Box<RequestInfo>,
     pub(crate) query: Query,
     pub(crate) accepts: Accepts<'r>,
     /// Who sent it.
@@ -62,7 +62,7 @@ impl<'r> Call<'r> {
     pub(crate) fn new(
         arrival: Arrival<'r>,
         request: &'r Parts,
-        info: RequestInfo,
+        info: Box<RequestInfo>,
         query: Query,
         user: Authenticated,
     ) -> Self {

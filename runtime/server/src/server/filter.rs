@@ -160,14 +160,14 @@ impl AddedFilters {
         request: FilterRequest<'_>,
         deadline: Instant,
         passed: &mut usize,
-    ) -> Result<(), Response<Body>> {
+    ) -> Result<(), Box<Response<Body>>> {
         for AddedFilter { filter, .. } in self.at(place) {
             match filter.request(&request).by(deadline).await {
                 Ok(Ok(())) => *passed += 1,
-                Ok(Err(refusal)) => return Err(refused(filter.name(), refusal)),
+                Ok(Err(refusal)) => return Err(Box::new(refused(filter.name(), refusal))),
                 Err(_) => {
                     tracing::error!(filter = filter.name(), "a filter is too slow");
-                    return Err(out_of_time());
+                    return Err(Box::new(out_of_time()));
                 }
             }
         }

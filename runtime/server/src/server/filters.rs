@@ -34,9 +34,12 @@ use super::in_flight::InFlight;
 /// The filters around an [`Api`].
 pub(super) struct Filters(FilterContext);
 
-/// Makes of the list of filters the function that a request passes, and the list of their descriptions.
+/// Makes of the list of filters the function that a request passes, and the list of their descriptions. What may have to wait for its
+/// result says so.
 macro_rules! chain {
-    ($($filter:expr,)+) => {
+    (@passage $passage:expr) => { $passage };
+    (@passage $passage:expr, waits) => { $passage.await };
+    ($($filter:expr $(=> $waits:ident)?,)+) => {
         impl Filters {
             /// The filters that requests pass, in this order.
             pub(super) fn chain(added: &AddedFilters) -> Vec<ChainFilter> {
@@ -54,7 +57,7 @@ macro_rules! chain {
                 ending: &mut Ending,
                 request: ArrivedRequest<'r>,
             ) -> Passage<AdmittedRequest<'r>> {
-                $(let request = $filter.pass(&self.0, ending, request).await?;)+
+                $(let request = chain!(@passage $filter.pass(&self.0, ending, request) $(, $waits)?)?;)+
                 Ok(request)
             }
         }
@@ -64,16 +67,16 @@ macro_rules! chain {
 chain! {
     ExtendedConnect,
     RequestPath,
-    AddedAt(FilterPlace::BeforeAuthentication),
-    Authentication,
+    AddedAt(FilterPlace::BeforeAuthentication) => waits,
+    Authentication => waits,
     Goaway,
-    AddedAt(FilterPlace::AfterAuthentication),
-    RequestQuery,
+    AddedAt(FilterPlace::AfterAuthentication) => waits,
+    RequestQuery => waits,
     Deadline,
     Impersonation,
     MaxInFlight,
-    Authorization,
-    AddedAt(FilterPlace::AfterAuthorization),
+    Authorization => waits,
+    AddedAt(FilterPlace::AfterAuthorization) => waits,
 }
 
 /// What [`Filters::serve`] does around all others.
@@ -152,7 +155,7 @@ impl Filters {
         };
         let response = match self.pass(&mut ending, request).await {
             Ok(AdmittedRequest(call)) => self.0.api.answer(&call, body).await,
-            Err(response) => response,
+            Err(response) => *response,
         };
         ending.apply(&self.0, arrival, &parts, response)
     }

@@ -1,7 +1,8 @@
 //! The filters of the server between the arrival of a request and the API, each a step from one form of the request to the next.
 //!
 //! The forms say what is known of a request, so the order of the steps is checked by the compiler: [`ArrivedRequest`], [`LocatedRequest`] (its path is
-//! read), [`IdentifiedRequest`] (its user is known), [`Call`] (its query is read), [`AdmittedRequest`] (it is authorized).
+//! read), [`IdentifiedRequest`] (its user is known), [`Call`] (its query is read), [`AdmittedRequest`] (it is authorized). Each step takes its
+//! form and returns the next one, so all of them are small: what is large is in a box, as is a refusal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,19 +98,19 @@ pub(super) struct ArrivedRequest<'r> {
 pub(super) struct LocatedRequest<'r> {
     arrival: Arrival<'r>,
     request: &'r mut Parts,
-    info: RequestInfo,
+    info: Box<RequestInfo>,
 }
 
 /// A request whose user is known.
 pub(super) struct IdentifiedRequest<'r> {
     arrival: Arrival<'r>,
     request: &'r Parts,
-    info: RequestInfo,
+    info: Box<RequestInfo>,
     user: Authenticated,
 }
 
 /// A request that is authorized.
-pub(super) struct AdmittedRequest<'r>(pub(super) Call<'r>);
+pub(super) struct AdmittedRequest<'r>(pub(super) Box<Call<'r>>);
 
 /// A form of a request that added filters can judge.
 pub(super) trait RequestView {
@@ -161,7 +162,7 @@ impl RequestView for AdmittedRequest<'_> {
 }
 
 /// The result of a step: the next form of the request, or the response to one that is refused.
-pub(super) type Passage<T> = Result<T, Response<Body>>;
+pub(super) type Passage<T> = Result<T, Box<Response<Body>>>;
 
 /// Declares a filter of the server: its type, its name and its meaning.
 macro_rules! own_filter {
@@ -184,7 +185,7 @@ own_filter!(
 );
 
 impl ExtendedConnect {
-    pub(super) async fn pass<'r>(
+    pub(super) fn pass<'r>(
         &self,
         _: &FilterContext,
         _: &mut Ending,
@@ -192,7 +193,7 @@ impl ExtendedConnect {
     ) -> Passage<ArrivedRequest<'r>> {
         match convert_extended_connect(request.request) {
             Ok(()) => Ok(request),
-            Err(error) => Err(respond(&error, request.request)),
+            Err(error) => Err(Box::new(respond(&error, request.request))),
         }
     }
 }
@@ -204,7 +205,7 @@ own_filter!(
 );
 
 impl RequestPath {
-    pub(super) async fn pass<'r>(
+    pub(super) fn pass<'r>(
         &self,
         _: &FilterContext,
         _: &mut Ending,
@@ -215,9 +216,9 @@ impl RequestPath {
             Ok(info) => Ok(LocatedRequest {
                 arrival,
                 request,
-                info,
+                info: Box::new(info),
             }),
-            Err(error) => Err(respond(&ApiError::from(&error), request)),
+            Err(error) => Err(Box::new(respond(&ApiError::from(&error), request))),
         }
     }
 }
@@ -259,7 +260,7 @@ impl Authentication {
             }
             Err(error) => {
                 ending.is_last = true;
-                Err(respond(&error, request))
+                Err(Box::new(respond(&error, request)))
             }
         }
     }
@@ -273,7 +274,7 @@ own_filter!(
 
 impl Goaway {
     /// Clients without valid credentials get GOAWAY, so that they cannot send many requests on one connection.
-    pub(super) async fn pass<'r>(
+    pub(super) fn pass<'r>(
         &self,
         context: &FilterContext,
         ending: &mut Ending,
@@ -301,14 +302,15 @@ impl RequestQuery {
         context: &FilterContext,
         _: &mut Ending,
         request: IdentifiedRequest<'r>,
-    ) -> Passage<Call<'r>> {
+    ) -> Passage<Box<Call<'r>>> {
         let IdentifiedRequest {
             arrival,
             request,
             info,
             user,
         } = request;
-        Ok(context.api.read(arrival, request, info, user).await)
+        let call = context.api.read(arrival, request, info, user).await;
+        Ok(Box::new(call))
     }
 }
 
@@ -319,15 +321,15 @@ own_filter!(
 );
 
 impl Deadline {
-    pub(super) async fn pass<'r>(
+    pub(super) fn pass<'r>(
         &self,
         context: &FilterContext,
         _: &mut Ending,
-        mut call: Call<'r>,
-    ) -> Passage<Call<'r>> {
+        mut call: Box<Call<'r>>,
+    ) -> Passage<Box<Call<'r>>> {
         match call.set_deadline(context.request_timeout) {
             Ok(()) => Ok(call),
-            Err(error) => Err(call.respond(&error)),
+            Err(error) => Err(Box::new(call.respond(&error))),
         }
     }
 }
@@ -339,15 +341,15 @@ own_filter!(
 );
 
 impl Impersonation {
-    pub(super) async fn pass<'r>(
+    pub(super) fn pass<'r>(
         &self,
         _: &FilterContext,
         _: &mut Ending,
-        call: Call<'r>,
-    ) -> Passage<Call<'r>> {
+        call: Box<Call<'r>>,
+    ) -> Passage<Box<Call<'r>>> {
         match refuse_impersonation(&call.request.headers) {
             Ok(()) => Ok(call),
-            Err(error) => Err(call.respond(&error)),
+            Err(error) => Err(Box::new(call.respond(&error))),
         }
     }
 }
@@ -373,12 +375,12 @@ own_filter!(
 );
 
 impl MaxInFlight {
-    pub(super) async fn pass<'r>(
+    pub(super) fn pass<'r>(
         &self,
         context: &FilterContext,
         ending: &mut Ending,
-        call: Call<'r>,
-    ) -> Passage<Call<'r>> {
+        call: Box<Call<'r>>,
+    ) -> Passage<Box<Call<'r>>> {
         match context.in_flight.admit(&call.info) {
             Ok(permit) => {
                 ending.permit = Some(permit);
@@ -386,7 +388,7 @@ impl MaxInFlight {
             }
             Err(_) => {
                 context.api.count_refused(&call);
-                Err(too_many())
+                Err(Box::new(too_many()))
             }
         }
     }
@@ -403,11 +405,11 @@ impl Authorization {
         &self,
         context: &FilterContext,
         _: &mut Ending,
-        call: Call<'r>,
+        call: Box<Call<'r>>,
     ) -> Passage<AdmittedRequest<'r>> {
         match authorize(context, &call).await {
             Ok(()) => Ok(AdmittedRequest(call)),
-            Err(refusal) => Err(forbid(context, refusal, &call)),
+            Err(refusal) => Err(Box::new(forbid(context, refusal, &call))),
         }
     }
 }
