@@ -279,6 +279,7 @@ impl Settings {
     /// The sources of which the documents are made, in their order, with what the next server serves.
     fn content(&self, catalog: &Arc<Catalog>) -> (Option<Arc<Snapshot>>, Vec<Arc<dyn Source>>) {
         let resources = CatalogResources::new(
+            Arc::clone(&self.registry),
             Arc::clone(catalog),
             Arc::clone(&self.parts),
             self.serving.clone(),

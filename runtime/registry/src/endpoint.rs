@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use apiloom_meta::kind::{SmolStr, SubresourceDef};
+use apiloom_meta::kind::{SmolStr, SubresourceDef, Verb};
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, ResourceDef};
 use apiloom_storage::cache::EncodingKey;
@@ -29,7 +29,7 @@ pub use self::subresource::{
 };
 pub(crate) use self::subresource::{GivenHandlers, body_definitions};
 
-use crate::large::LargeDocuments;
+use crate::large::{LARGE_BYTES, LargeDocuments};
 use crate::objects::document::Document;
 use crate::objects::kind::Kind;
 use crate::objects::kind_cache::{CacheTask, KindCache};
@@ -349,6 +349,33 @@ impl Endpoint {
     /// Fails if the schema of this version cannot be used; makes it if this was not done yet.
     pub fn check_schema(&self) -> Result<(), ApiError> {
         self.resource.version().version_schema.check()
+    }
+    /// Whether the schemas that a request with this verb needs are made, or so small that the request can make them. Otherwise
+    /// [`Registry::prepare`](crate::Registry::prepare) makes them first.
+    pub fn is_prepared(&self, verb: Verb) -> bool {
+        self.bytes_to_make(verb) < LARGE_BYTES
+    }
+    /// The bytes of which schemas are to be made for a request with this verb: that of this version with its rules if it writes, and that
+    /// of the stored version.
+    pub(crate) fn bytes_to_make(&self, verb: Verb) -> usize {
+        let (own, stored) = self.needed_schemas();
+        let own = own.bytes_to_make(!verb.is_read());
+        own.saturating_add(stored.map_or(0, |stored| stored.bytes_to_make(false)))
+    }
+    /// The schema of this version, and that of the stored one if it is another.
+    fn needed_schemas(&self) -> (&VersionSchema, Option<&VersionSchema>) {
+        let own = &self.resource.version().version_schema;
+        let stored = &self.resource.kind.versions.stored_version().version_schema;
+        let is_other = !Arc::ptr_eq(own, stored);
+        (own, is_other.then_some(&**stored))
+    }
+    /// Makes the schemas that a request with this verb needs.
+    pub(crate) fn make_schemas(&self, verb: Verb) {
+        let (own, stored) = self.needed_schemas();
+        own.make(!verb.is_read());
+        if let Some(stored) = stored {
+            stored.make(false);
+        }
     }
     /// The schema of this version, made when it is first needed.
     pub fn version_schema(&self) -> &Arc<VersionSchema> {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use apiloom_meta::kind::Verb;
 use apiloom_meta::{ApiError, ResourceDef};
-use apiloom_registry::{Catalog, Endpoint};
+use apiloom_registry::{Catalog, Endpoint, Registry};
+use futures_util::FutureExt as _;
 use http::Response;
 use http::request::Parts;
 
@@ -26,14 +27,21 @@ use crate::verbs::route::{connects, is_out_of_scope, paths, route, stream_of};
 /// The resources of a catalog.
 #[derive(Debug)]
 pub(crate) struct CatalogResources {
+    registry: Arc<Registry>,
     catalog: Arc<Catalog>,
     parts: Arc<KindParts>,
     serving: Serving,
 }
 
 impl CatalogResources {
-    pub(crate) fn new(catalog: Arc<Catalog>, parts: Arc<KindParts>, serving: Serving) -> Self {
+    pub(crate) fn new(
+        registry: Arc<Registry>,
+        catalog: Arc<Catalog>,
+        parts: Arc<KindParts>,
+        serving: Serving,
+    ) -> Self {
         Self {
+            registry,
             catalog,
             parts,
             serving,
@@ -45,24 +53,32 @@ impl CatalogResources {
             .endpoint(&info.api_group, &info.api_version, &info.resource)
     }
 
-    /// Finds the endpoint and the verb of a request for a resource. Errors are in the order of kube-apiserver's
-    /// router: path, method, content type, accepted types. Where a handler negotiates, the path alone is checked.
+    /// Finds the endpoint and the verb of a request for a resource. Errors are in the order of kube-apiserver's router: path and method,
+    /// then what [`route_to`](Self::route_to) checks.
     fn find_endpoint(&self, call: &Call<'_>) -> Result<(&Arc<Endpoint>, Verb), ApiError> {
-        let (info, request) = (&call.info, call.request);
-        let endpoint = self.endpoint(info).ok_or_else(ApiError::no_such_resource)?;
-        let verb = route(endpoint.def(), &request.method, info)?;
-        endpoint.check_schema()?;
-        let is_checked =
-            !connects(endpoint.def(), info) && !endpoint.def().dialect.negotiates_in_handler;
-        if verb == Verb::Patch && is_checked {
-            body::patch_format(&request.headers, endpoint.patch_formats(&info.subresource))?;
-        }
-        if is_checked {
-            let is_stream = matches!(verb, Verb::List | Verb::Watch);
-            let streams = is_stream.then(format::stream_types);
-            check_route(&call.accepts, streams.into_iter().flatten())?;
-        }
+        let endpoint = self.endpoint(&call.info);
+        let endpoint = endpoint.ok_or_else(ApiError::no_such_resource)?;
+        let verb = route(endpoint.def(), &call.request.method, &call.info)?;
         Ok((endpoint, verb))
+    }
+
+    /// The route to an endpoint.
+    fn route_to<'a, 'r>(
+        &'a self,
+        endpoint: &'a Arc<Endpoint>,
+        verb: Verb,
+        call: &'a Call<'r>,
+    ) -> Route<'a, 'r> {
+        match check(endpoint, verb, call) {
+            Ok(()) => Route::Resource(ResourceRoute {
+                catalog: &self.catalog,
+                endpoint,
+                verb,
+                call,
+                serving: &self.serving,
+            }),
+            Err(error) => Route::to(self.refuse(call, &error)),
+        }
     }
 
     /// The response to a request for which there is no endpoint, or whose path or method the endpoint does not have. It depends
@@ -103,13 +119,15 @@ impl Source for CatalogResources {
             return None;
         }
         Some(match self.find_endpoint(call) {
-            Ok((endpoint, verb)) => Route::Resource(ResourceRoute {
-                catalog: &self.catalog,
-                endpoint,
-                verb,
-                call,
-                serving: &self.serving,
-            }),
+            Ok((endpoint, verb)) if endpoint.is_prepared(verb) => {
+                self.route_to(endpoint, verb, call)
+            }
+            Ok((endpoint, verb)) => Route::Other(Box::new(move |body| {
+                let prepared = self.registry.prepare(endpoint, verb);
+                let answer =
+                    prepared.then(move |()| self.route_to(endpoint, verb, call).answer(body));
+                answer.boxed()
+            })),
             Err(error) => Route::to(self.refuse(call, &error)),
         })
     }
@@ -164,6 +182,22 @@ impl Source for CatalogResources {
             Some(resource_labels(endpoint.def(), verb, info, dry_run))
         })
     }
+}
+
+/// Checks what kube-apiserver's router checks of a request with a path and a method that it knows: the schema, the content type, the
+/// accepted types. Where a handler negotiates, the schema alone is checked.
+fn check(endpoint: &Endpoint, verb: Verb, call: &Call<'_>) -> Result<(), ApiError> {
+    let (info, request) = (&call.info, call.request);
+    endpoint.check_schema()?;
+    if connects(endpoint.def(), info) || endpoint.def().dialect.negotiates_in_handler {
+        return Ok(());
+    }
+    if verb == Verb::Patch {
+        body::patch_format(&request.headers, endpoint.patch_formats(&info.subresource))?;
+    }
+    let is_stream = matches!(verb, Verb::List | Verb::Watch);
+    let streams = is_stream.then(format::stream_types);
+    check_route(&call.accepts, streams.into_iter().flatten())
 }
 
 fn listed_resource(def: &ResourceDef, subresource: &str) -> ListedResource {

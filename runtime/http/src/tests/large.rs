@@ -4,9 +4,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-use apiloom_meta::FieldError;
-use apiloom_registry::{RequestContext, Strategy};
+use apiloom_meta::kind::{SchemaSource, custom_definitions};
+use apiloom_meta::schema::StoredSchema;
+use apiloom_meta::{FieldError, ResourceDef};
+use apiloom_registry::{CatalogChange, RequestContext, Strategy};
 use futures_util::FutureExt as _;
+use serde_json::json;
 
 use super::*;
 use crate::testing;
@@ -195,4 +198,62 @@ async fn whatever_reads_a_long_query_waits_for_room() {
     check(&fields, 3).await;
     check(&pairs, 2).await;
     check(&short, 0).await;
+}
+
+/// The stored definition of a kind `Vat`, whose schema has this description and a rule.
+fn vats(description: &str) -> ResourceDef {
+    let spec = json!({
+        "type": "object",
+        "properties": {"size": {"type": "integer"}},
+        "x-kubernetes-validations": [{"rule": "self.size < 3", "message": "it is too large"}],
+    });
+    let schema =
+        json!({"type": "object", "properties": {"spec": spec}, "description": description});
+    let document = json!({"spec": {
+        "group": "ex.io", "scope": "Cluster", "names": {"plural": "vats", "kind": "Vat"},
+        "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}],
+    }});
+    let def = custom_definitions(&document, None).unwrap().remove(0);
+    let stored = StoredSchema::new(schema.to_string().into());
+    ResourceDef {
+        schema: SchemaSource::Stored(Arc::new(stored)),
+        ..def
+    }
+}
+
+#[tokio::test]
+async fn the_schema_of_a_large_definition_is_made_with_room_for_it() {
+    const VATS: &str = "/apis/ex.io/v1/vats";
+    let check = async |description: usize, expected: usize| {
+        let (api, registry) = api_and_registry(|registry| {
+            registry.kind::<Flunder>();
+        })
+        .await;
+        let change = CatalogChange::new().definition(vats(&"x".repeat(description)));
+        registry.change(change).await.unwrap();
+        let vat = |name: &str, size: u64| {
+            let vat = json!({"apiVersion": "ex.io/v1", "kind": "Vat", "metadata": {"name": name}, "spec": {"size": size}});
+            let (api, vat) = (api.clone(), vat.to_string());
+            async move { post(&api, VATS, &vat).await }
+        };
+        let list = || async { waits(&registry, get(&api, VATS)).await };
+        let code = |(waits, answer): (usize, Answer)| (waits, answer.code.as_u16());
+        // A path that is unknown needs no schema.
+        let unknown = get(&api, "/apis/ex.io/v1/vat");
+        assert_eq!(code(waits(&registry, unknown).await), (0, 404));
+        let refused = get_as(&api, "image/png", VATS);
+        assert_eq!(code(waits(&registry, refused).await), (expected, 406));
+        assert_eq!(code(list().await), (0, 200));
+        // Its rules are made for the first write.
+        let (waited, answer) = waits(&registry, vat("a", 3)).await;
+        assert_eq!((waited, answer.code.as_u16()), (expected, 422));
+        assert!(
+            answer.message().ends_with("it is too large"),
+            "{}",
+            answer.message()
+        );
+        assert_eq!(code(waits(&registry, vat("a", 2)).await), (0, 201));
+    };
+    check(LARGE, 1).await;
+    check(1024, 0).await;
 }

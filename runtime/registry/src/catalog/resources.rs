@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use apiloom_meta::kind::Verb;
 use apiloom_storage::StorageError;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -13,6 +14,7 @@ use tokio::time::MissedTickBehavior;
 use super::snapshot::{Catalog, Settings};
 use super::system_namespaces::SystemNamespaces;
 use crate::endpoint::Endpoint;
+use crate::large::off_thread;
 use crate::reads::lister::ListerCore;
 use crate::rules::definition_room::DefinitionRoom;
 
@@ -173,6 +175,17 @@ impl Registry {
     /// Runs `read` for a query of this size, a long one without blocking other requests.
     pub async fn read_query<T>(&self, bytes: usize, read: impl FnOnce() -> T) -> T {
         self.settings.shared.large.read_query(bytes, read).await
+    }
+
+    /// Makes the schemas that a request with this verb needs of a stored definition: large ones with the capacity of large documents, and
+    /// where it may block. The capacity is released afterwards.
+    pub async fn prepare(&self, endpoint: &Endpoint, verb: Verb) {
+        let bytes = endpoint.bytes_to_make(verb);
+        let _room = self.settings.shared.large.reserve(bytes).await;
+        // Of the requests that waited, the first has made them.
+        if !endpoint.is_prepared(verb) {
+            off_thread(|| endpoint.make_schemas(verb));
+        }
     }
 
     /// Reserves the whole capacity for large documents, for tests of the waits for it.

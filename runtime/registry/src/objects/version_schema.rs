@@ -165,6 +165,27 @@ impl VersionSchema {
         }
     }
 
+    /// The bytes of the stored definition of which something is to be made yet: the schema, or with `has_rules` also its rules. 0 if all
+    /// is made, and for the schemas of types and documents.
+    pub(crate) fn bytes_to_make(&self, has_rules: bool) -> usize {
+        let SchemaSource::Stored(stored) = &self.def.schema else {
+            return 0;
+        };
+        match self.checked.get() {
+            Some(checked) if !has_rules || checked.rules.get().is_some() => 0,
+            _ => stored.json().len(),
+        }
+    }
+
+    /// Makes the schema, or with `has_rules` also its rules.
+    pub(crate) fn make(&self, has_rules: bool) {
+        if has_rules {
+            self.rules();
+        } else {
+            self.checked();
+        }
+    }
+
     /// Whether the schema was checked already.
     #[cfg(test)]
     pub(crate) fn is_made(&self) -> bool {
