@@ -124,15 +124,20 @@ impl LargeDocuments {
         }
     }
 
-    /// Runs `read` for a query of this size; for a long query, with capacity reserved and where it may block. The
-    /// capacity is released afterwards.
+    /// Runs work on this many bytes with capacity for it, and where it may block. The capacity is released afterwards: it is not held
+    /// while the request waits for anything else.
+    pub(crate) async fn run<T>(&self, bytes: usize, work: impl FnOnce() -> T) -> T {
+        // Boxed, so that the state of the wait does not enlarge the futures of other requests.
+        let _room = Box::pin(self.reserve(bytes)).await;
+        off_thread(work)
+    }
+
+    /// Runs `read` for a query of this size; a long one as [`run`](Self::run) does.
     pub(super) async fn read_query<T>(&self, bytes: usize, read: impl FnOnce() -> T) -> T {
         if bytes < LONG_QUERY_BYTES {
             return read();
         }
-        // Boxed, so that the state of the wait does not enlarge the futures of other requests.
-        let _room = Box::pin(self.reserve(bytes.saturating_mul(QUERY_WEIGHT))).await;
-        off_thread(read)
+        self.run(bytes.saturating_mul(QUERY_WEIGHT), read).await
     }
 }
 

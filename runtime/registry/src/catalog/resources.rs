@@ -14,7 +14,6 @@ use tokio::time::MissedTickBehavior;
 use super::snapshot::{Catalog, Settings};
 use super::system_namespaces::SystemNamespaces;
 use crate::endpoint::Endpoint;
-use crate::large::off_thread;
 use crate::reads::lister::ListerCore;
 use crate::rules::definition_room::DefinitionRoom;
 
@@ -177,15 +176,11 @@ impl Registry {
         self.settings.shared.large.read_query(bytes, read).await
     }
 
-    /// Makes the schemas that a request with this verb needs of a stored definition: large ones with the capacity of large documents, and
-    /// where it may block. The capacity is released afterwards.
+    /// Makes the schemas that a request with this verb needs of a large stored definition, as work on a large document.
     pub async fn prepare(&self, endpoint: &Endpoint, verb: Verb) {
         let bytes = endpoint.bytes_to_make(verb);
-        let _room = self.settings.shared.large.reserve(bytes).await;
-        // Of the requests that waited, the first has made them.
-        if !endpoint.is_prepared(verb) {
-            off_thread(|| endpoint.make_schemas(verb));
-        }
+        let make = || endpoint.make_schemas(verb);
+        self.settings.shared.large.run(bytes, make).await;
     }
 
     /// Reserves the whole capacity for large documents, for tests of the waits for it.

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use super::kind_version::VersionIndex;
 use super::kind_versions::{AsynchronousConversion, KindVersions};
 use crate::error::no_kind;
-use crate::large::{LARGE_BYTES, off_thread};
+use crate::large::LARGE_BYTES;
 
 /// The parts of the metadata that a converter may change.
 const CHANGEABLE: [&str; 2] = ["labels", "annotations"];
@@ -108,8 +108,7 @@ impl<'k> ConverterCall<'k> {
             check()
         } else {
             // Held for the work alone, not while a converter is waited for.
-            let _room = self.conversion.results.reserve(document.len()).await;
-            off_thread(check)
+            self.conversion.results.run(document.len(), check).await
         };
         checked
             .map_err(|problem| {
