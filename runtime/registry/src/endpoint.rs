@@ -355,11 +355,11 @@ impl Endpoint {
     pub fn is_prepared(&self, verb: Verb) -> bool {
         self.bytes_to_make(verb) < LARGE_BYTES
     }
-    /// The bytes of which schemas are to be made for a request with this verb: that of this version with its rules if it writes, and that
-    /// of the stored version.
+    /// The bytes of which schemas are to be made for a request with this verb: that of this version, with its rules if the written object is
+    /// validated, and that of the stored version.
     pub(crate) fn bytes_to_make(&self, verb: Verb) -> usize {
         let (own, stored) = self.needed_schemas();
-        let own = own.bytes_to_make(!verb.is_read());
+        let own = own.bytes_to_make(validates(verb));
         own.saturating_add(stored.map_or(0, |stored| stored.bytes_to_make(false)))
     }
     /// The schema of this version, and that of the stored one if it is another.
@@ -372,7 +372,7 @@ impl Endpoint {
     /// Makes the schemas that a request with this verb needs.
     pub(crate) fn make_schemas(&self, verb: Verb) {
         let (own, stored) = self.needed_schemas();
-        own.make(!verb.is_read());
+        own.make(validates(verb));
         if let Some(stored) = stored {
             stored.make(false);
         }
@@ -394,4 +394,9 @@ impl Endpoint {
     pub fn deprecation_warning(&self) -> Option<&str> {
         self.deprecation_warning.as_deref()
     }
+}
+
+/// Whether a request with this verb writes an object that is validated: a delete needs no rules.
+fn validates(verb: Verb) -> bool {
+    matches!(verb, Verb::Create | Verb::Update | Verb::Patch)
 }
