@@ -115,12 +115,83 @@ impl<K: Resource> Lister<K> {
             .map_err(|error| ApiError::internal(error.to_string()))
     }
 
+    /// What has changed since the state that was seen last, which is the present one then: each object as it was and as it is. At first that
+    /// is every object. Does not wait and reads no storage; without a change it compares two pointers.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use apiloom_meta::{ApiError, Resource};
+    /// use apiloom_registry::{Lister, SeenState};
+    ///
+    /// /// Counts objects, and looks at those alone that come and go.
+    /// struct Count<K> {
+    ///     lister: Lister<K>,
+    ///     seen: SeenState,
+    ///     count: usize,
+    /// }
+    ///
+    /// impl<K: Resource> Count<K> {
+    ///     fn count(&mut self) -> Result<usize, ApiError> {
+    ///         self.lister.changes(&mut self.seen, |before: Option<Arc<K>>, after| {
+    ///             self.count -= usize::from(before.is_some());
+    ///             self.count += usize::from(after.is_some());
+    ///         })?;
+    ///         Ok(self.count)
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Lister::list`].
+    pub fn changes(
+        &self,
+        seen: &mut SeenState,
+        mut change: impl FnMut(Option<Arc<K>>, Option<Arc<K>>),
+    ) -> Result<(), ApiError> {
+        let source = self.core.source()?;
+        let state = source.state()?;
+        if seen.is(&state) {
+            return Ok(());
+        }
+        let typed = |item: Option<&Item<CachedObject>>| item.and_then(|item| source.typed(item));
+        for (before, after) in seen.0.changes(&state) {
+            change(typed(before), typed(after));
+        }
+        seen.0 = state;
+        Ok(())
+    }
+
+    /// Whether nothing has changed since the state that was seen last.
+    ///
+    /// # Errors
+    /// As [`Lister::list`].
+    pub fn is_unchanged(&self, seen: &SeenState) -> Result<bool, ApiError> {
+        Ok(seen.is(&self.core.source()?.state()?))
+    }
+
     /// Waits until the lister can be read, for at most 10 seconds.
     ///
     /// # Errors
     /// InternalError if it cannot be read by then.
     pub async fn ready(&self) -> Result<(), ApiError> {
         self.core.ready().await
+    }
+}
+
+/// The state of a lister that was seen last; at first an empty one.
+#[derive(Default)]
+pub struct SeenState(State);
+
+impl SeenState {
+    fn is(&self, state: &State) -> bool {
+        Arc::ptr_eq(&self.0, state)
+    }
+}
+
+impl fmt::Debug for SeenState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SeenState").field(&self.0).finish()
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use imbl::ordmap::DiffItem;
 use imbl::{OrdMap, OrdSet};
 
 use super::item::Item;
@@ -141,6 +142,23 @@ impl<O> Snapshot<O> {
         let keys = self.damaged.iter();
         keys.filter(move |key| key.starts_with(prefix) && key.as_ref() >= start)
             .filter_map(|key| self.items.get(key))
+    }
+
+    /// What differs in a later state of the same prefix, in key order: the object under each key, as it is here and as it is there. What
+    /// both states share is not visited.
+    pub fn changes<'a>(
+        &'a self,
+        later: &'a Self,
+    ) -> impl Iterator<Item = (Option<&'a Item<O>>, Option<&'a Item<O>>)> + use<'a, O> {
+        let changes = self.items.diff(&later.items);
+        changes.map(|change| match change {
+            DiffItem::Add(_, new) => (None, Some(&**new)),
+            DiffItem::Update {
+                old: (_, old),
+                new: (_, new),
+            } => (Some(&**old), Some(&**new)),
+            DiffItem::Remove(_, old) => (Some(&**old), None),
+        })
     }
 
     pub(super) fn set_revision(&mut self, revision: Revision) {
