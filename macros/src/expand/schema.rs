@@ -109,11 +109,16 @@ pub(crate) fn of_field(field: &Field, siblings: &[Field]) -> Option<TokenStream>
     }
 }
 
-/// Whether an empty list or map is omitted, as serialization of the type does. If elements are required, the bound
-/// refuses an empty one.
+/// Whether an empty list or map is omitted, as serialization of the type does, or an empty value as Go omits it. If elements are
+/// required, the bound refuses an empty one.
 fn omits_empty(field: &Field) -> bool {
     let rules = &field.rules;
-    matches!(field.shape, Shape::List | Shape::Map)
+    let is_omitted = match field.shape {
+        Shape::List | Shape::Map => true,
+        Shape::Option(_) => field.proto.as_ref().is_some_and(|number| number.omit_empty),
+        _ => false,
+    };
+    is_omitted
         && !field.flatten
         && !rules.required
         && !rules.present

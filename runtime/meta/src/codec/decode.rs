@@ -1061,7 +1061,7 @@ impl<'k> Seed<'_, '_, 'k> {
 
 /// The value of a field, or of a key of a map; `None` for one that means absent.
 fn present(node: &Node, value: Value, is_key: bool) -> Option<Value> {
-    if node.omits_empty && node.is_unset(&value) {
+    if node.is_omitted(&value) {
         return None;
     }
     if !value.is_null() || !drops_null(node) {

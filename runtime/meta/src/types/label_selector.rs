@@ -25,10 +25,11 @@ use crate::types::SortedMap;
 pub struct LabelSelector {
     /// Labels that must have these values.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-apiloom-omit-empty" = true))]
     pub match_labels: BTreeMap<String, String>,
     /// Further requirements.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic", "x-apiloom-omit-empty" = true))]
     pub match_expressions: Vec<LabelSelectorRequirement>,
 }
 
@@ -43,7 +44,7 @@ pub struct LabelSelectorRequirement {
     pub operator: LabelSelectorOperator,
     /// The values; empty for `Exists` and `DoesNotExist`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic", "x-apiloom-omit-empty" = true))]
     pub values: Vec<String>,
 }
 

@@ -419,7 +419,7 @@ pub struct Node {
     pub int_or_string: bool,
     /// `x-kubernetes-embedded-resource`.
     pub embedded_resource: bool,
-    /// Whether an empty list or map means that the field is absent, as with Go's `omitempty`.
+    /// Whether an empty list or map, or a zero value, means that the field is absent, as with Go's `omitempty`.
     pub omits_empty: bool,
     /// For times, durations and bytes, the type whose canonical form is stored.
     pub(crate) canonical: Option<Canonical>,
@@ -663,6 +663,16 @@ impl Node {
             Value::String(text) => text.is_empty(),
             Value::Bool(_) | Value::Number(_) => false,
         }
+    }
+
+    /// Whether Go omits a value from JSON where that is asked for.
+    pub fn is_omitted(&self, value: &Value) -> bool {
+        self.omits_empty
+            && match value {
+                Value::Bool(is_true) => !is_true,
+                Value::Number(number) => number.as_f64() == Some(0.0),
+                _ => self.is_unset(value),
+            }
     }
 
     /// Computes the lookup of properties and the positions of defaults. Called once, when the tree is complete.
