@@ -253,11 +253,11 @@ impl Authorizer for Shared {
             attributes.name,
         ));
         Answer::Now(match &*user.name {
-            "reader" if matches!(attributes.verb, "get" | "list") => Ok(Decision::Allow),
-            "watcher" if attributes.verb == "watch" => Ok(Decision::Allow),
-            "banned" => Ok(Decision::Deny("on holiday".to_owned())),
+            "reader" if matches!(attributes.verb, "get" | "list") => Ok(Decision::allow()),
+            "watcher" if attributes.verb == "watch" => Ok(Decision::allow()),
+            "banned" => Ok(Decision::deny("on holiday")),
             "confused" => Err("the oracle <is> silent".into()),
-            _ => Ok(Decision::NoOpinion),
+            _ => Ok(Decision::no_opinion()),
         })
     }
 }
@@ -309,8 +309,8 @@ impl Authorizer for Owners {
     fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> Answer<'a, Authorization> {
         let own = self.0.get("default", &attributes.user.name);
         Answer::Now(match own {
-            Ok(Some(kettle)) if kettle.spec.litres > 1 => Ok(Decision::Allow),
-            Ok(_) => Ok(Decision::NoOpinion),
+            Ok(Some(kettle)) if kettle.spec.litres > 1 => Ok(Decision::allow()),
+            Ok(_) => Ok(Decision::no_opinion()),
             Err(error) => Err(error.message.into()),
         })
     }

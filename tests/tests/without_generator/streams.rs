@@ -53,9 +53,9 @@ impl Authorizer for Verbs {
     fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> Answer<'a, Authorization> {
         let is_allowed = attributes.user.name.contains(attributes.verb);
         Answer::Now(Ok(if is_allowed {
-            Decision::Allow
+            Decision::allow()
         } else {
-            Decision::NoOpinion
+            Decision::no_opinion()
         }))
     }
 }

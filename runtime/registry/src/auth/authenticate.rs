@@ -55,17 +55,24 @@ pub trait Authenticator: Send + Sync + 'static {
     fn authenticate<'a>(&'a self, credentials: &'a Credentials<'a>) -> Answer<'a, Authentication>;
 }
 
+/// One that others have too, such as a task that keeps it up to date.
+impl<A: Authenticator> Authenticator for Arc<A> {
+    fn authenticate<'a>(&'a self, credentials: &'a Credentials<'a>) -> Answer<'a, Authentication> {
+        (**self).authenticate(credentials)
+    }
+}
+
 /// The result of an [`Authenticator`]. The user is shared, so that a prepared one needs no allocation per request.
 pub type Authentication = Result<Option<Arc<UserInfo>>, BoxError>;
 
-/// An authenticated user, or the anonymous one. Only this module can construct it.
+/// An authenticated user, the anonymous one, or one that an authenticated user may be. Only this module can construct it.
 #[derive(Clone, Debug)]
 pub struct Authenticated(Arc<UserInfo>);
 
 /// The name of the anonymous user.
-const ANONYMOUS: &str = "system:anonymous";
+pub(super) const ANONYMOUS: &str = "system:anonymous";
 /// The groups of anonymous users and of all others.
-const UNAUTHENTICATED: &str = "system:unauthenticated";
+pub(super) const UNAUTHENTICATED: &str = "system:unauthenticated";
 pub(super) const AUTHENTICATED: &str = "system:authenticated";
 
 impl Authenticated {
@@ -88,6 +95,11 @@ impl Authenticated {
             })
         });
         Self(Arc::clone(&USER))
+    }
+
+    /// The user that another one may be.
+    pub(super) fn impersonated(user: Arc<UserInfo>) -> Self {
+        Self(user)
     }
 
     fn known(mut user: Arc<UserInfo>) -> Self {

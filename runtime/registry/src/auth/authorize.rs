@@ -3,8 +3,11 @@
 use apiloom_meta::field::{echoed, go_quote};
 use apiloom_meta::{ApiError, GroupResource, StatusReason};
 use tokio::time::Instant;
+use tokio::time::error::Elapsed;
 
 use super::answer::{Answer, BoxError};
+use super::permissions::Permissions;
+use super::reason::Reason;
 use crate::UserInfo;
 
 /// Decides whether a user may perform a request.
@@ -23,20 +26,50 @@ pub trait Authorizer: Send + Sync + 'static {
     /// If it cannot decide. The error is logged, and the next authorizer runs; if none decides, the response is 500
     /// with the text of the error, as in kube-apiserver. If the request's deadline passes before, the response is 504.
     fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> Answer<'a, Authorization>;
+
+    /// Whether it also says who may read health and version: then the rule that all users may is left out. Default no.
+    fn is_policy(&self) -> bool {
+        false
+    }
+
+    /// Adds what it allows a user in a namespace (empty: outside of all), for lists such as that of `kubectl auth can-i --list`. Default:
+    /// that it cannot say, so that the list is incomplete.
+    fn permissions(&self, user: &UserInfo, namespace: &str, permissions: &mut Permissions) {
+        let _ = (user, namespace);
+        permissions.is_incomplete = true;
+    }
 }
 
 /// The result of an [`Authorizer`].
 pub type Authorization = Result<Decision, BoxError>;
 
-/// The decision of an [`Authorizer`].
+/// The decision of an [`Authorizer`]. Its reason may be empty: of a request that is forbidden the client sees it, of all others an access
+/// review does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// The request is allowed.
-    Allow,
-    /// The request is forbidden (403). The reason is shown to the client; it may be empty.
-    Deny(String),
-    /// The next authorizer decides.
-    NoOpinion,
+    Allow(Reason),
+    /// The request is forbidden (403).
+    Deny(Reason),
+    /// The next authorizer decides. If none does, the request is forbidden with the reasons of all.
+    NoOpinion(Reason),
+}
+
+impl Decision {
+    /// Allows the request, without a reason.
+    pub const fn allow() -> Self {
+        Self::Allow(Reason::NONE)
+    }
+
+    /// Forbids the request for this reason.
+    pub fn deny(reason: impl Into<Reason>) -> Self {
+        Self::Deny(reason.into())
+    }
+
+    /// Leaves the decision to the next authorizer, without a reason.
+    pub const fn no_opinion() -> Self {
+        Self::NoOpinion(Reason::NONE)
+    }
 }
 
 /// Attributes of a request. The verb, which depends on the query too, is the one that is executed.
@@ -84,6 +117,19 @@ impl<'a> Attributes<'a> {
     }
 }
 
+/// What the authorizers of a server say of a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether one of them allowed it.
+    pub is_allowed: bool,
+    /// Whether one of them denied it. Without both, none had an opinion.
+    pub is_denied: bool,
+    /// The reason of the one that decided; without one, those of all, one in a line. Empty if there is none.
+    pub reason: Reason,
+    /// Why they could not decide; none if one of them did.
+    pub error: Option<String>,
+}
+
 /// Why a request is not authorized.
 #[derive(Debug)]
 pub enum Refusal {
@@ -105,41 +151,101 @@ impl Authorizers {
         self.0.push(Box::new(authorizer));
     }
 
+    /// Whether one of them says who may read health and version.
+    pub fn has_policy(&self) -> bool {
+        self.0.iter().any(|authorizer| authorizer.is_policy())
+    }
+
     /// Appends other authorizers.
     pub fn extend(&mut self, others: Self) {
         self.0.extend(others.0);
     }
 
     /// Runs the authorizers until one decides.
+    ///
+    /// # Errors
+    /// If the deadline passes before.
+    pub async fn judge(
+        &self,
+        attributes: &Attributes<'_>,
+        deadline: Instant,
+    ) -> Result<Verdict, Elapsed> {
+        let mut failures: Vec<String> = Vec::new();
+        let mut reasons: Vec<Reason> = Vec::new();
+        for authorizer in &self.0 {
+            let (is_allowed, reason) = match authorizer.authorize(attributes).by(deadline).await? {
+                Ok(Decision::Allow(reason)) => (true, reason),
+                Ok(Decision::Deny(reason)) => (false, reason),
+                Ok(Decision::NoOpinion(reason)) => {
+                    reasons.extend(Some(reason).filter(|reason| !reason.is_empty()));
+                    continue;
+                }
+                Err(error) => {
+                    failures.push(error.to_string());
+                    continue;
+                }
+            };
+            return Ok(Verdict {
+                is_allowed,
+                is_denied: !is_allowed,
+                reason,
+                error: None,
+            });
+        }
+        Ok(Verdict {
+            reason: Reason::lines(reasons),
+            error: (!failures.is_empty()).then(|| aggregate(&failures)),
+            ..Verdict::default()
+        })
+    }
+
+    /// What the authorizers allow a user in a namespace.
+    pub fn permissions(&self, user: &UserInfo, namespace: &str) -> Permissions {
+        let mut permissions = Permissions::default();
+        for authorizer in &self.0 {
+            authorizer.permissions(user, namespace, &mut permissions);
+        }
+        permissions
+    }
+
+    /// Authorizes a request, as its verdict says.
+    ///
+    /// # Errors
+    /// A request that is not allowed.
     pub async fn authorize(
         &self,
         attributes: &Attributes<'_>,
         deadline: Instant,
     ) -> Result<(), Refusal> {
-        let mut failures: Vec<String> = Vec::new();
-        for authorizer in &self.0 {
-            let answer = authorizer.authorize(attributes).by(deadline).await;
-            match answer.map_err(|_| Refusal::OutOfTime)? {
-                Ok(Decision::Allow) => return Ok(()),
-                Ok(Decision::Deny(reason)) => {
-                    return Err(Refusal::Forbidden(forbidden(attributes, &reason)));
-                }
-                Ok(Decision::NoOpinion) => {}
-                Err(error) => failures.push(error.to_string()),
-            }
+        let judged = self.judge(attributes, deadline).await;
+        let verdict = judged.map_err(|_| Refusal::OutOfTime)?;
+        match verdict.error {
+            _ if verdict.is_allowed => Ok(()),
+            Some(error) => Err(Refusal::Failed(error)),
+            None => Err(Refusal::Forbidden(forbidden(attributes, &verdict.reason))),
         }
-        if failures.is_empty() {
-            return Err(Refusal::Forbidden(forbidden(attributes, "")));
+    }
+}
+
+/// The text of several errors, as Go's `errors.NewAggregate` has it: each once, in brackets if they are several.
+fn aggregate(errors: &[String]) -> String {
+    let mut texts: Vec<&str> = Vec::new();
+    for error in errors {
+        if !texts.contains(&error.as_str()) {
+            texts.push(error);
         }
-        Err(Refusal::Failed(failures.join(", ")))
+    }
+    match &texts[..] {
+        [text] => (*text).to_owned(),
+        texts => format!("[{}]", texts.join(", ")),
     }
 }
 
 /// The 403 with the message of kube-apiserver.
-fn forbidden(attributes: &Attributes<'_>, reason: &str) -> ApiError {
+pub(super) fn forbidden(attributes: &Attributes<'_>, reason: &Reason) -> ApiError {
     let user = html_escape(&attributes.user.name);
-    let reason = match reason {
-        "" => String::new(),
+    let reason = match reason.to_string() {
+        reason if reason.is_empty() => reason,
         reason => format!(": {reason}"),
     };
     if !attributes.is_resource_request {

@@ -27,33 +27,41 @@
 //! impl Authorizer for ReadOnly {
 //!     fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> Answer<'a, Authorization> {
 //!         if !attributes.user.groups.iter().any(|group| group == "robots") {
-//!             return Answer::Now(Ok(Decision::NoOpinion));
+//!             return Answer::Now(Ok(Decision::no_opinion()));
 //!         }
 //!         Answer::later(async {
 //!             tokio::task::yield_now().await;
 //!             Ok(match attributes.verb {
-//!                 "get" | "list" | "watch" => Decision::Allow,
-//!                 _ => Decision::Deny("robots only read".to_owned()),
+//!                 "get" | "list" | "watch" => Decision::allow(),
+//!                 _ => Decision::deny("robots only read"),
 //!             })
 //!         })
 //!     }
 //! }
 //! ```
 
+mod access;
 mod answer;
 mod authenticate;
 mod authorize;
 mod credentials;
+mod impersonation;
+mod permissions;
+mod reason;
 mod rules;
 mod token;
 
+pub use access::{Access, Auth};
 pub use answer::{Answer, BoxError};
 pub use authenticate::Authenticators;
 pub use authenticate::{Authenticated, Authentication, Authenticator};
 pub use authorize::{Attributes, Authorization, Authorizer, Decision};
-pub use authorize::{Authorizers, Refusal};
+pub use authorize::{Authorizers, Refusal, Verdict};
 pub use credentials::BEARER_PROTOCOL;
 pub use credentials::{Connection, Credentials};
+pub use impersonation::impersonate;
+pub use permissions::{PathPermission, Permissions, ResourcePermission};
+pub use reason::Reason;
 pub use rules::{PrivilegedGroup, PublicInfo};
 pub use token::StaticToken;
 

@@ -302,8 +302,9 @@ async fn the_first_authorizer_that_decides_is_obeyed() {
         });
         assert_eq!(decided, expected.map_err(str::to_owned), "{decisions:?}");
     };
-    let deny = || Ok(Decision::Deny("closed on Sundays".to_owned()));
-    let (allow, none) = (|| Ok(Decision::Allow), || Ok(Decision::NoOpinion));
+    let deny = || Ok(Decision::deny("closed on Sundays"));
+    let (allow, none) = (|| Ok(Decision::allow()), || Ok(Decision::no_opinion()));
+    let because = |why: &str| Ok(Decision::NoOpinion(why.into()));
     let forbidden = r#"forbidden: User "anna &lt;a&gt;" cannot get path "/x""#;
     let denied = format!("{forbidden}: closed on Sundays");
     check(&[], Err(forbidden)).await;
@@ -312,14 +313,19 @@ async fn the_first_authorizer_that_decides_is_obeyed() {
     check(&[none(), deny(), allow()], Err(&denied)).await;
     check(&[Err("a"), allow()], Ok(())).await;
     check(&[Err("a"), deny()], Err(&denied)).await;
-    check(&[Err("a"), none(), Err("b")], Err("failed: a, b")).await;
+    check(&[Err("a"), none(), Err("a")], Err("failed: a")).await;
+    check(&[Err("a"), none(), Err("b")], Err("failed: [a, b]")).await;
+    let unknown = format!("{forbidden}: no such role\nno such group");
+    let reasons = [because("no such role"), none(), because("no such group")];
+    check(&reasons, Err(&unknown)).await;
+    check(&[because("no such role"), deny()], Err(&denied)).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_authorizer_that_never_answers_ends_at_the_deadline() {
     let mut authorizers = Authorizers::default();
     authorizers.push(Silent);
-    authorizers.push(Always(Ok(Decision::Allow)));
+    authorizers.push(Always(Ok(Decision::allow())));
     let user = user(&[]);
     let attributes = Attributes::of_path(&user, "get", "/x");
     let deadline = Instant::now() + Duration::from_secs(5);

@@ -43,7 +43,7 @@ impl Authorizer for SilentOnResources {
         if attributes.is_resource_request {
             Answer::later(std::future::pending())
         } else {
-            Answer::Now(Ok(Decision::NoOpinion))
+            Answer::Now(Ok(Decision::no_opinion()))
         }
     }
 }
