@@ -13,6 +13,10 @@ pub mod generated;
 pub mod apiextensions;
 #[cfg(feature = "apiregistration")]
 pub mod apiregistration;
+#[cfg(feature = "authentication")]
+pub mod authentication;
+#[cfg(feature = "authorization")]
+pub mod authorization;
 pub mod autoscaling;
 #[cfg(feature = "rules")]
 mod built_in;
@@ -23,6 +27,8 @@ pub mod core;
 pub mod definition_files;
 #[cfg(feature = "events")]
 pub mod events;
+#[cfg(feature = "rbac")]
+pub mod rbac;
 #[cfg(feature = "rules")]
 mod registration;
 

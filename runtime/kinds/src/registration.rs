@@ -18,7 +18,7 @@ pub fn registry(store: Arc<dyn Storage>) -> RegistryBuilder {
     registry
 }
 
-/// Registers the built-in kinds of all enabled cargo features.
+/// Registers the built-in kinds of all enabled cargo features, but those that a part serves: reviews, and roles and bindings.
 #[allow(unused_variables, reason = "without features there are none")]
 pub fn register_all(registry: &mut RegistryBuilder) {
     #[cfg(feature = "core")]

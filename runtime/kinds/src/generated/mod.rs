@@ -17,9 +17,27 @@ pub fn definitions() -> ::std::vec::Vec<ResourceDef> {
         <crate::apiextensions::v1::CustomResourceDefinition as Resource>::definition(),
         #[cfg(feature = "apiregistration")]
         <crate::apiregistration::v1::APIService as Resource>::definition(),
+        #[cfg(feature = "authentication")]
+        <crate::authentication::v1::SelfSubjectReview as Resource>::definition(),
+        #[cfg(feature = "authorization")]
+        <crate::authorization::v1::LocalSubjectAccessReview as Resource>::definition(),
+        #[cfg(feature = "authorization")]
+        <crate::authorization::v1::SelfSubjectAccessReview as Resource>::definition(),
+        #[cfg(feature = "authorization")]
+        <crate::authorization::v1::SelfSubjectRulesReview as Resource>::definition(),
+        #[cfg(feature = "authorization")]
+        <crate::authorization::v1::SubjectAccessReview as Resource>::definition(),
         #[cfg(feature = "coordination")]
         <crate::coordination::v1::Lease as Resource>::definition(),
         #[cfg(feature = "events")]
         <crate::events::v1::Event as Resource>::definition(),
+        #[cfg(feature = "rbac")]
+        <crate::rbac::v1::ClusterRole as Resource>::definition(),
+        #[cfg(feature = "rbac")]
+        <crate::rbac::v1::ClusterRoleBinding as Resource>::definition(),
+        #[cfg(feature = "rbac")]
+        <crate::rbac::v1::Role as Resource>::definition(),
+        #[cfg(feature = "rbac")]
+        <crate::rbac::v1::RoleBinding as Resource>::definition(),
     ])
 }

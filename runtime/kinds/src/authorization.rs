@@ -1,0 +1,7 @@
+//! The group authorization.k8s.io.
+
+#[cfg(feature = "rules")]
+mod rules;
+pub mod v1;
+
+apiloom_macros::group! { name = "authorization.k8s.io", versions = [v1], crate = apiloom_meta }
