@@ -5,9 +5,15 @@
 pub use apiloom_kinds::apiextensions;
 #[cfg(feature = "apis-apiregistration")]
 pub use apiloom_kinds::apiregistration;
+#[cfg(feature = "apis-authentication")]
+pub use apiloom_kinds::authentication;
+#[cfg(feature = "apis-authorization")]
+pub use apiloom_kinds::authorization;
 pub use apiloom_kinds::autoscaling;
 #[cfg(feature = "apis-coordination")]
 pub use apiloom_kinds::coordination;
 pub use apiloom_kinds::core;
 #[cfg(feature = "apis-events")]
 pub use apiloom_kinds::events;
+#[cfg(feature = "apis-authorization")]
+pub use apiloom_kinds::rbac;

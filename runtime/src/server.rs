@@ -107,10 +107,14 @@ pub mod metrics {
 pub mod parts {
     #[cfg(feature = "apis-apiregistration")]
     pub use apiloom_parts::ApiServices;
+    #[cfg(feature = "apis-authentication")]
+    pub use apiloom_parts::Authentication;
     #[cfg(feature = "apis-apiextensions")]
     pub use apiloom_parts::CustomResources;
     pub use apiloom_parts::GarbageCollection;
     pub use apiloom_parts::NamespaceDeletion;
+    #[cfg(feature = "apis-authorization")]
+    pub use apiloom_parts::{Authorization, AuthorizationMode};
 }
 
 /// What is served: kinds at run time, and their objects by code.

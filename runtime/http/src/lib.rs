@@ -62,7 +62,7 @@ mod testing;
 mod tests;
 
 pub use api::Api;
-pub use request::query::Query;
+pub use request::query::{Query, decode as decode_percent};
 pub use request::request_info::{RequestInfo, RequestInfoError, RequestVerb};
 pub use response::{Body, CutOff};
 pub use response::{full, plain};

@@ -6,6 +6,10 @@
 pub use apiloom_aggregator::ApiServices;
 #[cfg(feature = "apiextensions")]
 pub use apiloom_apiextensions::CustomResources;
+#[cfg(feature = "authentication")]
+pub use apiloom_authentication::Authentication;
+#[cfg(feature = "authorization")]
+pub use apiloom_authorization::{Authorization, Mode as AuthorizationMode};
 /// The name of the garbage collector in `--controllers`.
 pub use apiloom_garbage::CONTROLLER as GARBAGE_COLLECTOR;
 pub use apiloom_garbage::GarbageCollection;
@@ -30,6 +34,12 @@ use apiloom_server::{Builder, Config, Part, Program};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct PartsConfig {
+    /// Says who is asking.
+    #[cfg(feature = "authentication")]
+    pub authentication: Authentication,
+    /// Says who may do what.
+    #[cfg(feature = "authorization")]
+    pub authorization: Authorization,
     /// Deletes objects whose owners are gone.
     pub garbage_collection: GarbageCollection,
     /// Deletes the content of deleted namespaces.
@@ -46,6 +56,10 @@ impl PartsConfig {
     /// The parts, in the order in which they start.
     pub fn parts(self) -> Vec<Box<dyn Part>> {
         vec![
+            #[cfg(feature = "authentication")]
+            Box::new(self.authentication),
+            #[cfg(feature = "authorization")]
+            Box::new(self.authorization),
             Box::new(self.garbage_collection),
             Box::new(self.namespace_deletion),
             #[cfg(feature = "apiregistration")]
@@ -71,7 +85,8 @@ pub fn builder(config: Config) -> Builder {
 
 /// As [`builder`], with parts that are configured.
 pub fn builder_with(config: Config, parts: PartsConfig) -> Builder {
-    Builder::new(config).parts(parts.parts())
+    let parts = parts.parts().into_iter();
+    parts.fold(Builder::new(config), Builder::part)
 }
 
 /// Runs a server called `name` with the default parts and the process' arguments, as [`Program::main`].

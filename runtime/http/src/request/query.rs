@@ -100,7 +100,7 @@ fn decode_form(text: &str) -> Option<String> {
 }
 
 /// Decodes percent-encoding; `None` for an invalid escape. Bytes that are not UTF-8 become U+FFFD.
-pub(crate) fn decode(text: &str) -> Option<String> {
+pub fn decode(text: &str) -> Option<String> {
     if !text.contains('%') {
         return Some(text.to_owned());
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use apiloom_http::ListedRoute;
 use apiloom_registry::Registry;
-use apiloom_registry::auth::StaticToken;
+use apiloom_registry::auth::{Access, Auth, StaticToken};
 use futures_util::future::BoxFuture;
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
@@ -14,7 +14,6 @@ use tokio::net::TcpListener;
 use super::additions::Additions;
 use super::capability::Capability;
 use super::certificates::{self, Certificates};
-use super::filters::Auth;
 use super::loopback::Loopback;
 use super::running::{InProcess, RunningServer, ServerParts};
 use super::services::ServiceResolver;
@@ -27,6 +26,8 @@ pub struct Server {
     pub(super) registry: Arc<Registry>,
     pub(super) stores: Stores,
     pub(super) auth: Auth,
+    /// Asks it, for what was made before.
+    pub(super) access: Access,
     pub(super) services: Arc<dyn ServiceResolver>,
     /// The capabilities of its parts.
     pub(super) parts: Vec<Arc<dyn Capability>>,
@@ -115,6 +116,7 @@ impl Server {
             registry: self.registry,
             stores: self.stores,
             auth: self.auth,
+            access: self.access,
             address,
             capabilities: self.parts,
             additions: self.additions,

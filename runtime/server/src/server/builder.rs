@@ -10,7 +10,8 @@ use apiloom_http::{ConnectSubresource, ListedRoute, PathHandler};
 use apiloom_kinds::BuiltIn;
 use apiloom_meta::{Clock, GroupDef, Resource};
 use apiloom_registry::auth::{
-    Authenticator, Authenticators, Authorizer, Authorizers, BoxError, PrivilegedGroup, PublicInfo,
+    Access, Auth, Authenticator, Authenticators, Authorizer, Authorizers, BoxError,
+    PrivilegedGroup, PublicInfo,
 };
 use apiloom_registry::{
     Admission, AdmissionContext, Handler, Lister, Listers, Reader, Registry, RegistryBuilder,
@@ -24,7 +25,7 @@ use super::binding::Server;
 use super::capability::{Capability, CapabilityContext, MakeCapability};
 use super::chain::{ChainFilter, FilterInfo};
 use super::filter::{AddedFilters, Filter};
-use super::filters::{Auth, Filters};
+use super::filters::Filters;
 use super::hooks::{Hook, HookContext, Host, Task};
 use super::services::{ClusterDns, ServiceMap, ServiceResolver};
 use super::stores::{OwnStore, Stores};
@@ -52,6 +53,7 @@ pub struct Builder {
     own_storage: Vec<OwnStore>,
     authenticators: Authenticators,
     authorizers: Authorizers,
+    access: Access,
     listers: Listers,
     services: Option<Arc<dyn ServiceResolver>>,
     /// The part whose additions are collected.
@@ -127,6 +129,29 @@ pub trait Part: Send + 'static {
     fn register(self: Box<Self>, builder: Builder) -> Builder;
 }
 
+/// One of a list.
+impl Part for Box<dyn Part> {
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+
+    fn controller(&self) -> Option<(&'static str, &'static str)> {
+        (**self).controller()
+    }
+
+    fn add_flags(&self, command: Command) -> Command {
+        (**self).add_flags(command)
+    }
+
+    fn read_flags(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        (**self).read_flags(matches)
+    }
+
+    fn register(self: Box<Self>, builder: Builder) -> Builder {
+        (*self).register(builder)
+    }
+}
+
 impl Builder {
     /// A builder without parts.
     pub fn new(config: Config) -> Self {
@@ -137,6 +162,7 @@ impl Builder {
             own_storage: Vec::new(),
             authenticators: Authenticators::default(),
             authorizers: Authorizers::default(),
+            access: Access::default(),
             listers: Listers::default(),
             services: None,
             part: PROGRAM,
@@ -147,11 +173,6 @@ impl Builder {
         }
     }
 
-    fn step(mut self, step: impl FnOnce(&mut RegistryBuilder) + Send + 'static) -> Self {
-        self.steps.push(Box::new(step));
-        self
-    }
-
     /// The configuration of the server.
     pub fn config(&self) -> &Config {
         &self.config
@@ -160,14 +181,14 @@ impl Builder {
     /// Declares a group: its versions in order of preference and its release.
     #[must_use]
     pub fn group(self, group: GroupDef) -> Self {
-        self.step(move |registry| registry.group(group))
+        with_step(self, move |registry| registry.group(group))
     }
 
     /// Serves one version of a kind; a kind with several versions is registered once for each.
     #[must_use]
     pub fn kind<K: Resource>(mut self) -> Self {
         self.added.kinds.add(K::GROUP, K::PLURAL, self.part);
-        self.step(|registry| registry.kind::<K>())
+        with_step(self, |registry| registry.kind::<K>())
     }
 
     /// As [`Builder::kind`], but the schema is made when it is first needed, and not checked at start. `apiloom
@@ -175,7 +196,7 @@ impl Builder {
     #[must_use]
     pub fn lazy_kind<K: Resource>(mut self) -> Self {
         self.added.kinds.add(K::GROUP, K::PLURAL, self.part);
-        self.step(|registry| registry.lazy_kind::<K>())
+        with_step(self, |registry| registry.lazy_kind::<K>())
     }
 
     /// Serves a built-in kind, such as ConfigMap, with the rules of kube-apiserver. Its schema is made when it is first
@@ -191,51 +212,51 @@ impl Builder {
     /// ```
     #[must_use]
     pub fn built_in<K: BuiltIn>(self) -> Self {
-        self.step(K::register)
+        with_step(self, K::register)
     }
 
     /// Serves the built-in kinds of all enabled cargo features (`apis-core` and so on; `apis` of `apiloom` enables all).
     #[must_use]
     pub fn all_built_in(self) -> Self {
-        self.step(apiloom_kinds::register_all)
+        with_step(self, apiloom_kinds::register_all)
     }
 
     /// Adds a strategy for one version of a kind. A version without one uses the strategy of its hub.
     #[must_use]
     pub fn strategy<K: Resource>(self, strategy: impl Strategy<K>) -> Self {
-        self.step(move |registry| registry.strategy::<K>(strategy))
+        with_step(self, move |registry| registry.strategy::<K>(strategy))
     }
 
     /// Adds the handler of creates for one version of a kind without a store (`store = none`). Each version has its
     /// own.
     #[must_use]
     pub fn handler<K: Resource>(self, handler: impl Handler<K>) -> Self {
-        self.step(move |registry| registry.handler::<K>(handler))
+        with_step(self, move |registry| registry.handler::<K>(handler))
     }
 
     /// Adds the code that reads the objects of one version of a kind without a store (`store = code`): get, list and watch.
     #[must_use]
     pub fn reader<K: Resource>(self, reader: impl Reader<K>) -> Self {
-        self.step(move |registry| registry.reader::<K>(reader))
+        with_step(self, move |registry| registry.reader::<K>(reader))
     }
 
     /// Adds the code that writes the objects of one version of a kind without a store, which has a reader too.
     #[must_use]
     pub fn writer<K: Resource>(self, writer: impl Writer<K>) -> Self {
-        self.step(move |registry| registry.writer::<K>(writer))
+        with_step(self, move |registry| registry.writer::<K>(writer))
     }
 
     /// Uses this handler for the subresources of a kind that name its type, in place of one made by [`Default`]: it has
     /// what the program gave it, such as a key or a client.
     #[must_use]
     pub fn subresource<K: Resource>(self, handler: impl Subresource<K>) -> Self {
-        self.step(move |registry| registry.subresource::<K, _>(handler))
+        with_step(self, move |registry| registry.subresource::<K, _>(handler))
     }
 
     /// As [`Builder::subresource`], for a subresource with `connect`.
     #[must_use]
     pub fn connecter<K: Resource>(self, handler: impl ConnectSubresource<K>) -> Self {
-        self.step(move |registry| registry.connecter(handler))
+        with_step(self, move |registry| registry.connecter(handler))
     }
 
     /// Adds an admission plugin, constructed with a context that provides listers. Plugins run in the order they are
@@ -245,7 +266,9 @@ impl Builder {
         self,
         make: impl FnOnce(&AdmissionContext) -> A + Send + 'static,
     ) -> Self {
-        self.step(move |registry| registry.admission(|context| Box::new(make(context))))
+        with_step(self, move |registry| {
+            registry.admission(|context| Box::new(make(context)));
+        })
     }
 
     /// A lister of all objects of a kind, for strategies, admission plugins and authorizers that are given to this builder, and
@@ -284,7 +307,7 @@ impl Builder {
     /// system.
     #[must_use]
     pub fn clock(self, clock: Clock) -> Self {
-        self.step(move |registry| registry.clock(clock))
+        with_step(self, move |registry| registry.clock(clock))
     }
 
     /// Adds an authenticator, which runs after the server's own and those added before; see [`auth`](apiloom_registry::auth).
@@ -300,6 +323,11 @@ impl Builder {
     pub fn authorizer(mut self, authorizer: impl Authorizer) -> Self {
         self.authorizers.push(authorizer);
         self
+    }
+
+    /// Asks the authorizers of the server, once it serves: for handlers and admission plugins that decide by what a user may do.
+    pub fn access(&self) -> Access {
+        self.access.clone()
     }
 
     /// Finds the addresses of services by this resolver; see [`services`](super::services). Default: by the file of the
@@ -420,13 +448,6 @@ impl Builder {
         self
     }
 
-    /// Adds parts, as [`Builder::part`] each of them.
-    #[must_use]
-    pub fn parts(mut self, parts: impl IntoIterator<Item = Box<dyn Part>>) -> Self {
-        self.parts.extend(parts);
-        self
-    }
-
     /// Adds what a part does while the server runs. Capabilities start in the order in which they are added.
     #[must_use]
     pub fn capability<C: Capability>(
@@ -521,10 +542,19 @@ impl Builder {
     pub fn dump(self) -> Result<serde_json::Value, ServerError> {
         let stores = Stores::one(Memory::new());
         let all = with_parts(self);
-        let all = all.step(RegistryBuilder::check_lazy_kinds);
+        let all = with_step(all, RegistryBuilder::check_lazy_kinds);
         let registry = registry(&all.config, all.steps, all.listers, &stores)?;
         apiloom_http::documents::crd::dump(&registry.catalog()).map_err(ServerError::Invalid)
     }
+}
+
+/// Adds a registration.
+fn with_step(
+    mut builder: Builder,
+    step: impl FnOnce(&mut RegistryBuilder) + Send + 'static,
+) -> Builder {
+    builder.steps.push(Box::new(step));
+    builder
 }
 
 /// Adds a handler of a path, or of a prefix.
@@ -553,6 +583,7 @@ async fn build_over(builder: Builder, stores: StoreSource) -> Result<Server, Ser
         own_storage,
         authenticators,
         authorizers,
+        access,
         listers,
         services,
         capabilities,
@@ -583,6 +614,7 @@ async fn build_over(builder: Builder, stores: StoreSource) -> Result<Server, Ser
         registry,
         stores,
         auth: auth(authenticators, authorizers),
+        access,
         services,
         parts,
         additions,
@@ -659,8 +691,11 @@ fn auth(authenticators: Authenticators, authorizers: Authorizers) -> Auth {
         authorizers: Authorizers::default(),
     };
     auth.authorizers.push(PrivilegedGroup);
+    let has_policy = authorizers.has_policy();
     auth.authorizers.extend(authorizers);
-    auth.authorizers.push(PublicInfo);
+    if !has_policy {
+        auth.authorizers.push(PublicInfo);
+    }
     auth
 }
 

@@ -4,13 +4,15 @@
 //! `filters/steps.rs`, and a line of the list.
 
 mod audit_id;
+mod impersonation;
 mod request_log;
 mod steps;
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
 use apiloom_http::{Api, Arrival, Body, RequestBody, full, plain};
-use apiloom_registry::auth::Connection;
+use apiloom_registry::auth::{Auth, Connection};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH};
@@ -20,7 +22,6 @@ use tokio::time::Instant;
 
 use self::audit_id::{AUDIT_ID, request_id};
 use self::request_log::{RequestLine, text};
-pub(super) use self::steps::Auth;
 use self::steps::{
     AddedAt, AdmittedRequest, ArrivedRequest, Authentication, Authorization, Deadline, Ending,
     ExtendedConnect, FilterContext, Goaway, Impersonation, MaxInFlight, Passage, RequestPath,
@@ -73,7 +74,7 @@ chain! {
     AddedAt(FilterPlace::AfterAuthentication) => waits,
     RequestQuery => waits,
     Deadline,
-    Impersonation,
+    Impersonation => waits,
     MaxInFlight,
     Authorization => waits,
     AddedAt(FilterPlace::AfterAuthorization) => waits,
@@ -90,7 +91,7 @@ const OUTERMOST: [FilterInfo; 3] = [
 ];
 
 impl Filters {
-    pub(super) fn new(api: Api, auth: Auth, added: AddedFilters, config: &Config) -> Self {
+    pub(super) fn new(api: Api, auth: Arc<Auth>, added: AddedFilters, config: &Config) -> Self {
         Self(FilterContext {
             api,
             auth,

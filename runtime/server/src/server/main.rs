@@ -87,7 +87,7 @@ fn run_command(
     finish(run(async {
         let signals = Signals::listen().map_err(MainError::Runtime)?;
         let known = parts.len();
-        let mut builder = configure(Builder::new(config).parts(parts));
+        let mut builder = configure(parts.into_iter().fold(Builder::new(config), Builder::part));
         let result = if builder.parts.len() == known {
             first.result
         } else {
@@ -258,9 +258,11 @@ impl Signals {
 }
 
 /// The crates that log what the server does.
-const OF_SERVER: [&str; 7] = [
+const OF_SERVER: [&str; 9] = [
     "apiloom_aggregator",
     "apiloom_apiextensions",
+    "apiloom_authentication",
+    "apiloom_authorization",
     "apiloom_garbage",
     "apiloom_http",
     "apiloom_namespaces",

@@ -8,6 +8,7 @@ use apiloom_client::metrics::Samples;
 use apiloom_http::observation::metrics::Metrics;
 use apiloom_http::{Api, ListedRoute, ServerInfo};
 use apiloom_registry::Registry;
+use apiloom_registry::auth::{Access, Auth};
 use futures_util::future::{BoxFuture, try_join_all};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
@@ -16,7 +17,7 @@ use tokio::time::Instant;
 use super::additions::Additions;
 use super::capability::Capability;
 use super::controllers::{self, Controllers};
-use super::filters::{Auth, Filters};
+use super::filters::Filters;
 use super::hooks::{Hook, HookContext, Host, Task};
 use super::host::{ControllerHost, SharedStore};
 use super::loopback::{Loopback, LoopbackToken};
@@ -60,6 +61,7 @@ pub(super) struct ServerParts {
     pub(super) registry: Arc<Registry>,
     pub(super) stores: Stores,
     pub(super) auth: Auth,
+    pub(super) access: Access,
     /// Host and port for clients; empty without a listener.
     pub(super) address: String,
     /// The capabilities of its parts.
@@ -76,6 +78,7 @@ impl RunningServer {
             registry,
             stores,
             mut auth,
+            access,
             address,
             capabilities,
             additions,
@@ -123,6 +126,8 @@ impl RunningServer {
         capabilities.iter().for_each(|part| part.count_in(&metrics));
         let (token, authenticator) = LoopbackToken::make()?;
         auth.authenticators.push_first(authenticator);
+        let auth = Arc::new(auth);
+        access.connect(&auth);
         let filters = Arc::new(Filters::new(api, auth, added, config));
         Ok(Self {
             loopback: Loopback::new(Arc::clone(&filters), token),

@@ -30,16 +30,16 @@ async fn misleading_requests_are_not_forwarded_as_they_are(on: Backend) {
     let client = &front.client;
     register(client, "rec.example.com", "recorder", &authority).await;
     recorder.forget();
-    // Impersonation is refused here, since the other server would believe the user of this one.
-    for name in [
-        "impersonate-user",
-        "impersonate-group",
-        "impersonate-extra-a",
+    // Impersonation is decided here, since the other server would believe the user of this one: a user of this name has no rights.
+    for (name, code) in [
+        ("impersonate-user", 403),
+        ("impersonate-group", 400),
+        ("impersonate-extra-a", 400),
     ] {
         let answer = client
             .call("GET", BASE, &[(name, "system:masters")], "")
             .await;
-        assert_eq!(answer.code, 400, "{name}");
+        assert_eq!(answer.code, code, "{name}");
     }
     // Paths that lead elsewhere, or are none.
     for path in [
@@ -62,6 +62,19 @@ async fn misleading_requests_are_not_forwarded_as_they_are(on: Backend) {
     let answer = client.call("GET", &path, &[("via", &all)], "").await;
     assert_eq!(answer.code, 508);
     assert!(recorder.forwarded().is_empty());
+    // The other server is told who the user is, and not that it is another one.
+    let headers = [
+        ("impersonate-user", "bob"),
+        ("impersonate-group", "system:masters"),
+    ];
+    client.call("GET", &path, &headers, "").await;
+    let requests = recorder.forwarded();
+    assert_eq!(requests[0].all("x-remote-user"), ["bob"]);
+    let groups = ["system:masters", "system:authenticated"];
+    assert_eq!(requests[0].all("x-remote-group"), groups);
+    for (name, _) in headers {
+        assert!(requests[0].all(name).is_empty(), "{name}");
+    }
     // What is escaped twice is still escaped once, a separator is one, and no header is made of a path.
     for (path, expected) in [
         ("/%252e%252e/a", "/%252e%252e/a"),

@@ -12,14 +12,15 @@ use apiloom_http::shape::error::respond;
 use apiloom_http::{Api, Arrival, Body, Call, RequestInfo, convert_extended_connect, plain};
 use apiloom_meta::ApiError;
 use apiloom_meta::field::{echoed, go_quote};
-use apiloom_registry::auth::{Authenticated, Authenticators, Authorizers, Refusal, UserInfo};
+use apiloom_registry::auth::{Auth, Authenticated, Refusal, UserInfo, impersonate};
 use http::header::{CONNECTION, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{HeaderMap, HeaderValue, Response, StatusCode, Version};
+use http::{HeaderValue, Response, StatusCode, Version};
 use tokio::time::Instant;
 
 use super::audit_id::random;
+use super::impersonation::ImpersonationHeaders;
 use super::request_log::text;
 use crate::server::GoawayChance;
 use crate::server::chain::{ChainFilter, FilterInfo};
@@ -29,19 +30,12 @@ use crate::server::in_flight::{InFlight, Permit, too_many};
 /// What the filters of a server share.
 pub(in crate::server) struct FilterContext {
     pub(in crate::server) api: Api,
-    pub(in crate::server) auth: Auth,
+    pub(in crate::server) auth: Arc<Auth>,
     pub(in crate::server) added: AddedFilters,
     pub(in crate::server) in_flight: InFlight,
     pub(in crate::server) goaway_chance: GoawayChance,
     /// `--request-timeout`.
     pub(in crate::server) request_timeout: Duration,
-}
-
-/// The authenticators and authorizers of a server.
-#[derive(Default)]
-pub(in crate::server) struct Auth {
-    pub(in crate::server) authenticators: Authenticators,
-    pub(in crate::server) authorizers: Authorizers,
 }
 
 /// What the filters that a request has passed do with its response, also with the refusal of a later filter.
@@ -54,6 +48,8 @@ pub(super) struct Ending {
     passed: usize,
     /// The user, for added filters.
     user: Option<Arc<UserInfo>>,
+    /// What the request asks for beside: to be executed as another user.
+    impersonated: Option<Box<ImpersonationHeaders>>,
 }
 
 impl Ending {
@@ -245,6 +241,7 @@ impl Authentication {
         let authenticators = &context.auth.authenticators;
         let deadline = arrival.at + context.request_timeout;
         let headers = &mut request.headers;
+        ending.impersonated = ImpersonationHeaders::take(headers);
         let user = authenticators.authenticate(arrival.connection, headers, deadline);
         match user.await {
             Ok(user) => {
@@ -337,35 +334,48 @@ impl Deadline {
 own_filter!(
     Impersonation,
     "impersonation",
-    "refuses the headers of impersonation, which is not supported"
+    "executes the request as the user that its headers ask for; 403 if the user may not be that one"
 );
 
 impl Impersonation {
-    pub(super) fn pass<'r>(
+    pub(super) async fn pass<'r>(
         &self,
-        _: &FilterContext,
-        _: &mut Ending,
-        call: Box<Call<'r>>,
+        context: &FilterContext,
+        ending: &mut Ending,
+        mut call: Box<Call<'r>>,
     ) -> Passage<Box<Call<'r>>> {
-        match refuse_impersonation(&call.request.headers) {
-            Ok(()) => Ok(call),
-            Err(error) => Err(Box::new(call.respond(&error))),
+        let Some(headers) = ending.impersonated.take() else {
+            return Ok(call);
+        };
+        match Box::pin(impersonated(context, &call, &headers)).await {
+            Ok(None) => {}
+            Ok(Some(user)) => {
+                if ending.user.is_some() {
+                    ending.user = Some(Arc::clone(user.user()));
+                }
+                call.user = user;
+            }
+            Err(refusal) => return Err(Box::new(forbid(context, refusal, &call))),
         }
+        Ok(call)
     }
 }
 
-/// Refuses impersonation: if its headers were ignored, the request would run with the administrator's rights.
-fn refuse_impersonation(headers: &HeaderMap) -> Result<(), ApiError> {
-    match headers
-        .keys()
-        .find(|name| name.as_str().starts_with("impersonate-"))
-    {
-        None => Ok(()),
-        Some(name) => Err(ApiError::bad_request(format!(
-            "impersonation is not supported yet: remove the header {} (kubectl: --as, --as-group, --as-uid)",
-            echoed(name.as_str())
-        ))),
-    }
+/// The user that a request asks to be; `None` if it asks for none.
+async fn impersonated(
+    context: &FilterContext,
+    call: &Call<'_>,
+    headers: &ImpersonationHeaders,
+) -> Result<Option<Authenticated>, Refusal> {
+    let Some(wanted) = headers.user().map_err(Refusal::Forbidden)? else {
+        return Ok(None);
+    };
+    let request = call.info.attributes(call.user.user());
+    let authorizers = &context.auth.authorizers;
+    let deadline = authorization_deadline(context, call);
+    let user = impersonate(authorizers, &request, &wanted, deadline).await;
+    let user = user.map_err(|_| Refusal::OutOfTime)?;
+    user.map(Some).map_err(Refusal::Forbidden)
 }
 
 own_filter!(
@@ -414,12 +424,15 @@ impl Authorization {
     }
 }
 
+/// A request without a deadline has one for its authorization.
+fn authorization_deadline(context: &FilterContext, call: &Call<'_>) -> Instant {
+    let longest = call.arrival.at + context.request_timeout;
+    call.deadline.unwrap_or(longest)
+}
+
 async fn authorize(context: &FilterContext, call: &Call<'_>) -> Result<(), Refusal> {
     let mut attributes = call.info.attributes(call.user.user());
-    // A request without a deadline has one for its authorization.
-    let deadline = call
-        .deadline
-        .unwrap_or(call.arrival.at + context.request_timeout);
+    let deadline = authorization_deadline(context, call);
     let authorizers = &context.auth.authorizers;
     authorizers.authorize(&attributes, deadline).await?;
     match call.info.second_verb {

@@ -1,0 +1,120 @@
+//! Authorization, a part of a server: who may do what, by the modes of `--authorization-mode`.
+
+mod rbac;
+mod reviews;
+
+use std::sync::Arc;
+
+use apiloom_kinds::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use apiloom_registry::auth::{Answer, Attributes, Authorizer, Decision};
+use apiloom_server::{Builder, Part};
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches as _, ValueEnum};
+
+use self::rbac::aggregation::{self, Aggregation};
+use self::rbac::bootstrap::Bootstrap;
+use self::rbac::escalation::NoEscalation;
+use self::rbac::{Rbac, RbacAuthorizer};
+
+/// The part: a server with it decides by its modes, if it has one. What the program's own authorizers decide comes first, and members of the group
+/// `system:masters` may do everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Authorization flags")]
+pub struct Authorization {
+    /// How requests are authorized, in this order: the first mode that decides is obeyed. Without one, only
+    /// the administrator and what the program adds have rights, and reviews, roles and bindings are not served.
+    #[arg(
+        id = "authorization-mode",
+        long = "authorization-mode",
+        value_name = "MODE",
+        value_delimiter = ','
+    )]
+    pub modes: Vec<Mode>,
+}
+
+/// One way to authorize requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// By the roles and bindings of rbac.authorization.k8s.io.
+    #[value(name = "RBAC")]
+    Rbac,
+    /// All users may do everything, also those without credentials.
+    #[value(name = "AlwaysAllow")]
+    AlwaysAllow,
+    /// No other user may do anything.
+    #[value(name = "AlwaysDeny")]
+    AlwaysDeny,
+}
+
+impl Part for Authorization {
+    fn name(&self) -> &'static str {
+        "authorization"
+    }
+
+    fn controller(&self) -> Option<(&'static str, &'static str)> {
+        let what = "collects the rules of ClusterRoles that have those of others";
+        Some((aggregation::CONTROLLER, what))
+    }
+
+    fn add_flags(&self, command: Command) -> Command {
+        Self::augment_args(command)
+    }
+
+    fn read_flags(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        self.update_from_arg_matches(matches)
+    }
+
+    fn register(self: Box<Self>, mut builder: Builder) -> Builder {
+        if !self.modes.is_empty() {
+            builder = reviews::add(builder);
+        }
+        for mode in self.modes {
+            builder = match mode {
+                Mode::Rbac => with_rbac(builder),
+                Mode::AlwaysAllow => builder.authorizer(Always(Decision::allow())),
+                Mode::AlwaysDeny => {
+                    builder.authorizer(Always(Decision::deny(EVERYTHING_IS_FORBIDDEN)))
+                }
+            };
+        }
+        builder
+    }
+}
+
+/// Authorizes by roles and bindings, which are served then.
+fn with_rbac(builder: Builder) -> Builder {
+    let builder = builder
+        .built_in::<ClusterRole>()
+        .built_in::<ClusterRoleBinding>()
+        .built_in::<Role>()
+        .built_in::<RoleBinding>();
+    let rbac = Rbac::new(&builder);
+    let (access, cluster_roles) = (builder.access(), builder.lister());
+    let (authorizer, escalation) = (Arc::clone(&rbac), Arc::clone(&rbac));
+    builder
+        .authorizer(RbacAuthorizer(authorizer))
+        .admission(|_| NoEscalation {
+            rbac: escalation,
+            access,
+        })
+        .capability(|_| Bootstrap::new(rbac))
+        .capability(|_| Aggregation(cluster_roles))
+}
+
+/// The reason of the mode AlwaysDeny, as of kube-apiserver.
+const EVERYTHING_IS_FORBIDDEN: &str = "Everything is forbidden.";
+
+/// Decides every request alike.
+struct Always(Decision);
+
+impl Authorizer for Always {
+    fn authorize<'a>(
+        &'a self,
+        _: &'a Attributes<'a>,
+    ) -> Answer<'a, apiloom_registry::auth::Authorization> {
+        Answer::Now(Ok(self.0.clone()))
+    }
+
+    fn is_policy(&self) -> bool {
+        true
+    }
+}
