@@ -48,6 +48,7 @@ mod list;
 mod namespaces;
 mod patch;
 mod paths;
+mod permissions;
 mod protobuf;
 mod replicas;
 mod requests;

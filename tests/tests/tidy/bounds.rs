@@ -13,10 +13,12 @@ const TABLE: &str = include_str!("bounds.txt");
 const STATE: &str = include_str!("state.txt");
 
 /// The crates that a server keeps state in.
-const CRATES: [&str; 12] = [
+const CRATES: [&str; 14] = [
     "server",
     "parts/aggregator",
     "parts/apiextensions",
+    "parts/authentication",
+    "parts/authorization",
     "parts/garbage",
     "parts/namespaces",
     "http",

@@ -8,6 +8,7 @@ mod leases;
 mod recorded;
 mod service_accounts;
 
+use apiloom::apis::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use apiloom::server::{Builder, Loopback};
 use serde_json::{Value, json};
 
@@ -21,7 +22,14 @@ pub(super) struct BuiltIns {
 
 impl BuiltIns {
     async fn new() -> Self {
-        Self::of(Builder::all_built_in).await
+        let of_parts = |builder: Builder| {
+            builder
+                .built_in::<Role>()
+                .built_in::<ClusterRole>()
+                .built_in::<RoleBinding>()
+                .built_in::<ClusterRoleBinding>()
+        };
+        Self::of(|builder| of_parts(builder.all_built_in())).await
     }
 
     async fn of(configure: impl FnOnce(Builder) -> Builder) -> Self {
