@@ -1,5 +1,12 @@
 //! The built-in kinds in a registry: their registration, namespaces, and the schemas of definitions.
-#![cfg(all(feature = "rules", feature = "apiextensions", feature = "coordination"))]
+#![cfg(all(
+    feature = "rules",
+    feature = "apiextensions",
+    feature = "authentication",
+    feature = "authorization",
+    feature = "coordination",
+    feature = "rbac"
+))]
 #![allow(clippy::unwrap_used, reason = "a test")]
 #![allow(
     clippy::needless_pass_by_value,
@@ -12,7 +19,7 @@ mod namespaces;
 
 use std::sync::Arc;
 
-use apiloom_kinds::{BuiltIn as _, register_all};
+use apiloom_kinds::{BuiltIn, register_all};
 use apiloom_meta::{ApiError, Object, ObjectMeta, Resource as _, StatusReason};
 use apiloom_registry::{
     CreateOptions, DeleteOptions, DeleteResult, Endpoint, GetOptions, Registry, RegistryBuilder,
