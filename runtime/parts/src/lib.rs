@@ -85,8 +85,7 @@ pub fn builder(config: Config) -> Builder {
 
 /// As [`builder`], with parts that are configured.
 pub fn builder_with(config: Config, parts: PartsConfig) -> Builder {
-    let parts = parts.parts().into_iter();
-    parts.fold(Builder::new(config), Builder::part)
+    Builder::new(config).parts(parts.parts())
 }
 
 /// Runs a server called `name` with the default parts and the process' arguments, as [`Program::main`].

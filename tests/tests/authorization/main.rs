@@ -8,13 +8,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use apiloom_tests::{Client, Kubectl, Server, repository};
+use apiloom_tests::{Client, Kubectl, Server, created, repository};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair,
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Fields whose values differ by nature.
 const OWN: [&str; 3] = ["creationTimestamp", "resourceVersion", "uid"];
@@ -150,6 +150,30 @@ async fn answers_are_those_of_kube_apiserver() {
         "{} of {count} differ:\n{shown}",
         differences.len()
     );
+}
+
+/// The controller writes roles of any name, such as one that has to be escaped in a path.
+#[tokio::test]
+async fn aggregated_roles_have_the_rules_of_others() {
+    const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    let server = Server::start(&["--storage-backend=memory", "--authorization-mode=RBAC"]);
+    let administrator = server.client();
+    let role = json!({
+        "metadata": {"name": "a?b"},
+        "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"to-odd": "true"}}]}
+    });
+    created(&administrator, ROLES, &role).await;
+    let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]);
+    let role = json!({"metadata": {"name": "part", "labels": {"to-odd": "true"}}, "rules": rules});
+    created(&administrator, ROLES, &role).await;
+    let path = format!("{ROLES}/a%3Fb");
+    let collected = async {
+        while administrator.get(&path).await.json()["rules"] != rules {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let limit = Duration::from_secs(60);
+    tokio::time::timeout(limit, collected).await.unwrap();
 }
 
 /// A role with a binding, as `kubectl auth reconcile` takes them.

@@ -188,7 +188,7 @@ impl Authorities {
             return Err("there is no certificate".into());
         };
         let (_, certificate) = X509Certificate::from_der(own)?;
-        let (from, until) = (seconds(&certificate).0, seconds(&certificate).1);
+        let (from, until) = seconds(&certificate);
         let refused =
             |why: String| format!("the client certificate {}: {why}", subject(&certificate));
         if self.roots.iter().any(|root| root.as_ref() == own.as_ref()) {

@@ -2,6 +2,7 @@
 
 mod rbac;
 mod reviews;
+mod text;
 
 use std::sync::Arc;
 

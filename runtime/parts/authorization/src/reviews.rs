@@ -14,6 +14,8 @@ use apiloom_server::Builder;
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
+use crate::text::text;
+
 /// Adds the reviews to a server.
 pub(crate) fn add(builder: Builder) -> Builder {
     let reviews = || Reviews(builder.access());
@@ -200,10 +202,6 @@ impl<'a> Question<'a> {
         attributes.name = text(&resource.name);
         attributes
     }
-}
-
-fn text(text: &Option<String>) -> &str {
-    text.as_deref().unwrap_or_default()
 }
 
 /// The attributes as Go prints its struct.

@@ -129,29 +129,6 @@ pub trait Part: Send + 'static {
     fn register(self: Box<Self>, builder: Builder) -> Builder;
 }
 
-/// One of a list.
-impl Part for Box<dyn Part> {
-    fn name(&self) -> &'static str {
-        (**self).name()
-    }
-
-    fn controller(&self) -> Option<(&'static str, &'static str)> {
-        (**self).controller()
-    }
-
-    fn add_flags(&self, command: Command) -> Command {
-        (**self).add_flags(command)
-    }
-
-    fn read_flags(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        (**self).read_flags(matches)
-    }
-
-    fn register(self: Box<Self>, builder: Builder) -> Builder {
-        (*self).register(builder)
-    }
-}
-
 impl Builder {
     /// A builder without parts.
     pub fn new(config: Config) -> Self {
@@ -445,6 +422,13 @@ impl Builder {
     #[must_use]
     pub fn part(mut self, part: impl Part) -> Self {
         self.parts.push(Box::new(part));
+        self
+    }
+
+    /// Adds parts, as [`Builder::part`] each of them.
+    #[must_use]
+    pub fn parts(mut self, parts: impl IntoIterator<Item = Box<dyn Part>>) -> Self {
+        self.parts.extend(parts);
         self
     }
 

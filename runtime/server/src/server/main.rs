@@ -87,7 +87,7 @@ fn run_command(
     finish(run(async {
         let signals = Signals::listen().map_err(MainError::Runtime)?;
         let known = parts.len();
-        let mut builder = configure(parts.into_iter().fold(Builder::new(config), Builder::part));
+        let mut builder = configure(Builder::new(config).parts(parts));
         let result = if builder.parts.len() == known {
             first.result
         } else {

@@ -10,9 +10,13 @@ use apiloom_meta::selector::LabelQuery;
 use apiloom_registry::Lister;
 use apiloom_server::Capability;
 use apiloom_server::host::feed::{self, Counts, Reporter, Sink};
-use apiloom_server::host::{ControllerHost, ObservedObject, Requests, Uid};
+use apiloom_server::host::{
+    ControllerHost, ObservedObject, RequestError, Requests, ServedKind, Uid,
+};
 use async_trait::async_trait;
 use tokio::sync::Notify;
+
+use crate::text::text;
 
 /// The name of the controller in `--controllers`, in its lease and as the manager of the fields that it writes, that of
 /// kube-controller-manager.
@@ -40,12 +44,13 @@ impl Capability for Aggregation {
             return std::future::pending().await;
         };
         let changed = Arc::new(ChangeSignal::default());
+        let served = ServedKind::new(endpoint.def());
         let counts = format!("{CONTROLLER}/{}", ClusterRole::PLURAL);
         let counts = Counts::register(&host.metrics.registry, counts);
         let sink: Arc<dyn Sink> = Arc::clone(&changed) as _;
         tokio::join!(
             feed::follow(endpoint, sink, Reporter::unread(counts)),
-            self.collect_always(&requests, &changed.0)
+            self.collect_always(&requests, &served, &changed.0)
         );
     }
 }
@@ -70,10 +75,10 @@ impl Sink for ChangeSignal {
 
 impl Aggregation {
     /// Collects the rules whenever a role has changed.
-    async fn collect_always(&self, requests: &Requests, changed: &Notify) {
+    async fn collect_always(&self, requests: &Requests, served: &ServedKind, changed: &Notify) {
         loop {
             changed.notified().await;
-            if let Err(why) = self.collect(requests).await {
+            if let Err(why) = self.collect(requests, served).await {
                 tracing::debug!(%why, "the rules of aggregated roles are to be collected again");
                 tokio::time::sleep(RETRY).await;
                 changed.notify_one();
@@ -82,8 +87,10 @@ impl Aggregation {
     }
 
     /// Writes the roles whose rules are not those of the roles that they select.
-    async fn collect(&self, requests: &Requests) -> Result<(), String> {
-        let roles = self.0.list().map_err(|error| error.message)?;
+    async fn collect(&self, requests: &Requests, served: &ServedKind) -> Result<(), RequestError> {
+        let Ok(roles) = self.0.list() else {
+            return Err(RequestError::NotListed);
+        };
         for role in &roles {
             let Some(rules) = collected(role, &roles) else {
                 continue;
@@ -91,20 +98,14 @@ impl Aggregation {
             if role.rules.as_deref().unwrap_or_default() == rules {
                 continue;
             }
-            let name = role.metadata.name.as_deref().unwrap_or_default();
-            let path = format!(
-                "/apis/{}/{}/{}/{name}",
-                ClusterRole::GROUP,
-                ClusterRole::VERSION,
-                ClusterRole::PLURAL
-            );
+            let name = text(&role.metadata.name);
             let written = ClusterRole {
-                rules: Some(rules).filter(|rules| !rules.is_empty()),
+                rules: Some(rules),
                 ..(**role).clone()
             };
             // One that is gone needs no rules.
-            let written = requests.put(&path, &written).await;
-            written.map_err(|error| error.to_string())?;
+            let path = served.object("", name)?;
+            requests.put(&path, &written).await?;
         }
         Ok(())
     }

@@ -25,6 +25,7 @@ use serde::Deserialize;
 use tokio::time::{sleep, timeout};
 
 use super::{Rbac, coverage};
+use crate::text::text;
 
 /// The name of the health check, that of the hook of kube-apiserver.
 const CHECK: &str = "poststarthook/rbac/bootstrap-roles";
@@ -322,8 +323,4 @@ async fn keep<K: Kept>(lister: &Lister<K>, wanted: K, endpoint: &Endpoint) -> Re
 fn object<K: Kept>(of: &K) -> Result<Object, ApiError> {
     let object = serde_json::to_value(of).ok().and_then(Object::from_value);
     object.ok_or_else(|| ApiError::internal("a role is no object"))
-}
-
-fn text(text: &Option<String>) -> &str {
-    text.as_deref().unwrap_or_default()
 }

@@ -11,6 +11,8 @@ use apiloom_kinds::rbac::v1::{
 use apiloom_meta::field::go_quote;
 use apiloom_registry::auth::UserInfo;
 
+use crate::text::text;
+
 /// The roles and bindings of a server.
 #[derive(Debug, Default)]
 pub(super) struct Grants {
@@ -161,10 +163,10 @@ impl Grants {
         after: Option<Arc<ClusterRole>>,
     ) {
         if let Some(before) = before {
-            self.cluster_roles.remove(name(&before.metadata.name));
+            self.cluster_roles.remove(text(&before.metadata.name));
         }
         if let Some(after) = after {
-            let name = name(&after.metadata.name).to_owned();
+            let name = text(&after.metadata.name).to_owned();
             self.cluster_roles.insert(name, after);
         }
     }
@@ -172,18 +174,18 @@ impl Grants {
     /// Replaces a Role.
     pub(super) fn set_role(&mut self, before: Option<Arc<Role>>, after: Option<Arc<Role>>) {
         if let Some(before) = before {
-            let namespace = name(&before.metadata.namespace);
+            let namespace = text(&before.metadata.namespace);
             if let Some(roles) = self.roles.get_mut(namespace) {
-                roles.remove(name(&before.metadata.name));
+                roles.remove(text(&before.metadata.name));
                 if roles.is_empty() {
                     self.roles.remove(namespace);
                 }
             }
         }
         if let Some(after) = after {
-            let namespace = name(&after.metadata.namespace).to_owned();
+            let namespace = text(&after.metadata.namespace).to_owned();
             let roles = self.roles.entry(namespace).or_default();
-            roles.insert(name(&after.metadata.name).to_owned(), after);
+            roles.insert(text(&after.metadata.name).to_owned(), after);
         }
     }
 
@@ -194,7 +196,7 @@ impl Grants {
         after: Option<Arc<ClusterRoleBinding>>,
     ) {
         let binding = |of: &ClusterRoleBinding| {
-            Binding::new("", name(&of.metadata.name), &of.role_ref, &of.subjects)
+            Binding::new("", text(&of.metadata.name), &of.role_ref, &of.subjects)
         };
         if let Some(before) = before {
             self.everywhere.remove(&binding(&before));
@@ -211,10 +213,10 @@ impl Grants {
         after: Option<Arc<RoleBinding>>,
     ) {
         let binding = |of: &RoleBinding| {
-            let namespace = name(&of.metadata.namespace);
+            let namespace = text(&of.metadata.namespace);
             Binding::new(
                 namespace,
-                name(&of.metadata.name),
+                text(&of.metadata.name),
                 &of.role_ref,
                 &of.subjects,
             )
@@ -270,11 +272,6 @@ impl Grants {
         };
         Some(rules.as_deref().unwrap_or_default())
     }
-}
-
-/// A name, which every stored object has.
-fn name(name: &Option<String>) -> &str {
-    name.as_deref().unwrap_or_default()
 }
 
 impl Binding {
