@@ -315,7 +315,11 @@ fn namespace_names(text: &str) -> Result<NamespaceNames, String> {
     }
 }
 
-fn interval(text: &str) -> Result<Duration, String> {
+/// A duration of a flag, such as `5m0s` or `30s`.
+///
+/// # Errors
+/// What it should be.
+pub fn interval(text: &str) -> Result<Duration, String> {
     let interval = parse_duration(text).filter(|_| !text.starts_with('-'));
     interval.ok_or_else(|| format!("{text:?} is not a duration such as 5m0s or 30s"))
 }

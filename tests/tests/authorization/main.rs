@@ -5,6 +5,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod service_accounts;
+
 use std::path::Path;
 use std::time::Duration;
 

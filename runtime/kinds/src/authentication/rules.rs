@@ -1,19 +1,31 @@
-//! The registration of reviews. They are served where a part answers them.
+//! The registration of reviews and of requests for tokens. They are served where a part answers them, which also checks them.
+
+#[cfg(feature = "core")]
+mod tokens;
 
 use apiloom_registry::{RegistryBuilder, Strategy};
 
-use super::v1::SelfSubjectReview;
-use crate::built_in::BuiltIn;
+#[cfg(feature = "core")]
+pub use self::tokens::{ServiceAccountTokens, TokenIssuer};
 
-impl BuiltIn for SelfSubjectReview {
-    fn register(registry: &mut RegistryBuilder) {
-        registry.own_kind::<Self>(ReviewRules);
-    }
-}
+use super::v1::{SelfSubjectReview, TokenReview};
+use crate::built_in::BuiltIn;
 
 /// No rules but those of the schema.
 struct ReviewRules;
 
-impl Strategy<SelfSubjectReview> for ReviewRules {
-    const HAS_DEFAULTS: bool = false;
+macro_rules! reviews {
+    ($($kind:ident)+) => {$(
+        impl BuiltIn for $kind {
+            fn register(registry: &mut RegistryBuilder) {
+                registry.own_kind::<Self>(ReviewRules);
+            }
+        }
+
+        impl Strategy<$kind> for ReviewRules {
+            const HAS_DEFAULTS: bool = false;
+        }
+    )+};
 }
+
+reviews! { SelfSubjectReview TokenReview }

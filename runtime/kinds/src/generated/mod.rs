@@ -19,6 +19,10 @@ pub fn definitions() -> ::std::vec::Vec<ResourceDef> {
         <crate::apiregistration::v1::APIService as Resource>::definition(),
         #[cfg(feature = "authentication")]
         <crate::authentication::v1::SelfSubjectReview as Resource>::definition(),
+        #[cfg(feature = "authentication")]
+        <crate::authentication::v1::TokenRequest as Resource>::definition(),
+        #[cfg(feature = "authentication")]
+        <crate::authentication::v1::TokenReview as Resource>::definition(),
         #[cfg(feature = "authorization")]
         <crate::authorization::v1::LocalSubjectAccessReview as Resource>::definition(),
         #[cfg(feature = "authorization")]

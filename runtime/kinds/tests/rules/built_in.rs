@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use apiloom_kinds::authentication::v1::SelfSubjectReview;
+use apiloom_kinds::authentication::v1::{SelfSubjectReview, TokenRequest, TokenReview};
 use apiloom_kinds::authorization::v1::{
     LocalSubjectAccessReview, SelfSubjectAccessReview, SelfSubjectRulesReview, SubjectAccessReview,
 };
 use apiloom_kinds::coordination::v1::Lease;
+use apiloom_kinds::core::v1::ServiceAccount;
 use apiloom_kinds::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use apiloom_meta::Resource;
 use apiloom_registry::Handler;
@@ -40,6 +41,8 @@ fn register_those_of_parts(builder: &mut RegistryBuilder) {
         builder.handler::<K>(Echo);
     }
     register::<SelfSubjectReview>(builder);
+    register::<TokenReview>(builder);
+    TokenRequest::register(builder);
     register::<SubjectAccessReview>(builder);
     register::<LocalSubjectAccessReview>(builder);
     register::<SelfSubjectAccessReview>(builder);
@@ -55,7 +58,15 @@ fn every_declared_kind_is_registered_and_its_schema_passes_the_checks() {
     let registry = builder.build().unwrap();
     let catalog = registry.catalog();
     let served = catalog.endpoints().iter().map(|e| e.def().gvk());
-    let served: BTreeSet<String> = served.map(|gvk| format!("{gvk:?}")).collect();
+    let mut served: BTreeSet<String> = served.map(|gvk| format!("{gvk:?}")).collect();
+    // The body of a subresource.
+    let accounts = catalog
+        .endpoints()
+        .iter()
+        .find(|e| e.def().kind == ServiceAccount::KIND)
+        .unwrap();
+    let token = &accounts.def().subresources[0];
+    served.insert(format!("{:?}", token.input.as_ref().unwrap()));
     let declared = apiloom_kinds::generated::definitions().into_iter();
     let declared: BTreeSet<String> = declared.map(|def| format!("{:?}", def.gvk())).collect();
     assert_eq!(served, declared);

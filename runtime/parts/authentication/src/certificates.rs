@@ -22,14 +22,11 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::oid_registry::{OID_X509_COMMON_NAME, OID_X509_ORGANIZATION_NAME};
 use x509_parser::prelude::FromDer as _;
 
-/// Time between two looks at the file.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
+use crate::followed_file::follow;
+use crate::users::CREDENTIAL_ID;
 
 /// The attribute of a subject that is the uid of the user.
 const UID: &str = "1.3.6.1.4.1.57683.2";
-
-/// The extra attribute that says by what the user was identified.
-const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 
 /// How many chains are known whose check need not be repeated: it takes some hundred microseconds. The certificates themselves are not kept.
 const MAX_KNOWN: usize = 1024;
@@ -85,27 +82,8 @@ impl ClientCertificates {
 
     /// Reads the file again when it has changed, for ever. One that is wrong is logged.
     pub(crate) async fn follow(self: &Arc<Self>) {
-        let mut logged = String::new();
-        loop {
-            tokio::time::sleep(LOOK_AGAIN).await;
-            let this = Arc::clone(self);
-            let Ok(read) = tokio::task::spawn_blocking(move || this.read_changes()).await else {
-                return;
-            };
-            match read {
-                Ok(true) => {
-                    tracing::info!(path = %self.path.display(), "read the client authorities again");
-                }
-                Ok(false) => {}
-                Err(why) if why == logged => continue,
-                Err(why) => {
-                    tracing::error!(%why, "the client authorities stay as they were");
-                    logged = why;
-                    continue;
-                }
-            }
-            logged.clear();
-        }
+        let this = Arc::clone(self);
+        follow("client authorities", move || this.read_changes()).await;
     }
 
     /// Reads the file; returns whether it has changed.

@@ -1,8 +1,13 @@
-//! Authentication, a part of a server: who is asking, by client certificates and by a file of tokens; and the review that tells.
+//! Authentication, a part of a server: who is asking, by client certificates, a file of tokens, and the tokens of service accounts, which
+//! it issues; and the reviews that tell.
 
+mod audiences;
 mod certificates;
+mod followed_file;
 mod reviews;
+mod service_accounts;
 mod token_file;
+mod users;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,6 +18,8 @@ use async_trait::async_trait;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches as _};
 
 use self::certificates::ClientCertificates;
+pub use self::service_accounts::ServiceAccounts;
+use self::service_accounts::key_files::KeyFiles;
 use self::token_file::TokenFile;
 
 /// The part: a server with it knows users beside its administrator. Each way is off unless its file is named; the program's own
@@ -27,6 +34,17 @@ pub struct Authentication {
     /// File of tokens and their users, a line each: token,user,uid,"group1,group2". It is read once.
     #[arg(id = "token-auth-file", long = "token-auth-file", value_name = "FILE")]
     pub token_auth_file: Option<PathBuf>,
+    /// The audiences of the server: a token that names others is not accepted. Default: the issuers of service accounts.
+    #[arg(
+        id = "api-audiences",
+        long = "api-audiences",
+        value_name = "AUDIENCE",
+        value_delimiter = ','
+    )]
+    pub api_audiences: Vec<String>,
+    /// The tokens of service accounts.
+    #[command(flatten)]
+    pub service_accounts: ServiceAccounts,
 }
 
 impl Part for Authentication {
@@ -43,9 +61,12 @@ impl Part for Authentication {
     }
 
     fn register(self: Box<Self>, mut builder: Builder) -> Builder {
-        if self.client_ca_file.is_some() || self.token_auth_file.is_some() {
-            builder = reviews::add(builder);
-        }
+        let problems = self.service_accounts.problems();
+        let audiences = if self.api_audiences.is_empty() {
+            self.service_accounts.issuers.clone()
+        } else {
+            self.api_audiences
+        };
         let certificates = self.client_ca_file.map(ClientCertificates::new);
         let certificates = certificates.map(Arc::new);
         let tokens = self.token_auth_file.map(TokenFile::new).map(Arc::new);
@@ -55,9 +76,15 @@ impl Part for Authentication {
         if let Some(tokens) = &tokens {
             builder = builder.authenticator(Arc::clone(tokens));
         }
+        let (mut builder, keys) = self.service_accounts.register(builder, &audiences);
+        if certificates.is_some() || tokens.is_some() || keys.is_some() {
+            builder = reviews::add(builder, &audiences);
+        }
         builder.capability(|_| CredentialFiles {
+            problems,
             certificates,
             tokens,
+            keys,
         })
     }
 }
@@ -65,8 +92,11 @@ impl Part for Authentication {
 /// The files that say who the users are.
 #[derive(Debug)]
 struct CredentialFiles {
+    /// What is wrong with the configuration beside them.
+    problems: Vec<String>,
     certificates: Option<Arc<ClientCertificates>>,
     tokens: Option<Arc<TokenFile>>,
+    keys: Option<Arc<KeyFiles>>,
 }
 
 #[async_trait]
@@ -74,8 +104,10 @@ impl Capability for CredentialFiles {
     async fn check(&self, _: &Config) -> Result<(), ServerError> {
         let certificates = self.certificates.as_ref().map(|file| file.read());
         let tokens = self.tokens.as_ref().map(|file| file.read());
-        let read = [certificates, tokens].into_iter().flatten();
-        let problems: Vec<String> = read.filter_map(Result::err).collect();
+        let keys = self.keys.as_ref().map(|files| files.read());
+        let read = [certificates, tokens, keys].into_iter().flatten();
+        let mut problems = self.problems.clone();
+        problems.extend(read.filter_map(Result::err));
         if problems.is_empty() {
             return Ok(());
         }
@@ -83,8 +115,16 @@ impl Capability for CredentialFiles {
     }
 
     async fn run(&self, _: ControllerHost) {
-        if let Some(certificates) = &self.certificates {
-            certificates.follow().await;
-        }
+        let certificates = async {
+            if let Some(certificates) = &self.certificates {
+                certificates.follow().await;
+            }
+        };
+        let keys = async {
+            if let Some(keys) = &self.keys {
+                keys.follow().await;
+            }
+        };
+        tokio::join!(certificates, keys);
     }
 }

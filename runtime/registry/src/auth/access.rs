@@ -7,7 +7,7 @@ use std::time::Duration;
 use apiloom_meta::{ApiError, StatusReason};
 use tokio::time::Instant;
 
-use super::authenticate::Authenticators;
+use super::authenticate::{Authenticators, TokenVerdict};
 use super::authorize::{Attributes, Authorizers, Verdict};
 use super::permissions::Permissions;
 use crate::UserInfo;
@@ -24,13 +24,13 @@ pub struct Auth {
     pub authorizers: Authorizers,
 }
 
-/// Asks the authorizers of a server, for handlers of reviews, admission plugins and the like: they are made before the server is
+/// Asks the authenticators and authorizers of a server, for handlers of reviews, admission plugins and the like: they are made before the server is
 /// complete, and can ask once it serves. Clones ask the same server.
 #[derive(Clone, Default)]
 pub struct Access(Arc<OnceLock<Weak<Auth>>>);
 
 impl Access {
-    /// Says whose authorizers are asked. Only the first call counts.
+    /// Says whose are asked. Only the first call counts.
     pub fn connect(&self, auth: &Arc<Auth>) {
         let _ = self.0.set(Arc::downgrade(auth));
     }
@@ -38,6 +38,20 @@ impl Access {
     fn auth(&self) -> Result<Arc<Auth>, ApiError> {
         let auth = self.0.get().and_then(Weak::upgrade);
         auth.ok_or_else(|| ApiError::internal("the server does not serve"))
+    }
+
+    /// What the authenticators say of a bearer token, which must be for one of these audiences, or for this server if there are none.
+    ///
+    /// # Errors
+    /// InternalError before the server serves.
+    pub async fn review_token(
+        &self,
+        token: &str,
+        audiences: Option<&[String]>,
+    ) -> Result<TokenVerdict, ApiError> {
+        let auth = self.auth()?;
+        let deadline = Instant::now() + LONGEST;
+        Ok(auth.authenticators.review(token, audiences, deadline).await)
     }
 
     /// What the authorizers allow a user in a namespace.

@@ -4,10 +4,11 @@ use std::sync::{Arc, LazyLock};
 
 use apiloom_meta::ApiError;
 use apiloom_meta::field::echoed;
-use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
 use tokio::time::Instant;
 
-use super::answer::{Answer, BoxError};
+use super::answer::{Answer, BoxError, aggregate};
 use super::credentials::{Connection, Credentials, unauthorized};
 use crate::UserInfo;
 
@@ -53,12 +54,23 @@ pub trait Authenticator: Send + Sync + 'static {
     /// If the credentials are of this kind but invalid, or cannot be verified. The error is logged, and the next
     /// authenticator runs; if none returns a user, the client gets 401 without the error.
     fn authenticate<'a>(&'a self, credentials: &'a Credentials<'a>) -> Answer<'a, Authentication>;
+
+    /// The audiences of a token whose user it has returned, among those that a review asks for ([`Credentials::audiences`]).
+    /// Default: `None`, for tokens that name no audience. They are for this server.
+    fn audiences(&self, credentials: &Credentials<'_>) -> Option<Vec<String>> {
+        let _ = credentials;
+        None
+    }
 }
 
 /// One that others have too, such as a task that keeps it up to date.
 impl<A: Authenticator> Authenticator for Arc<A> {
     fn authenticate<'a>(&'a self, credentials: &'a Credentials<'a>) -> Answer<'a, Authentication> {
         (**self).authenticate(credentials)
+    }
+
+    fn audiences(&self, credentials: &Credentials<'_>) -> Option<Vec<String>> {
+        (**self).audiences(credentials)
     }
 }
 
@@ -139,27 +151,74 @@ impl Authenticators {
         deadline: Instant,
     ) -> Result<Authenticated, ApiError> {
         let credentials = Credentials::take(connection, headers)?;
-        let mut has_failed = credentials.token().is_some();
-        for authenticator in &self.0 {
-            match authenticator.authenticate(&credentials).by(deadline).await {
-                Ok(Ok(Some(user))) => return Ok(Authenticated::known(user)),
-                Ok(Ok(None)) => {}
-                Ok(Err(error)) => {
-                    let error = error.to_string();
-                    tracing::error!(error = ?echoed(&error), "unable to authenticate the request");
-                    has_failed = true;
-                }
-                Err(_) => {
-                    tracing::error!(
-                        "unable to authenticate the request: an authenticator is too slow"
-                    );
-                    has_failed = true;
-                }
-            }
+        let (known, errors) = self.ask(&credentials, deadline).await;
+        for error in &errors {
+            tracing::error!(error = ?echoed(error), "unable to authenticate the request");
         }
-        if has_failed {
+        if let Some((user, _)) = known {
+            return Ok(Authenticated::known(user));
+        }
+        if credentials.token().is_some() || !errors.is_empty() {
             return Err(unauthorized());
         }
         Ok(Authenticated::anonymous())
     }
+
+    /// What the authenticators say of a token, with these audiences or, if there are none, with those of this server. Without an
+    /// audience in the answer the token names none.
+    pub(super) async fn review(
+        &self,
+        token: &str,
+        audiences: Option<&[String]>,
+        deadline: Instant,
+    ) -> TokenVerdict {
+        let connection = Connection::in_process();
+        let mut headers = HeaderMap::new();
+        if let Ok(value) = HeaderValue::try_from(format!("Bearer {token}")) {
+            headers.insert(AUTHORIZATION, value);
+        }
+        let credentials = match Credentials::take(&connection, &mut headers) {
+            Ok(credentials) if credentials.token().is_some() => credentials,
+            Ok(_) | Err(_) => return TokenVerdict::default(),
+        };
+        let credentials = credentials.for_audiences(audiences);
+        let (known, errors) = self.ask(&credentials, deadline).await;
+        let identity = known.map(|(user, authenticator)| {
+            let user = Arc::clone(Authenticated::known(user).user());
+            (user, authenticator.audiences(&credentials))
+        });
+        TokenVerdict {
+            identity,
+            error: (!errors.is_empty()).then(|| aggregate(&errors)),
+        }
+    }
+
+    /// The user of credentials with the authenticator that knows it, and the errors of those before that.
+    async fn ask(
+        &self,
+        credentials: &Credentials<'_>,
+        deadline: Instant,
+    ) -> (Option<(Arc<UserInfo>, &dyn Authenticator)>, Vec<String>) {
+        let mut errors = Vec::new();
+        for authenticator in &self.0 {
+            let answer = authenticator.authenticate(credentials).by(deadline).await;
+            let error = match answer {
+                Ok(Ok(Some(user))) => return (Some((user, &**authenticator)), errors),
+                Ok(Ok(None)) => continue,
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "an authenticator is too slow".to_owned(),
+            };
+            errors.push(error);
+        }
+        (None, errors)
+    }
+}
+
+/// What the authenticators say of a token.
+#[derive(Clone, Debug, Default)]
+pub struct TokenVerdict {
+    /// The user, and the audiences of the token among those that were asked for; `None` if it names none.
+    pub identity: Option<(Arc<UserInfo>, Option<Vec<String>>)>,
+    /// The errors of authenticators that know such a token.
+    pub error: Option<String>,
 }

@@ -5,7 +5,7 @@ use apiloom_meta::{ApiError, GroupResource, StatusReason};
 use tokio::time::Instant;
 use tokio::time::error::Elapsed;
 
-use super::answer::{Answer, BoxError};
+use super::answer::{Answer, BoxError, aggregate};
 use super::permissions::Permissions;
 use super::reason::Reason;
 use crate::UserInfo;
@@ -224,20 +224,6 @@ impl Authorizers {
             Some(error) => Err(Refusal::Failed(error)),
             None => Err(Refusal::Forbidden(forbidden(attributes, &verdict.reason))),
         }
-    }
-}
-
-/// The text of several errors, as Go's `errors.NewAggregate` has it: each once, in brackets if they are several.
-fn aggregate(errors: &[String]) -> String {
-    let mut texts: Vec<&str> = Vec::new();
-    for error in errors {
-        if !texts.contains(&error.as_str()) {
-            texts.push(error);
-        }
-    }
-    match &texts[..] {
-        [text] => (*text).to_owned(),
-        texts => format!("[{}]", texts.join(", ")),
     }
 }
 

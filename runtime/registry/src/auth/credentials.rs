@@ -50,6 +50,7 @@ pub struct Credentials<'a> {
     headers: &'a HeaderMap,
     authorization: Option<HeaderValue>,
     token: Option<Token>,
+    audiences: Option<&'a [String]>,
 }
 
 /// Position of the bearer token.
@@ -84,7 +85,13 @@ impl<'a> Credentials<'a> {
             headers,
             authorization,
             token,
+            audiences: None,
         })
+    }
+
+    /// These credentials, as a review of their token with these audiences asks for them.
+    pub(super) fn for_audiences(self, audiences: Option<&'a [String]>) -> Self {
+        Self { audiences, ..self }
     }
 
     /// The connection of the request: the client's address and certificates.
@@ -100,6 +107,12 @@ impl<'a> Credentials<'a> {
     /// The header `Authorization`, of any scheme.
     pub fn authorization(&self) -> Option<&HeaderValue> {
         self.authorization.as_ref()
+    }
+
+    /// The audiences that a review of the token asks for: it must be for one of them. `None` for requests, and for a review without
+    /// audiences: the token must be for this server.
+    pub fn audiences(&self) -> Option<&'a [String]> {
+        self.audiences
     }
 
     /// The bearer token, from the header `Authorization` or a WebSocket subprotocol; never empty, and with any bytes.

@@ -53,8 +53,8 @@ mod token;
 
 pub use access::{Access, Auth};
 pub use answer::{Answer, BoxError};
-pub use authenticate::Authenticators;
 pub use authenticate::{Authenticated, Authentication, Authenticator};
+pub use authenticate::{Authenticators, TokenVerdict};
 pub use authorize::{Attributes, Authorization, Authorizer, Decision};
 pub use authorize::{Authorizers, Refusal, Verdict};
 pub use credentials::BEARER_PROTOCOL;

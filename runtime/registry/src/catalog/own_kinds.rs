@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_meta::GroupResource;
-use apiloom_meta::kind::{Resource, ResourceDef};
+use apiloom_meta::kind::{Resource, ResourceDef, SubresourceDef};
+use apiloom_meta::{GroupResource, GroupVersionKind};
 
 use super::builder::RegistryBuilder;
 use super::kinds::VersionStrategy;
@@ -25,6 +25,20 @@ impl RegistryBuilder {
         let def = K::definition();
         let schema = def.schema.clone().lazy();
         self.add_own::<K>(ResourceDef { schema, ..def }, strategy)
+    }
+    /// Adds a subresource to a kind of the server itself that is registered, for parts with the code of one that other servers do not have.
+    /// Returns whether it was added now: the kind must be there, and doing so twice is the same as once.
+    pub fn own_subresource<K: Resource>(&mut self, subresource: SubresourceDef) -> bool {
+        let id = GroupVersionKind::new(K::GROUP, K::VERSION, K::KIND);
+        let Some(kind) = self.own.iter_mut().find(|kind| kind.gvk() == id) else {
+            return false;
+        };
+        let all = &mut Arc::make_mut(kind).subresources;
+        let is_new = all.iter().all(|one| one.name != subresource.name);
+        if is_new {
+            all.push(subresource);
+        }
+        is_new
     }
     /// Registers the kind of namespaces, with its rules, as a kind of the server itself. The server creates the namespace
     /// `default`, and those of [`RegistryBuilder::system_namespaces`]. A registry without such a kind has no namespaces, and

@@ -1,0 +1,23 @@
+//! What is known of users beside their names.
+
+use apiloom_kinds::authentication::v1::UserInfo as ShownUser;
+use apiloom_registry::auth::UserInfo;
+
+/// The extra attribute that says by what the user was identified.
+pub(crate) const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
+
+/// A user as reviews show it.
+pub(crate) fn shown(user: &UserInfo) -> ShownUser {
+    let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    ShownUser {
+        username: text(&user.name),
+        uid: text(&user.uid),
+        groups: user.groups.clone(),
+        extra: user.extra.clone(),
+    }
+}
+
+/// The name of the user that a service account is.
+pub(crate) fn account_name(namespace: &str, name: &str) -> String {
+    format!("system:serviceaccount:{namespace}:{name}")
+}
