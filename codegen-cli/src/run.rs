@@ -15,6 +15,9 @@ use crate::{build, cargo};
 /// The server's flag for its data folder.
 const DATA_DIR: &str = "--data-dir";
 
+/// The environment variable with the modes of authorization of a server that has them, and what it is if the user has not set it.
+const AUTHORIZATION: (&str, &str) = ("APILOOM_AUTHORIZATION_MODE", "RBAC");
+
 /// The feature of apiloom that needs protoc at build time.
 const ETCD: &str = "etcd";
 
@@ -44,10 +47,18 @@ pub(crate) fn run(flags: &Run, console: &mut Console<'_>) -> Result<(), Failure>
     let target_dir = flags.target_dir.as_ref().unwrap_or(&package.target_dir);
     let default = target_dir.join("apiloom").join(&package.name);
     console.phase(format_args!("starting {}", server_package.bin));
-    serve(
-        Command::new(&server).args(with_data_dir(&flags.server, &default)),
-        &server,
-    )
+    let mut command = Command::new(&server);
+    command.args(with_data_dir(&flags.server, &default));
+    set_authorization(&mut command, std::env::var_os(AUTHORIZATION.0).as_deref());
+    serve(&mut command, &server)
+}
+
+/// Sets how the server authorizes its users, unless the user has said that.
+fn set_authorization(command: &mut Command, given: Option<&OsStr>) {
+    let (variable, mode) = AUTHORIZATION;
+    if given.is_none() {
+        command.env(variable, mode);
+    }
 }
 
 /// Adds a data folder below cargo's target folder to the flags if they have none, behind them, since a subcommand comes first.
@@ -103,6 +114,22 @@ mod tests {
         let target = "target/apiloom/wardle";
         check(&["-v", "2"], &["-v", "2", "--data-dir", target]);
         check(&["print-routes"], &["print-routes", "--data-dir", target]);
+    }
+
+    #[test]
+    fn users_are_authorized_by_their_roles_unless_it_is_said() {
+        let check = |given: Option<&str>, expected: &[(&str, &str)]| {
+            let mut command = Command::new("server");
+            set_authorization(&mut command, given.map(OsStr::new));
+            let set: Vec<_> = command.get_envs().collect();
+            let expected = expected
+                .iter()
+                .map(|(name, value)| (OsStr::new(name), Some(OsStr::new(value))));
+            assert_eq!(set, expected.collect::<Vec<_>>());
+        };
+        check(None, &[("APILOOM_AUTHORIZATION_MODE", "RBAC")]);
+        check(Some("AlwaysDeny"), &[]);
+        check(Some(""), &[]);
     }
 
     #[test]

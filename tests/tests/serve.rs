@@ -10,6 +10,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use apiloom_tests::{Client, Kubectl, Server, build, created, revision};
 use serde_json::{Value, json};
@@ -158,6 +159,50 @@ async fn kinds_are_served_when_the_server_is_ready() {
         ready.contains("[+]poststarthook/install-definitions ok\n"),
         "{ready}"
     );
+}
+
+/// Whether a server has roles, how it answers a user without credentials, and one that the administrator is for a request.
+async fn roles(server: &Server) -> (u16, u16, u16) {
+    let administrator = server.client();
+    let ready = async {
+        while administrator.get("/readyz").await.code != 200 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), ready)
+        .await
+        .unwrap();
+    let role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/cluster-admin";
+    let configmaps = "/api/v1/namespaces/default/configmaps";
+    let anonymous = administrator.clone().anonymous();
+    let user = [("impersonate-user", "bob")];
+    let user = administrator.call("GET", "/api", &user, "").await;
+    (
+        administrator.get(role).await.code,
+        anonymous.get(configmaps).await.code,
+        user.code,
+    )
+}
+
+/// A server by a command of apiloom has users with roles, any server if the environment says so.
+#[tokio::test]
+async fn users_have_roles() {
+    let memory = "--storage-backend=memory";
+    let serve = build("apiloom-serve");
+    let server = Server::start_binary(&serve, &[memory]);
+    assert_eq!(roles(&server).await, (200, 403, 200));
+    let only_administrator = [memory, "--authorization-mode=AlwaysDeny"];
+    let server = Server::start_binary(&serve, &only_administrator);
+    assert_eq!(roles(&server).await, (404, 403, 403));
+
+    let folder = tempfile::tempdir().unwrap();
+    let variable = "APILOOM_AUTHORIZATION_MODE";
+    let start =
+        |name: &str, modes: &[(&str, &Path)]| Server::start_with(&folder.path().join(name), modes);
+    let server = start("roles", &[(variable, Path::new("RBAC"))]);
+    assert_eq!(roles(&server).await, (200, 403, 200));
+    let server = start("none", &[]);
+    assert_eq!(roles(&server).await, (404, 403, 403));
 }
 
 #[tokio::test]

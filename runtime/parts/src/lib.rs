@@ -95,10 +95,14 @@ pub fn main(name: &str, configure: impl FnOnce(Builder) -> Builder) -> ExitCode 
 }
 
 /// As [`main`], for the server of `apiloom serve`, without a package: it serves the built-in kinds and those of CustomResourceDefinitions,
-/// which it installs from the files that `--crds` names.
+/// which it installs from the files that `--crds` names. Users are authorized by their roles (RBAC) unless its flags say otherwise.
 #[cfg(feature = "apiextensions")]
 pub fn serve_definitions(name: &str) -> ExitCode {
     let mut parts = PartsConfig::default();
+    #[cfg(feature = "authorization")]
+    {
+        parts.authorization.modes = vec![AuthorizationMode::Rbac];
+    }
     parts.custom_resources = parts.custom_resources.with_flags();
     let program = Program::new(name).parts(parts.parts());
     program.command("apiloom serve").main(Builder::all_built_in)

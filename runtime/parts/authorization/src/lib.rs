@@ -21,12 +21,13 @@ use self::rbac::{Rbac, RbacAuthorizer};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Authorization flags")]
 pub struct Authorization {
-    /// How requests are authorized, in this order: the first mode that decides is obeyed. Without one, only
-    /// the administrator and what the program adds have rights, and reviews, roles and bindings are not served.
+    /// How requests are authorized, in this order: the first mode that decides is obeyed. Default of `apiloom serve` and `apiloom run`: RBAC.
+    /// Without a mode only the administrator and what the program adds have rights, and reviews, roles and bindings are not served.
     #[arg(
         id = "authorization-mode",
         long = "authorization-mode",
         value_name = "MODE",
+        env = "APILOOM_AUTHORIZATION_MODE",
         value_delimiter = ','
     )]
     pub modes: Vec<Mode>,
