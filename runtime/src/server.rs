@@ -63,6 +63,7 @@ pub mod auth {
     pub use apiloom_server::auth::Authorizer;
     pub use apiloom_server::auth::BoxError;
     pub use apiloom_server::auth::Connection;
+    pub use apiloom_server::auth::CredentialHeaders;
     pub use apiloom_server::auth::Credentials;
     pub use apiloom_server::auth::Decision;
     pub use apiloom_server::auth::UserInfo;

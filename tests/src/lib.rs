@@ -17,6 +17,7 @@
 )]
 
 mod client;
+mod client_certificates;
 mod client_program;
 mod cluster;
 mod command;
@@ -34,6 +35,7 @@ pub mod transcript;
 pub mod wardle;
 
 pub use client::{Access, Answer, Client, NoWatch, Watch, WebSocket, created, revision};
+pub use client_certificates::{ClientAuthority, ClientCertificate};
 pub use client_program::{RestartableServer, run_client};
 pub use cluster::{Backend, Cluster, StoreOfTest};
 pub use command::stdout;

@@ -10,11 +10,7 @@ mod service_accounts;
 use std::path::Path;
 use std::time::Duration;
 
-use apiloom_tests::{Client, Kubectl, Server, created, repository};
-use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
-    Issuer, KeyPair,
-};
+use apiloom_tests::{Client, ClientAuthority, Kubectl, Server, created, repository};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -203,10 +199,11 @@ fn kubectl_shows_and_uses_permissions() {
         std::fs::write(&path, text).unwrap();
         path.display().to_string()
     };
-    let (authority, certificate, key) = client_certificate("alice", "team");
-    let authorities = file("ca.pem", &authority);
-    let [certificate, key] =
-        [("alice.pem", certificate), ("alice.key", key)].map(|(name, text)| file(name, &text));
+    let authority = ClientAuthority::new();
+    let alice = authority.client("alice", "team");
+    let authorities = file("ca.pem", &authority.pem);
+    let certificate = file("alice.pem", &alice.certificate);
+    let key = file("alice.key", &alice.key);
     let readers = file("readers.yaml", READERS);
     let flag = format!("--client-ca-file={authorities}");
     let args = [
@@ -288,21 +285,43 @@ fn kubectl_shows_and_uses_permissions() {
     server.stop();
 }
 
-/// The PEM of an authority, and of a certificate with its key for a user in a group.
-fn client_certificate(user: &str, group: &str) -> (String, String, String) {
-    let (own, key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
-    let mut authority = CertificateParams::default();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let pem = authority.self_signed(&own).unwrap().pem();
-    let mut client = CertificateParams::default();
-    client.distinguished_name = DistinguishedName::new();
-    client.distinguished_name.push(DnType::CommonName, user);
-    client
-        .distinguished_name
-        .push(DnType::OrganizationName, group);
-    client.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-    let client = client
-        .signed_by(&key, &Issuer::new(authority, own))
-        .unwrap();
-    (pem, client.pem(), key.serialize_pem())
+/// The first requests of a machine, as those of `kubeadm join`: by a secret that an administrator has made.
+#[tokio::test]
+async fn a_secret_is_a_bootstrap_token() {
+    const SECRETS: &str = "/api/v1/namespaces/kube-system/secrets";
+    const WHO_AM_I: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    let args = [
+        "--storage-backend=memory",
+        "--authorization-mode=RBAC",
+        "--enable-bootstrap-token-auth",
+    ];
+    let server = Server::start(&args);
+    let administrator = server.client();
+    wait_until_ready(&administrator).await;
+    let machine = administrator.clone().with_token("abcdef.0123456789abcdef");
+    assert_eq!(machine.post(WHO_AM_I, &json!({})).await.code, 401);
+    let secret = json!({
+        "metadata": {"name": "bootstrap-token-abcdef"},
+        "type": "bootstrap.kubernetes.io/token",
+        "stringData": {
+            "token-id": "abcdef",
+            "token-secret": "0123456789abcdef",
+            "usage-bootstrap-authentication": "true",
+            "auth-extra-groups": "system:bootstrappers:machines",
+        },
+    });
+    created(&administrator, SECRETS, &secret).await;
+    let user = created(&machine, WHO_AM_I, &json!({})).await["status"]["userInfo"].take();
+    assert_eq!(
+        user,
+        json!({
+            "username": "system:bootstrap:abcdef",
+            "groups": ["system:bootstrappers", "system:bootstrappers:machines", "system:authenticated"],
+        })
+    );
+    let other = administrator.clone().with_token("abcdef.0123456789abcdee");
+    assert_eq!(other.post(WHO_AM_I, &json!({})).await.code, 401);
+    let path = format!("{SECRETS}/bootstrap-token-abcdef");
+    administrator.delete(&path, &json!({})).await;
+    assert_eq!(machine.post(WHO_AM_I, &json!({})).await.code, 401);
 }

@@ -42,6 +42,7 @@ mod discovery;
 mod errors;
 mod formats;
 mod garbage;
+mod identities;
 mod isolation;
 mod lifecycle;
 mod list;

@@ -86,6 +86,17 @@ impl ClientCertificates {
         follow("client authorities", move || this.read_changes()).await;
     }
 
+    /// The common name of a chain that the authorities confirm; empty if it has none.
+    ///
+    /// # Errors
+    /// A chain that they do not confirm.
+    pub(crate) fn common_name(&self, chain: &[CertificateDer<'_>]) -> Result<String, BoxError> {
+        let authorities = self.authorities.load();
+        let authorities = authorities.as_ref().ok_or("the authorities are not read")?;
+        let user = authorities.user(chain, SystemTime::now())?;
+        Ok(user.map_or_else(String::new, |user| user.name.clone()))
+    }
+
     /// Reads the file; returns whether it has changed.
     fn read_changes(&self) -> Result<bool, String> {
         let read = Authorities::read(&self.path)?;

@@ -1,9 +1,11 @@
-//! Authentication, a part of a server: who is asking, by client certificates, a file of tokens, and the tokens of service accounts, which
-//! it issues; and the reviews that tell.
+//! Authentication, a part of a server: who is asking, by headers of a proxy, client certificates, a file of tokens, bootstrap tokens, and the
+//! tokens of service accounts, which it issues; and the reviews that tell.
 
 mod audiences;
+mod bootstrap_tokens;
 mod certificates;
 mod followed_file;
+mod front_proxy;
 mod reviews;
 mod service_accounts;
 mod token_file;
@@ -12,12 +14,16 @@ mod users;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use apiloom_kinds::core::v1::Secret;
 use apiloom_server::host::ControllerHost;
 use apiloom_server::{Builder, Capability, Config, Part, ServerError};
 use async_trait::async_trait;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches as _};
+use futures_util::future::join_all;
 
+use self::bootstrap_tokens::BootstrapTokens;
 use self::certificates::ClientCertificates;
+pub use self::front_proxy::FrontProxy;
 pub use self::service_accounts::ServiceAccounts;
 use self::service_accounts::key_files::KeyFiles;
 use self::token_file::TokenFile;
@@ -34,6 +40,13 @@ pub struct Authentication {
     /// File of tokens and their users, a line each: token,user,uid,"group1,group2". It is read once.
     #[arg(id = "token-auth-file", long = "token-auth-file", value_name = "FILE")]
     pub token_auth_file: Option<PathBuf>,
+    /// Whether secrets of kube-system with the type bootstrap.kubernetes.io/token are tokens of users: system:bootstrap:ID in the group
+    /// system:bootstrappers and those that the secret names.
+    #[arg(
+        id = "enable-bootstrap-token-auth",
+        long = "enable-bootstrap-token-auth"
+    )]
+    pub bootstrap_tokens: bool,
     /// The audiences of the server: a token that names others is not accepted. Default: the issuers of service accounts.
     #[arg(
         id = "api-audiences",
@@ -42,6 +55,9 @@ pub struct Authentication {
         value_delimiter = ','
     )]
     pub api_audiences: Vec<String>,
+    /// Users that proxies name.
+    #[command(flatten)]
+    pub front_proxy: FrontProxy,
     /// The tokens of service accounts.
     #[command(flatten)]
     pub service_accounts: ServiceAccounts,
@@ -61,7 +77,8 @@ impl Part for Authentication {
     }
 
     fn register(self: Box<Self>, mut builder: Builder) -> Builder {
-        let problems = self.service_accounts.problems();
+        let mut problems = self.service_accounts.problems();
+        problems.extend(self.front_proxy.problems());
         let audiences = if self.api_audiences.is_empty() {
             self.service_accounts.issuers.clone()
         } else {
@@ -70,6 +87,11 @@ impl Part for Authentication {
         let certificates = self.client_ca_file.map(ClientCertificates::new);
         let certificates = certificates.map(Arc::new);
         let tokens = self.token_auth_file.map(TokenFile::new).map(Arc::new);
+        let proxied = self.front_proxy.authenticator();
+        let proxies = proxied.as_ref().map(|users| Arc::clone(&users.proxies));
+        if let Some(users) = proxied {
+            builder = builder.authenticator(users);
+        }
         if let Some(certificates) = &certificates {
             builder = builder.authenticator(Arc::clone(certificates));
         }
@@ -77,7 +99,13 @@ impl Part for Authentication {
             builder = builder.authenticator(Arc::clone(tokens));
         }
         let (mut builder, keys) = self.service_accounts.register(builder, &audiences);
-        if certificates.is_some() || tokens.is_some() || keys.is_some() {
+        if self.bootstrap_tokens {
+            builder = builder.built_in::<Secret>();
+            let secrets = builder.lister();
+            builder = builder.authenticator(BootstrapTokens { secrets });
+        }
+        let certificates: Vec<_> = proxies.into_iter().chain(certificates).collect();
+        if !certificates.is_empty() || tokens.is_some() || keys.is_some() || self.bootstrap_tokens {
             builder = reviews::add(builder, &audiences);
         }
         builder.capability(|_| CredentialFiles {
@@ -94,7 +122,7 @@ impl Part for Authentication {
 struct CredentialFiles {
     /// What is wrong with the configuration beside them.
     problems: Vec<String>,
-    certificates: Option<Arc<ClientCertificates>>,
+    certificates: Vec<Arc<ClientCertificates>>,
     tokens: Option<Arc<TokenFile>>,
     keys: Option<Arc<KeyFiles>>,
 }
@@ -102,10 +130,10 @@ struct CredentialFiles {
 #[async_trait]
 impl Capability for CredentialFiles {
     async fn check(&self, _: &Config) -> Result<(), ServerError> {
-        let certificates = self.certificates.as_ref().map(|file| file.read());
+        let certificates = self.certificates.iter().map(|file| file.read());
         let tokens = self.tokens.as_ref().map(|file| file.read());
         let keys = self.keys.as_ref().map(|files| files.read());
-        let read = [certificates, tokens, keys].into_iter().flatten();
+        let read = certificates.chain(tokens).chain(keys);
         let mut problems = self.problems.clone();
         problems.extend(read.filter_map(Result::err));
         if problems.is_empty() {
@@ -115,11 +143,8 @@ impl Capability for CredentialFiles {
     }
 
     async fn run(&self, _: ControllerHost) {
-        let certificates = async {
-            if let Some(certificates) = &self.certificates {
-                certificates.follow().await;
-            }
-        };
+        let certificates = self.certificates.iter().map(|file| file.follow());
+        let certificates = join_all(certificates);
         let keys = async {
             if let Some(keys) = &self.keys {
                 keys.follow().await;

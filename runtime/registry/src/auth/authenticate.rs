@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderValue};
 use tokio::time::Instant;
 
 use super::answer::{Answer, BoxError, aggregate};
+use super::credential_headers::CredentialHeaders;
 use super::credentials::{Connection, Credentials, unauthorized};
 use crate::UserInfo;
 
@@ -51,9 +52,15 @@ pub trait Authenticator: Send + Sync + 'static {
     /// groups if it is missing.
     ///
     /// # Errors
-    /// If the credentials are of this kind but invalid, or cannot be verified. The error is logged, and the next
-    /// authenticator runs; if none returns a user, the client gets 401 without the error.
+    /// If the credentials are of this kind but invalid, or cannot be verified. The next authenticator runs; if none returns a user, the
+    /// errors are logged, and the client gets 401 without them.
     fn authenticate<'a>(&'a self, credentials: &'a Credentials<'a>) -> Answer<'a, Authentication>;
+
+    /// The headers that are credentials for it, beside `Authorization`: a request whose user is known has them no more. Asked once. Default:
+    /// none.
+    fn headers(&self) -> CredentialHeaders {
+        CredentialHeaders::default()
+    }
 
     /// The audiences of a token whose user it has returned, among those that a review asks for ([`Credentials::audiences`]).
     /// Default: `None`, for tokens that name no audience. They are for this server.
@@ -67,6 +74,10 @@ pub trait Authenticator: Send + Sync + 'static {
 impl<A: Authenticator> Authenticator for Arc<A> {
     fn authenticate<'a>(&'a self, credentials: &'a Credentials<'a>) -> Answer<'a, Authentication> {
         (**self).authenticate(credentials)
+    }
+
+    fn headers(&self) -> CredentialHeaders {
+        (**self).headers()
     }
 
     fn audiences(&self, credentials: &Credentials<'_>) -> Option<Vec<String>> {
@@ -126,21 +137,26 @@ impl Authenticated {
 
 /// The authenticators of a server, in order.
 #[derive(Default)]
-pub struct Authenticators(Vec<Box<dyn Authenticator>>);
+pub struct Authenticators {
+    all: Vec<Box<dyn Authenticator>>,
+    headers: CredentialHeaders,
+}
 
 impl Authenticators {
     /// Appends an authenticator.
     pub fn push(&mut self, authenticator: impl Authenticator) {
-        self.0.push(Box::new(authenticator));
+        self.headers.extend(authenticator.headers());
+        self.all.push(Box::new(authenticator));
     }
 
     /// Prepends an authenticator.
     pub fn push_first(&mut self, authenticator: impl Authenticator) {
-        self.0.insert(0, Box::new(authenticator));
+        self.headers.extend(authenticator.headers());
+        self.all.insert(0, Box::new(authenticator));
     }
 
     /// Takes the credentials out of the headers and authenticates them. Requests without any are anonymous; invalid
-    /// ones are an error, never anonymous.
+    /// ones are an error, never anonymous. Headers of proxies are removed whether they were believed or not.
     ///
     /// # Errors
     /// Unauthorized.
@@ -152,13 +168,15 @@ impl Authenticators {
     ) -> Result<Authenticated, ApiError> {
         let credentials = Credentials::take(connection, headers)?;
         let (known, errors) = self.ask(&credentials, deadline).await;
-        for error in &errors {
-            tracing::error!(error = ?echoed(error), "unable to authenticate the request");
-        }
+        let has_token = credentials.token().is_some();
+        self.headers.remove_from(headers);
         if let Some((user, _)) = known {
             return Ok(Authenticated::known(user));
         }
-        if credentials.token().is_some() || !errors.is_empty() {
+        for error in &errors {
+            tracing::error!(error = ?echoed(error), "unable to authenticate the request");
+        }
+        if has_token || !errors.is_empty() {
             return Err(unauthorized());
         }
         Ok(Authenticated::anonymous())
@@ -200,7 +218,7 @@ impl Authenticators {
         deadline: Instant,
     ) -> (Option<(Arc<UserInfo>, &dyn Authenticator)>, Vec<String>) {
         let mut errors = Vec::new();
-        for authenticator in &self.0 {
+        for authenticator in &self.all {
             let answer = authenticator.authenticate(credentials).by(deadline).await;
             let error = match answer {
                 Ok(Ok(Some(user))) => return (Some((user, &**authenticator)), errors),
