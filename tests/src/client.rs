@@ -274,6 +274,17 @@ impl Client {
         read(self.send(method, path, headers, body.into()).await?).await
     }
 
+    /// Waits until the server is ready, with all that it makes at its start.
+    pub async fn until_ready(&self) {
+        let ready = async {
+            while self.get("/readyz").await.code != 200 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let ready = tokio::time::timeout(2 * PATIENCE, ready).await;
+        ready.expect("the server gets ready");
+    }
+
     /// GET.
     pub async fn get(&self, path: &str) -> Answer {
         self.call("GET", path, &[], "").await

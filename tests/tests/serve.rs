@@ -10,7 +10,6 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
 use apiloom_tests::{Client, Kubectl, Server, build, created, revision};
 use serde_json::{Value, json};
@@ -164,14 +163,7 @@ async fn kinds_are_served_when_the_server_is_ready() {
 /// Whether a server has roles, how it answers a user without credentials, and one that the administrator is for a request.
 async fn roles(server: &Server) -> (u16, u16, u16) {
     let administrator = server.client();
-    let ready = async {
-        while administrator.get("/readyz").await.code != 200 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(60), ready)
-        .await
-        .unwrap();
+    administrator.until_ready().await;
     let role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/cluster-admin";
     let configmaps = "/api/v1/namespaces/default/configmaps";
     let anonymous = administrator.clone().anonymous();

@@ -31,6 +31,11 @@ pub mod events;
 pub mod rbac;
 #[cfg(feature = "rules")]
 mod registration;
+#[cfg(all(
+    feature = "rules",
+    any(feature = "authentication", feature = "authorization")
+))]
+mod review;
 
 #[cfg(feature = "rules")]
 pub use built_in::BuiltIn;

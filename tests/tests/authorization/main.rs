@@ -106,18 +106,6 @@ async fn difference(administrator: &Client, recorded: &Recorded) -> Option<Strin
     })
 }
 
-/// Waits until the roles and bindings of Kubernetes are there.
-async fn wait_until_ready(client: &Client) {
-    let ready = async {
-        while client.get("/readyz").await.code != 200 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(60), ready)
-        .await
-        .unwrap();
-}
-
 #[tokio::test]
 async fn answers_are_those_of_kube_apiserver() {
     let folder = repository().join("tests/tests/authorization");
@@ -132,7 +120,7 @@ async fn answers_are_those_of_kube_apiserver() {
     ];
     let server = Server::start(&args);
     let administrator = server.client();
-    wait_until_ready(&administrator).await;
+    administrator.until_ready().await;
     let text = std::fs::read_to_string(folder.join("recorded.jsonl")).unwrap();
     let mut differences = Vec::new();
     let mut count = 0;
@@ -213,7 +201,7 @@ fn kubectl_shows_and_uses_permissions() {
     ];
     let server = Server::start(&args);
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(wait_until_ready(&server.client()));
+    runtime.block_on(server.client().until_ready());
     for release in Kubectl::RELEASES {
         let kubeconfig = file(
             &format!("{release}.kubeconfig"),
@@ -297,7 +285,7 @@ async fn a_secret_is_a_bootstrap_token() {
     ];
     let server = Server::start(&args);
     let administrator = server.client();
-    wait_until_ready(&administrator).await;
+    administrator.until_ready().await;
     let machine = administrator.clone().with_token("abcdef.0123456789abcdef");
     assert_eq!(machine.post(WHO_AM_I, &json!({})).await.code, 401);
     let secret = json!({

@@ -10,8 +10,6 @@ use jsonwebtoken::{DecodingKey, Validation};
 use rcgen::{KeyPair, PKCS_RSA_SHA256, RsaKeySize};
 use serde_json::{Value, json};
 
-use super::wait_until_ready;
-
 const ISSUER: &str = "https://issuer.test:6443";
 const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
 const SECRETS: &str = "/api/v1/namespaces/default/secrets";
@@ -90,7 +88,7 @@ async fn status(client: &Client, token: &str, audiences: &[&str]) -> Value {
 async fn a_token_is_the_account_for_a_time() {
     let fixture = Fixture::new(&["--storage-backend=memory"]);
     let administrator = fixture.administrator();
-    wait_until_ready(&administrator).await;
+    administrator.until_ready().await;
     let uid = account(&administrator, "till").await["metadata"]["uid"].take();
     let request = json!({
         "apiVersion": "authentication.k8s.io/v1",
@@ -375,7 +373,7 @@ async fn a_token_is_for_its_audiences() {
 async fn others_check_tokens_by_the_documents_of_the_issuer() {
     let fixture = Fixture::new(&["--storage-backend=memory"]);
     let administrator = fixture.administrator();
-    wait_until_ready(&administrator).await;
+    administrator.until_ready().await;
     account(&administrator, "till").await;
     let issued = token(&administrator, "till", json!({"audiences": ["vault"]})).await;
     let own = token(&administrator, "till", json!({})).await;
@@ -444,7 +442,7 @@ async fn tokens_outlive_restarts_and_a_change_of_keys() {
 fn kubectl_creates_and_uses_tokens() {
     let fixture = Fixture::new(&["--storage-backend=memory"]);
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(wait_until_ready(&fixture.administrator()));
+    runtime.block_on(fixture.administrator().until_ready());
     for release in Kubectl::RELEASES {
         let kubeconfig: PathBuf = fixture.folder.path().join(format!("{release}.kubeconfig"));
         std::fs::copy(fixture.server.kubeconfig(), &kubeconfig).unwrap();

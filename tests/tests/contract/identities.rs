@@ -48,11 +48,7 @@ async fn c_160_headers_of_a_proxy_count_with_its_certificate_alone(on: Backend) 
         ],
     );
     let administrator = server.client();
-    let ready = async || administrator.get("/readyz").await;
-    until_answered("ready", Duration::from_secs(60), ready, |answer| {
-        answer.code == 200
-    })
-    .await;
+    administrator.until_ready().await;
     let original = server.server().kubeconfig();
     let client = |authority: &ClientAuthority, name: &str| {
         Client::new(&authority.client(name, "team").kubeconfig(original))

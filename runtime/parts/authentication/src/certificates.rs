@@ -1,7 +1,6 @@
 //! Users by client certificates of the authorities in a file: the name is the common name of the subject, and the groups are its
 //! organizations, as in kube-apiserver. The file is read again when it changes.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,8 +10,7 @@ use apiloom_registry::auth::{
     Answer, Authentication, Authenticator, BoxError, Credentials, UserInfo,
 };
 use arc_swap::ArcSwapOption;
-use aws_lc_rs::digest::{Context, SHA256, SHA256_OUTPUT_LEN, digest};
-use parking_lot::Mutex;
+use aws_lc_rs::digest::{Context, SHA256, digest};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
@@ -22,16 +20,12 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::oid_registry::{OID_X509_COMMON_NAME, OID_X509_ORGANIZATION_NAME};
 use x509_parser::prelude::FromDer as _;
 
+use crate::confirmations::{Confirmations, Hash, finish};
 use crate::followed_file::follow;
 use crate::users::CREDENTIAL_ID;
 
 /// The attribute of a subject that is the uid of the user.
 const UID: &str = "1.3.6.1.4.1.57683.2";
-
-/// How many chains are known whose check need not be repeated: it takes some hundred microseconds. The certificates themselves are not kept.
-const MAX_KNOWN: usize = 1024;
-
-type Hash = [u8; SHA256_OUTPUT_LEN];
 
 /// Authenticates by certificates.
 pub(crate) struct ClientCertificates {
@@ -53,7 +47,7 @@ struct Authorities {
     text: Vec<u8>,
     roots: Vec<CertificateDer<'static>>,
     verifier: Arc<dyn ClientCertVerifier>,
-    known: Mutex<HashMap<Hash, Known>>,
+    known: Confirmations<Known>,
 }
 
 /// The user of a chain, until one of its certificates ends.
@@ -145,7 +139,7 @@ impl Authorities {
             verifier: verifier.build().map_err(|error| error.to_string())?,
             text,
             roots,
-            known: Mutex::default(),
+            known: Confirmations::default(),
         })
     }
 
@@ -156,7 +150,7 @@ impl Authorities {
     fn user(&self, chain: &[CertificateDer<'_>], now: SystemTime) -> Authentication {
         let seconds = now.duration_since(UNIX_EPOCH)?.as_secs();
         let hash = hash(chain);
-        let known = self.known.lock().get(&hash).cloned();
+        let known = self.known.get(&hash);
         if let Some(known) = known.filter(|known| seconds < known.until) {
             return Ok(known.user);
         }
@@ -164,11 +158,7 @@ impl Authorities {
             chain,
             UnixTime::since_unix_epoch(Duration::from_secs(seconds)),
         )?;
-        let mut all = self.known.lock();
-        if all.len() >= MAX_KNOWN {
-            all.clear();
-        }
-        all.insert(hash, known.clone());
+        self.known.insert(hash, known.clone());
         Ok(known.user)
     }
 
@@ -208,9 +198,7 @@ fn hash(chain: &[CertificateDer<'_>]) -> Hash {
         context.update(&certificate.len().to_be_bytes());
         context.update(certificate);
     }
-    let mut hash = [0; SHA256_OUTPUT_LEN];
-    hash.copy_from_slice(context.finish().as_ref());
-    hash
+    finish(context)
 }
 
 /// The first and the last second of a certificate.
@@ -270,6 +258,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::confirmations::MAX_KNOWN;
 
     struct Authority {
         pem: String,
@@ -326,7 +315,7 @@ mod tests {
             let id = &user.extra[CREDENTIAL_ID][0];
             assert!(id.starts_with("X509SHA256=") && id.len() == 11 + 64, "{id}");
         }
-        assert_eq!(authorities.known.lock().len(), 1);
+        assert_eq!(authorities.known.len(), 1);
         // What is known ends with the certificate.
         let late = now + Duration::from_secs(3000 * 365 * 24 * 3600);
         assert!(authorities.user(&chain, late).is_err());
@@ -376,12 +365,12 @@ mod tests {
                 until: u64::MAX,
             };
             let number = CertificateDer::from(number.to_be_bytes().to_vec());
-            authorities.known.lock().insert(hash(&[number]), known);
+            authorities.known.insert(hash(&[number]), known);
         }
         let subject = [(DnType::CommonName, "alice")];
         let certificate = client(&authority, &subject, ExtendedKeyUsagePurpose::ClientAuth);
         assert!(authorities.user(&[certificate], SystemTime::now()).is_ok());
-        assert_eq!(authorities.known.lock().len(), 1);
+        assert_eq!(authorities.known.len(), 1);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 mod audiences;
 mod bootstrap_tokens;
 mod certificates;
+mod confirmations;
 mod followed_file;
 mod front_proxy;
 mod reviews;

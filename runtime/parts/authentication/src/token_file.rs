@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use apiloom_registry::auth::{Answer, Authentication, Authenticator, Credentials, UserInfo};
-use aws_lc_rs::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
 use csv::ReaderBuilder;
 
+use crate::confirmations::{Hash, hash};
+
 /// The users of a file by digests of their tokens: a lookup takes the same time for every token that is not there.
-type Users = HashMap<[u8; SHA256_OUTPUT_LEN], Arc<UserInfo>>;
+type Users = HashMap<Hash, Arc<UserInfo>>;
 
 /// Authenticates by the tokens of a file, which is read once.
 pub(crate) struct TokenFile {
@@ -102,12 +103,6 @@ fn parse(text: &[u8]) -> Result<Users, String> {
         }
     }
     Ok(users)
-}
-
-fn hash(token: &[u8]) -> [u8; SHA256_OUTPUT_LEN] {
-    let mut hash = [0; SHA256_OUTPUT_LEN];
-    hash.copy_from_slice(digest(&SHA256, token).as_ref());
-    hash
 }
 
 impl Authenticator for TokenFile {

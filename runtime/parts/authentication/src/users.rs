@@ -16,8 +16,3 @@ pub(crate) fn shown(user: &UserInfo) -> ShownUser {
         extra: user.extra.clone(),
     }
 }
-
-/// The name of the user that a service account is.
-pub(crate) fn account_name(namespace: &str, name: &str) -> String {
-    format!("system:serviceaccount:{namespace}:{name}")
-}

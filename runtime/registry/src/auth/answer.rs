@@ -45,7 +45,7 @@ impl<T: fmt::Debug> fmt::Debug for Answer<'_, T> {
 }
 
 /// The text of several errors, as Go's `errors.NewAggregate` has it: each once, in brackets if they are several.
-pub(super) fn aggregate(errors: &[String]) -> String {
+pub fn aggregate(errors: &[String]) -> String {
     let mut texts: Vec<&str> = Vec::new();
     for error in errors {
         if !texts.contains(&error.as_str()) {

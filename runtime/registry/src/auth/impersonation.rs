@@ -14,6 +14,7 @@ use tokio::time::error::Elapsed;
 use super::authenticate::{ANONYMOUS, AUTHENTICATED, Authenticated, UNAUTHENTICATED};
 use super::authorize::{Attributes, Authorizers, forbidden};
 use super::reason::Reason;
+use super::service_account::{service_account, service_account_groups};
 use super::token::MASTERS;
 use crate::UserInfo;
 
@@ -86,16 +87,6 @@ impl Mode {
 fn node(user: &str) -> Option<&str> {
     let name = user.strip_prefix("system:node:")?;
     names::dns_subdomain(name).is_empty().then_some(name)
-}
-
-/// Namespace and name of a service account, of the user name of one.
-fn service_account(user: &str) -> Option<(&str, &str)> {
-    let (namespace, name) = user
-        .strip_prefix("system:serviceaccount:")?
-        .split_once(':')?;
-    let is_account =
-        names::dns_label(namespace).is_empty() && names::dns_subdomain(name).is_empty();
-    is_account.then_some((namespace, name))
 }
 
 /// The user that a request is executed as.
@@ -200,8 +191,7 @@ impl Check<'_> {
         if let Some((namespace, name)) = service_account(&wanted.name) {
             (named.resource, named.namespace, named.name) = ("serviceaccounts", namespace, name);
             if wanted.groups.is_empty() {
-                let of_namespace = format!("system:serviceaccounts:{namespace}");
-                user.groups = vec!["system:serviceaccounts".to_owned(), of_namespace];
+                user.groups = service_account_groups(namespace);
             }
         }
         allowed!(self.ask(&named).await?);

@@ -50,10 +50,11 @@ mod impersonation;
 mod permissions;
 mod reason;
 mod rules;
+mod service_account;
 mod token;
 
 pub use access::{Access, Auth};
-pub use answer::{Answer, BoxError};
+pub use answer::{Answer, BoxError, aggregate};
 pub use authenticate::{Authenticated, Authentication, Authenticator};
 pub use authenticate::{Authenticators, TokenVerdict};
 pub use authorize::{Attributes, Authorization, Authorizer, Decision};
@@ -65,6 +66,7 @@ pub use impersonation::impersonate;
 pub use permissions::{PathPermission, Permissions, ResourcePermission};
 pub use reason::Reason;
 pub use rules::{PrivilegedGroup, PublicInfo};
+pub use service_account::{service_account_groups, service_account_name};
 pub use token::StaticToken;
 
 pub use crate::UserInfo;

@@ -10,6 +10,7 @@ use apiloom_kinds::core::v1::{Secret, ServiceAccount};
 use apiloom_meta::{
     ApiError, FieldError, FieldPath, GroupKind, GroupResource, ObjectMeta, Resource as _, Time,
 };
+use apiloom_registry::auth::service_account_name;
 use apiloom_registry::{Lister, SubresourceRequest};
 use async_trait::async_trait;
 use jsonwebtoken::Header;
@@ -17,7 +18,6 @@ use uuid::Uuid;
 
 use super::claims::{Audiences, Claims, KubernetesClaims, ObjectClaim, Seconds};
 use super::key_files::KeyFiles;
-use crate::users::account_name;
 
 /// The shortest time of a token, in seconds.
 const MIN_SECONDS: i64 = 600;
@@ -81,7 +81,7 @@ impl TokenIssuer for Issuer {
                 ..KubernetesClaims::default()
             },
             nbf: Some(Seconds(now.unix_seconds())),
-            sub: account_name(request.namespace, request.name),
+            sub: service_account_name(request.namespace, request.name),
         };
         body.status = TokenRequestStatus {
             token: self.sign(&claims)?,

@@ -1,26 +1,19 @@
 //! The keys of service accounts as they are in their files now, and the tokens that they have confirmed.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use apiloom_registry::auth::{BoxError, UserInfo};
 use arc_swap::ArcSwapOption;
-use aws_lc_rs::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
-use parking_lot::Mutex;
 
 use super::claims::Claims;
 use super::keys::{PublicKey, PublishedKey, SigningKey};
+use crate::confirmations::{Confirmations, hash};
 use crate::followed_file::follow;
 
-/// For how many tokens it is known that their signature is right: its check takes some ten microseconds. The tokens themselves are not kept.
-const MAX_KNOWN: usize = 1024;
 /// The longest token that is known, in bytes: what is kept of one grows with its audiences, which the client has chosen.
 const MAX_KNOWN_BYTES: usize = 8 * 1024;
-
-/// The digest of a token.
-type TokenHash = [u8; SHA256_OUTPUT_LEN];
 
 /// Files with keys.
 pub(crate) struct KeyFiles {
@@ -90,7 +83,7 @@ impl KeyFiles {
 pub(super) struct Keys {
     signing: SigningKey,
     others: Vec<PublicKey>,
-    known: Mutex<HashMap<TokenHash, Arc<KnownToken>>>,
+    known: Confirmations<Arc<KnownToken>>,
 }
 
 /// A token whose signature is right.
@@ -113,7 +106,7 @@ impl Keys {
         Self {
             signing,
             others,
-            known: Mutex::default(),
+            known: Confirmations::default(),
         }
     }
 
@@ -141,9 +134,8 @@ impl Keys {
         token: &[u8],
         check: impl FnOnce() -> Result<Option<KnownToken>, BoxError>,
     ) -> Result<Option<Arc<KnownToken>>, BoxError> {
-        let mut hash = [0; SHA256_OUTPUT_LEN];
-        hash.copy_from_slice(digest(&SHA256, token).as_ref());
-        let known = self.known.lock().get(&hash).cloned();
+        let hash = hash(token);
+        let known = self.known.get(&hash);
         if known.is_some() {
             return Ok(known);
         }
@@ -151,14 +143,9 @@ impl Keys {
             return Ok(None);
         };
         let checked = Arc::new(checked);
-        if token.len() > MAX_KNOWN_BYTES {
-            return Ok(Some(checked));
+        if token.len() <= MAX_KNOWN_BYTES {
+            self.known.insert(hash, Arc::clone(&checked));
         }
-        let mut all = self.known.lock();
-        if all.len() >= MAX_KNOWN {
-            all.clear();
-        }
-        all.insert(hash, Arc::clone(&checked));
         Ok(Some(checked))
     }
 }
@@ -168,6 +155,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::confirmations::MAX_KNOWN;
 
     #[test]
     fn keys_change_with_their_files() {
@@ -220,7 +208,7 @@ mod tests {
         for number in 0..2 * MAX_KNOWN {
             let token = number.to_string();
             assert!(keys.known(token.as_bytes(), good).unwrap().is_some());
-            assert!(keys.known.lock().len() <= MAX_KNOWN);
+            assert!(keys.known.len() <= MAX_KNOWN);
         }
         let long = vec![b'a'; MAX_KNOWN_BYTES + 1];
         assert!(keys.known(&long, good).unwrap().is_some());

@@ -8,7 +8,8 @@ use apiloom_meta::field::go_quote;
 use apiloom_meta::{ObjectMeta, Time};
 use apiloom_registry::Lister;
 use apiloom_registry::auth::{
-    Answer, Authentication, Authenticator, BoxError, Credentials, UserInfo,
+    Answer, Authentication, Authenticator, BoxError, Credentials, UserInfo, aggregate,
+    service_account_groups, service_account_name,
 };
 use jsonwebtoken::dangerous::insecure_decode;
 use jsonwebtoken::{Validation, decode, decode_header};
@@ -16,7 +17,7 @@ use jsonwebtoken::{Validation, decode, decode_header};
 use super::claims::{Claims, ObjectClaim};
 use super::key_files::{KeyFiles, Keys, KnownToken};
 use crate::audiences::common;
-use crate::users::{CREDENTIAL_ID, account_name};
+use crate::users::CREDENTIAL_ID;
 
 /// By so many seconds the clocks of servers may differ.
 const LEEWAY: i64 = 60;
@@ -211,11 +212,10 @@ fn verified(token: &[u8], keys: &Keys) -> Result<Claims, BoxError> {
             Err(error) => errors.push(error.to_string()),
         }
     }
-    match &errors[..] {
-        [] => Err("invalid signature, no keys found".into()),
-        [error] => Err(error.clone().into()),
-        errors => Err(format!("[{}]", errors.join(", ")).into()),
+    if errors.is_empty() {
+        return Err("invalid signature, no keys found".into());
     }
+    Err(aggregate(&errors).into())
 }
 
 /// Checks the times of a token.
@@ -242,18 +242,14 @@ fn is_deleted(metadata: &ObjectMeta, now: i64) -> bool {
 /// The user of a token.
 fn user(claims: &Claims) -> UserInfo {
     let of = &claims.kubernetes;
-    let groups = [
-        "system:serviceaccounts".to_owned(),
-        format!("system:serviceaccounts:{}", of.namespace),
-    ];
     let id = (!claims.jti.is_empty()).then(|| {
         let id = format!("JTI={}", claims.jti);
         (CREDENTIAL_ID.to_owned(), vec![id])
     });
     UserInfo {
-        name: account_name(&of.namespace, &of.serviceaccount.name),
+        name: service_account_name(&of.namespace, &of.serviceaccount.name),
         uid: of.serviceaccount.uid.clone(),
-        groups: groups.to_vec(),
+        groups: service_account_groups(&of.namespace),
         extra: id.into_iter().collect(),
     }
 }

@@ -9,7 +9,7 @@ use apiloom_kinds::rbac::v1::{
     ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject,
 };
 use apiloom_meta::field::go_quote;
-use apiloom_registry::auth::UserInfo;
+use apiloom_registry::auth::{UserInfo, service_account_name};
 
 use crate::text::text;
 
@@ -58,7 +58,7 @@ impl Identity {
             Subject::SERVICE_ACCOUNT => {
                 let own = subject.namespace.as_deref().filter(|own| !own.is_empty());
                 let namespace = own.unwrap_or(namespace);
-                let user = || format!("system:serviceaccount:{namespace}:{}", subject.name);
+                let user = || service_account_name(namespace, &subject.name);
                 (!namespace.is_empty()).then(|| Self::User(user()))
             }
             _ => None,

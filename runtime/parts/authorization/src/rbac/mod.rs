@@ -23,7 +23,7 @@ use apiloom_kinds::rbac::v1::{
 use apiloom_meta::ApiError;
 use apiloom_registry::auth::{
     Answer, Attributes, Authorization, Authorizer, Decision, PathPermission, Permissions, Reason,
-    ResourcePermission, UserInfo,
+    ResourcePermission, UserInfo, aggregate,
 };
 use apiloom_registry::{Lister, SeenState};
 use apiloom_server::Builder;
@@ -165,10 +165,9 @@ impl Rbac {
             match (allowed, &missing[..]) {
                 (ControlFlow::Break(grant), _) => Decision::Allow(Reason::shared(Arc::new(grant))),
                 (_, []) => Decision::no_opinion(),
-                (_, [role]) => Decision::NoOpinion(format!("RBAC: {role}").into()),
                 (_, roles) => {
                     let roles: Vec<String> = roles.iter().map(ToString::to_string).collect();
-                    Decision::NoOpinion(format!("RBAC: [{}]", roles.join(", ")).into())
+                    Decision::NoOpinion(format!("RBAC: {}", aggregate(&roles)).into())
                 }
             }
         })
