@@ -102,11 +102,10 @@ pub(crate) fn of_field(field: &Field, siblings: &[Field]) -> Option<TokenStream>
     let optional = (field.default.is_some() && !rules.present)
         .then(|| keyword("Flag", &quote!("x-apiloom-optional")));
     let omits_empty = omits_empty(field).then(|| keyword("Flag", &quote!("x-apiloom-omit-empty")));
-    if keywords.is_empty() && default.is_none() && omits_empty.is_none() {
-        None
-    } else {
-        Some(quote!(&[#default #optional #omits_empty #keywords]))
-    }
+    let sensitive = field.sensitive.is_some();
+    let sensitive = sensitive.then(|| keyword("Flag", &quote!("x-apiloom-sensitive")));
+    let table = quote!(#default #optional #omits_empty #sensitive #keywords);
+    (!table.is_empty()).then(|| quote!(&[#table]))
 }
 
 /// Whether an empty list or map is omitted, as serialization of the type does, or an empty value as Go omits it. If elements are

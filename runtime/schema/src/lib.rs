@@ -60,6 +60,7 @@ pub use engine::tree;
 pub use engine::{CrdSchema, DefaultsTooLarge, Metadata, Schema, SchemaErrors, merge_difference};
 #[cfg(feature = "build")]
 pub use engine::{Digests, StoredSchema, has_format, plain_text, structural};
+pub use engine::{conceal, conceal_steps};
 pub use field::{FieldError, FieldErrorKind, FieldPath};
 pub use hooks::{CheckFn, DefaultFn, Hooks};
 pub use path::JsonPath;

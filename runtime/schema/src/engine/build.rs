@@ -219,6 +219,7 @@ impl<'a> Builder<'a> {
         node.int_or_string = flag(keywords, "x-kubernetes-int-or-string");
         node.embedded_resource = flag(keywords, "x-kubernetes-embedded-resource");
         node.omits_empty = flag(keywords, "x-apiloom-omit-empty");
+        node.is_sensitive = flag(keywords, "x-apiloom-sensitive");
         node.is_json_schema = flag(keywords, "x-apiloom-json-schema");
         node.canonical = keywords
             .get("x-apiloom-canonical")

@@ -29,6 +29,7 @@ pub(crate) fn both(problems: &mut Problems, node: &mut Node, other: Node, path: 
     node.int_or_string |= other.int_or_string;
     node.embedded_resource |= other.embedded_resource;
     node.omits_empty |= other.omits_empty;
+    node.is_sensitive |= other.is_sensitive;
     node.twins_allowed |= other.twins_allowed;
     only(problems, &mut node.format, other.format, "formats", path);
     or(&mut node.title, other.title);
@@ -323,6 +324,7 @@ fn either(problems: &mut Problems, a: Node, b: Node, path: &str) -> Node {
         int_or_string: a.int_or_string && b.int_or_string,
         embedded_resource: a.embedded_resource && b.embedded_resource,
         omits_empty: a.omits_empty && b.omits_empty,
+        is_sensitive: a.is_sensitive || b.is_sensitive,
         twins_allowed: a.twins_allowed || b.twins_allowed,
         atomic_map: a.atomic_map.or(b.atomic_map),
         patch: a.patch.or(b.patch),

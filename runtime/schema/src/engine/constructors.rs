@@ -83,6 +83,7 @@ impl Schema {
             root,
             has_singles: false,
             has_update_rules: false,
+            has_sensitive: false,
             has_embedded: true,
             validation: &validate::COMPILED,
             document: None,
@@ -113,6 +114,7 @@ impl Schema {
             Ok(Self {
                 has_singles: has_singles(&root),
                 has_update_rules: has_update_rules(&root),
+                has_sensitive: has_sensitive(&root),
                 has_embedded: has_embedded(&root),
                 root,
                 validation: &validate::COMPILED,
@@ -132,6 +134,11 @@ pub(super) fn has_singles(node: &Node) -> bool {
 /// Whether there is a rule for updates here or below.
 fn has_update_rules(node: &Node) -> bool {
     !node.update.is_empty() || parts(node).any(has_update_rules)
+}
+
+/// Whether there is a secret value here or below.
+fn has_sensitive(node: &Node) -> bool {
+    node.is_sensitive || parts(node).any(has_sensitive)
 }
 
 /// Whether there is an embedded object here or below.

@@ -81,6 +81,7 @@ impl Schema {
         Ok(Self {
             has_singles: has_singles(&root),
             has_update_rules: false,
+            has_sensitive: false,
             has_embedded: has_embedded(&root),
             root,
             validation: &validate::CUSTOM,

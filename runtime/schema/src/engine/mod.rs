@@ -57,6 +57,7 @@ mod recursion;
 #[cfg(feature = "build")]
 mod root;
 mod sample;
+mod sensitive;
 mod strings;
 #[cfg(feature = "build")]
 pub mod structural;
@@ -90,6 +91,7 @@ pub use self::difference::merge_difference;
 pub use self::openapi::Metadata;
 #[cfg(feature = "build")]
 pub use self::plain_text::plain_text;
+pub use self::sensitive::{conceal, conceal_steps};
 
 /// The tree of a schema and the steps of its walks, for the codecs, patches and managed fields of `apiloom-meta`. It changes with the
 /// schemas: no other crate should use it.
@@ -132,6 +134,7 @@ pub struct Schema {
     validation: &'static ValidationDialect,
     has_singles: bool,
     has_update_rules: bool,
+    has_sensitive: bool,
     #[cfg(feature = "build")]
     has_embedded: bool,
     /// The JSON of the `openAPIV3Schema` of a custom resource.
@@ -171,6 +174,11 @@ impl Schema {
     /// text, may be rounded differently than by way of a document.
     pub fn has_singles(&self) -> bool {
         self.has_singles
+    }
+
+    /// Whether documents may have values that are secret.
+    pub fn has_sensitive(&self) -> bool {
+        self.has_sensitive
     }
 
     /// Whether it refuses some changes of values that are valid themselves.

@@ -421,6 +421,8 @@ pub struct Node {
     pub embedded_resource: bool,
     /// Whether an empty list or map, or a zero value, means that the field is absent, as with Go's `omitempty`.
     pub omits_empty: bool,
+    /// Whether the value is secret, and shown in no record of a request.
+    pub(crate) is_sensitive: bool,
     /// For times, durations and bytes, the type whose canonical form is stored.
     pub(crate) canonical: Option<Canonical>,
     /// Whether documents in memory hold the object as a string with its JSON: `fieldsV1` of the object's metadata, which
