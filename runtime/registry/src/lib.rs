@@ -82,6 +82,7 @@
 //! - An apply merges its document into the present object, removes what its manager applied before and no other entry has,
 //!   and is then an update like any other, so that admission, strategy and validation know nothing of it.
 
+pub mod audit;
 pub mod auth;
 mod catalog;
 mod code;
@@ -95,6 +96,7 @@ mod problems;
 mod reads;
 mod recent;
 mod rules;
+mod user_info;
 mod writes;
 
 pub use catalog::builder::RegistryBuilder;
@@ -128,8 +130,7 @@ pub use objects::stored_value::StorageMediaType;
 pub use objects::version_schema::VersionSchema;
 pub use options::{
     CreateOptions, DeleteOptions, FieldValidation, GetOptions, ListOptions, PatchOptions,
-    Preconditions, PropagationPolicy, RequestContext, Reservation, UpdateOptions, UserInfo,
-    VersionMatch,
+    Preconditions, PropagationPolicy, RequestContext, Reservation, UpdateOptions, VersionMatch,
 };
 pub use problems::with_places;
 pub use reads::Reads;
@@ -144,6 +145,7 @@ pub use rules::admission::{
 };
 pub use rules::definition_room::{DefinitionRoom, NoRoom, ReservedRoom};
 pub use rules::strategy::{Strategy, TypedStrategy};
+pub use user_info::UserInfo;
 pub use writes::Writes;
 pub use writes::apply::AppliedDocument;
 pub use writes::request::{WriteOptions, WriteRequest};

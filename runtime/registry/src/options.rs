@@ -1,25 +1,13 @@
 //! Options of a request, decoded from the query or the body, and its context: user and warnings.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use apiloom_storage::Revision;
 use parking_lot::Mutex;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// The user of a request: `UserInfo` of `authentication.k8s.io/v1`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UserInfo {
-    /// Name, unique among the active users; `system:anonymous` for a request without credentials.
-    pub name: String,
-    /// Unique id of the user over time: another user of the same name has another uid. Empty if the authenticator
-    /// gives none.
-    pub uid: String,
-    /// Names of the groups that the user belongs to.
-    pub groups: Vec<String>,
-    /// Additional attributes from the authenticator, by keys in lower case, such as `example.com/scopes`.
-    pub extra: BTreeMap<String, Vec<String>>,
-}
+use crate::audit::AuditRecord;
+use crate::user_info::UserInfo;
 
 /// Limit for the number of warnings: more than a response can have, whose warnings are limited to 4096 characters.
 const MAX_WARNINGS: usize = 1024;
@@ -40,6 +28,8 @@ pub struct RequestContext {
     large: OnceLock<Vec<OwnedSemaphorePermit>>,
     /// What the admission of the last attempt has reserved.
     reservation: Mutex<Option<Box<dyn Reservation>>>,
+    /// What its audit records; `None` if it is not audited.
+    audit: Option<Arc<AuditRecord>>,
 }
 
 impl RequestContext {
@@ -50,7 +40,20 @@ impl RequestContext {
             warnings: Mutex::default(),
             large: OnceLock::new(),
             reservation: Mutex::default(),
+            audit: None,
         }
+    }
+
+    /// The context of a request that is audited.
+    #[must_use]
+    pub fn audited(mut self, record: Option<Arc<AuditRecord>>) -> Self {
+        self.audit = record;
+        self
+    }
+
+    /// What the audit of the request records; `None` if it is not audited. Admission plugins add their annotations to it.
+    pub fn audit(&self) -> Option<&Arc<AuditRecord>> {
+        self.audit.as_ref()
     }
     /// Whether capacity was reserved for a large document.
     pub(crate) fn is_large(&self) -> bool {

@@ -21,7 +21,7 @@ impl Query {
     }
 
     /// Decodes one parameter of the query of a URI; the others are dropped.
-    pub(crate) fn of_parameter(uri: &http::Uri, name: &str) -> Self {
+    pub fn of_parameter(uri: &http::Uri, name: &str) -> Self {
         let Some(raw) = uri.query() else {
             return Self::default();
         };

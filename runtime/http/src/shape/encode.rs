@@ -11,6 +11,7 @@ use apiloom_meta::interrupt::is_interrupted;
 use apiloom_meta::kind::ProtobufMessage;
 use apiloom_meta::kind::protobuf::STATUS;
 use apiloom_meta::{ApiError, ListMeta, Object, Status, StatusDetails, StatusReason};
+use apiloom_registry::audit::{AuditRecord, AuditShare};
 use apiloom_registry::{
     Document, Endpoint, Items, Json, ListResult, WrittenObject, check_wanted_after,
 };
@@ -23,7 +24,7 @@ use http_body_util::{BodyExt, StreamBody};
 
 use super::form::Form;
 use super::form_writer::FormWriter;
-use super::format::{ListWriter, Show};
+use super::format::{self, ListWriter, Show, Writer as _};
 use super::negotiate::Answer;
 use crate::response::compress::THRESHOLD_BYTES;
 use crate::response::turns::take_turn;
@@ -47,6 +48,8 @@ pub(crate) struct Reply {
     pub(crate) answer: Answer,
     /// The Protobuf message of the objects; `None` for objects without one.
     pub(crate) message: Option<&'static ProtobufMessage>,
+    /// What the audit of the request records.
+    pub(crate) audit: Option<Arc<AuditRecord>>,
 }
 
 impl Reply {
@@ -87,6 +90,7 @@ impl Reply {
         document: &Document,
     ) -> Result<Response<Body>, ApiError> {
         if let Document::Encoded(encoded) = document
+            && self.recorder().is_none()
             && encoded.len() >= LARGE_BYTES
             && self.answer.form == Form::Object
             && let Some(end) = self.answer.format.end_of_json()
@@ -128,7 +132,19 @@ impl Reply {
             ));
         }
         let form = self.form();
-        Ok(self.whole(code, json.whole().len(), &|out| form.write(json, true, out)))
+        let show: Show<'_> = &|out| form.write(json, true, out);
+        if let Some(audit) = self.recorder() {
+            let document = format::JSON.document(show, json.whole().len());
+            audit.note_response(document.into(), self.endpoint.schema());
+        }
+        Ok(self.whole(code, json.whole().len(), show))
+    }
+
+    /// The record of the audit, if it has the documents of responses.
+    fn recorder(&self) -> Option<&Arc<AuditRecord>> {
+        self.audit
+            .as_ref()
+            .filter(|audit| audit.records_responses())
     }
 
     /// The writer of the negotiated form.
@@ -160,6 +176,9 @@ impl Reply {
     }
 
     fn status_document(&self, code: StatusCode, status: &Status) -> Response<Body> {
+        if let Some(audit) = &self.audit {
+            audit.note_status(status);
+        }
         let json = Encoder::json(status);
         self.whole(code, json.len(), &|out| {
             out.describe(&STATUS);
@@ -303,6 +322,42 @@ struct ListPieces {
     rest: Vec<u8>,
     /// A large object from the cache, which follows the bytes before it.
     large: Option<Bytes>,
+    /// The list as the audit records it.
+    recorded: Option<RecordedList>,
+}
+
+/// A list as the audit records it: as JSON, in any format of the response.
+struct RecordedList {
+    audit: Arc<AuditRecord>,
+    list: Box<dyn ListWriter>,
+    json: Vec<u8>,
+    share: AuditShare,
+}
+
+impl RecordedList {
+    fn new(audit: &Arc<AuditRecord>) -> Self {
+        Self {
+            audit: Arc::clone(audit),
+            list: format::JSON.list(0),
+            json: Vec::new(),
+            share: AuditShare::default(),
+        }
+    }
+}
+
+/// Writes a part of a list for the audit too, while there is room for it.
+fn record(
+    recorded: &mut Option<RecordedList>,
+    write: impl FnOnce(&mut Box<dyn ListWriter>, &mut Vec<u8>),
+) {
+    let Some(one) = recorded else {
+        return;
+    };
+    write(&mut one.list, &mut one.json);
+    if !one.audit.grow(&mut one.share, one.json.len()) {
+        one.audit.truncate();
+        *recorded = None;
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -330,6 +385,7 @@ impl ListPieces {
             stage: Stage::Head,
             rest: Vec::new(),
             large: None,
+            recorded: reply.recorder().map(RecordedList::new),
         }
     }
 
@@ -339,6 +395,7 @@ impl ListPieces {
             let (def, meta) = (self.endpoint.def(), &self.meta);
             let show: Show<'_> = &|out| self.form.write_list(def, meta, out);
             self.list.begin(show, out);
+            record(&mut self.recorded, |list, json| list.begin(show, json));
             self.stage = Stage::Items;
         }
         let (mut looked_at, mut bytes_before) = (0, 0);
@@ -355,6 +412,10 @@ impl ListPieces {
                 }
                 None => {
                     self.list.end(out);
+                    record(&mut self.recorded, |list, json| list.end(json));
+                    if let Some(RecordedList { audit, json, .. }) = self.recorded.take() {
+                        audit.note_response(json, self.endpoint.schema());
+                    }
                     self.stage = Stage::Ended;
                 }
             }
@@ -365,6 +426,8 @@ impl ListPieces {
     /// Writes an item; returns the size of its object.
     fn write_item(&mut self, item: &Document, out: &mut Vec<u8>) -> usize {
         let json = item.json(self.endpoint.schema());
+        let show: Show<'_> = &|out| self.form.write_item(&json, out);
+        record(&mut self.recorded, |list, out| list.item(show, out));
         match (&self.form, item) {
             (FormWriter::Object(_), Document::Encoded(encoded))
                 if json.item().len() >= LARGE_BYTES && self.list.begin_json_item(out) =>
@@ -372,7 +435,7 @@ impl ListPieces {
                 let whole = encoded.shared();
                 self.large = Some(whole.slice(whole.len() - json.item().len()..));
             }
-            (form, _) => self.list.item(&|out| form.write_item(&json, out), out),
+            _ => self.list.item(show, out),
         }
         json.whole().len()
     }

@@ -6,9 +6,7 @@ mod protobuf;
 mod write;
 mod yaml;
 
-pub(crate) use json::INDENTED;
-#[cfg(test)]
-pub(crate) use json::JSON;
+pub(crate) use json::{INDENTED, JSON};
 pub(crate) use write::{Format, ListWriter, Show, Sink, StreamWriter, Writer};
 
 /// All formats, in the order in which `Accept` is matched.

@@ -8,7 +8,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_meta::{ApiError, codec};
+use apiloom_meta::{ApiError, Object, codec};
+use apiloom_registry::audit::AuditRecord;
 use apiloom_registry::auth::{Authenticated, Connection};
 use apiloom_registry::{Catalog, Endpoint, RequestContext, WriteRequest};
 use bytes::Bytes;
@@ -24,7 +25,7 @@ use crate::request::timeout::{interrupt_at, request_timeout};
 use crate::response::Body;
 use crate::shape::body::{self, RequestBody};
 use crate::shape::encode::Reply;
-use crate::shape::error::respond_as;
+use crate::shape::error::{respond_as, status};
 use crate::shape::format::Format;
 use crate::shape::negotiate::negotiate_error;
 use crate::streams::shutdown_signal::ShutdownSignal;
@@ -55,6 +56,8 @@ pub struct Call<'r> {
     pub user: Authenticated,
     /// Deadline of the response; `None` for a long-running request, and before [`Call::set_deadline`].
     pub deadline: Option<Instant>,
+    /// What its audit records; `None` if it is not audited.
+    pub audit: Option<Arc<AuditRecord>>,
 }
 
 impl<'r> Call<'r> {
@@ -74,6 +77,7 @@ impl<'r> Call<'r> {
             accepts: Accepts::new(&request.headers),
             user,
             deadline: None,
+            audit: None,
         }
     }
 
@@ -102,6 +106,9 @@ impl<'r> Call<'r> {
 
     /// The response to a failed request, in a format that its client accepts.
     pub fn respond(&self, error: &ApiError) -> Response<Body> {
+        if let Some(audit) = &self.audit {
+            audit.note_status(&status(error));
+        }
         respond_as(error, negotiate_error(&self.accepts, &self.query))
     }
 }
@@ -142,6 +149,14 @@ impl ResourceCall<'_> {
     /// The request as the registry's writes take it, with the default options.
     pub(super) fn write_request(&self) -> WriteRequest<'_> {
         WriteRequest::new(self.ctx, self.namespace, self.name).at(self.subresource)
+    }
+
+    /// Notes the object of the body for the audit.
+    pub(super) fn audit_object(&self, object: &Object) {
+        if let Some(audit) = self.ctx.audit() {
+            let schema = self.endpoint.input(self.subresource).schema();
+            self.ctx.work(|| audit.note_object(object, schema));
+        }
     }
 
     /// Converts the body with an object to a format from which it can be decoded, and reserves the memory of that.

@@ -17,6 +17,7 @@ pub(crate) async fn create(mut call: ResourceCall<'_>) -> Result<Response<Body>,
     let validation = format.validation(options.field_validation);
     let writes = call.endpoint.writes();
     let object = writes.decode(call.ctx, &bytes, codec_format, validation)?;
+    call.audit_object(&object);
     call.ctx.pause().await?;
     let created = call
         .endpoint

@@ -65,5 +65,9 @@ async fn options(call: &mut ResourceCall<'_>) -> Result<DeleteOptions, ApiError>
     }
     let format = body::format(&call.request.headers)?;
     let (bytes, format) = body::document(format, bytes, call.catalog, Some(&DELETE_OPTIONS))?;
-    delete_options_of_body(&bytes, format)
+    let options = delete_options_of_body(&bytes, format)?;
+    if let Some(audit) = call.ctx.audit() {
+        audit.note_body(&bytes, format, None);
+    }
+    Ok(options)
 }

@@ -1,6 +1,7 @@
 //! PATCH on an item or one of its subresources, apply included.
 
 use apiloom_meta::ApiError;
+use apiloom_meta::codec::Format;
 use apiloom_meta::patch::Patch;
 use apiloom_registry::{FieldValidation, PatchOptions, refused_patch};
 use http::{Response, StatusCode};
@@ -20,6 +21,7 @@ pub(crate) async fn patch(mut call: ResourceCall<'_>) -> Result<Response<Body>, 
         PatchFormat::Json | PatchFormat::Merge | PatchFormat::Strategic => WriteUse::Patch,
     };
     let options = patch_options(call.query, &call.request.headers, write_use)?;
+    audit(&call, &bytes, format);
     let is_checked = options.field_validation != FieldValidation::Ignore;
     let patch = match format {
         PatchFormat::Json if is_checked => Patch::parse_json(&bytes),
@@ -53,4 +55,18 @@ async fn apply(
         StatusCode::OK
     };
     call.reply.written(status, &stored)
+}
+
+/// Notes the patch for the audit.
+fn audit(call: &ResourceCall<'_>, bytes: &[u8], format: PatchFormat) {
+    if let Some(audit) = call.ctx.audit() {
+        // An apply is always read as YAML, of which JSON is a part.
+        let format = match format {
+            PatchFormat::Apply => Format::Yaml,
+            PatchFormat::Json | PatchFormat::Merge | PatchFormat::Strategic => Format::Json,
+        };
+        let schema = call.endpoint.schema();
+        call.ctx
+            .work(|| audit.note_body(bytes, format, Some(schema)));
+    }
 }

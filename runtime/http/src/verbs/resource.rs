@@ -40,7 +40,7 @@ impl ResourceRoute<'_, '_> {
     /// Responds to the request.
     pub(crate) async fn answer(self, body: RequestBody) -> Response<Body> {
         let (call, request) = (self.call, self.call.request);
-        let ctx = RequestContext::new(Arc::clone(call.user.user()));
+        let ctx = RequestContext::new(Arc::clone(call.user.user())).audited(call.audit.clone());
         let observed = self.observe(&ctx, &body);
         let is_stream = connects(self.endpoint.def(), &call.info);
         let mut socket = None;
@@ -68,7 +68,14 @@ impl ResourceRoute<'_, '_> {
             response = response.map(|_| full(Bytes::new()));
         }
         match socket {
-            Some(socket) => observed.upgrade(response, socket),
+            Some(socket) => {
+                let hold = call.audit.as_ref().map(|audit| audit.hold());
+                let held = async move {
+                    socket.await;
+                    drop(hold);
+                };
+                observed.upgrade(response, held)
+            }
             None => websocket::upgrade(request, observed.answer(response)),
         }
     }
@@ -136,6 +143,7 @@ impl ResourceRoute<'_, '_> {
                 endpoint: Arc::clone(output),
                 answer,
                 message: output.def().protobuf,
+                audit: call.audit.clone(),
             },
             namespace: call.info.in_namespace.then_some(&*call.info.namespace),
             name: self.part(1),

@@ -32,6 +32,7 @@ pub(crate) async fn subresource(
             let body = input
                 .writes()
                 .decode(call.ctx, &bytes, codec_format, validation)?;
+            call.audit_object(&body);
             call.ctx.pause().await?;
             (Some(body), options)
         }

@@ -19,6 +19,7 @@ pub(crate) async fn update(mut call: ResourceCall<'_>) -> Result<Response<Body>,
     let object = bodies
         .writes()
         .decode(call.ctx, &bytes, format, validation)?;
+    call.audit_object(&object);
     call.ctx.pause().await?;
     let request = call.write_request().with(&options);
     let (stored, created) = call.endpoint.writes().update(request, object).await?;

@@ -48,6 +48,16 @@ impl Status {
         }
     }
 
+    /// A status of which only the message is known, without a kind.
+    pub fn of_message(message: String) -> Self {
+        Self {
+            kind: String::new(),
+            api_version: String::new(),
+            message,
+            ..Self::new("")
+        }
+    }
+
     /// A success, such as the response to a deletion; it has no code.
     pub fn success() -> Self {
         Self::new("Success")

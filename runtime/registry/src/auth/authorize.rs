@@ -219,10 +219,20 @@ impl Authorizers {
     ) -> Result<(), Refusal> {
         let judged = self.judge(attributes, deadline).await;
         let verdict = judged.map_err(|_| Refusal::OutOfTime)?;
-        match verdict.error {
-            _ if verdict.is_allowed => Ok(()),
+        verdict.enforce(attributes)
+    }
+}
+
+impl Verdict {
+    /// Refuses a request with these attributes, unless it is allowed.
+    ///
+    /// # Errors
+    /// A request that is not allowed.
+    pub fn enforce(self, attributes: &Attributes<'_>) -> Result<(), Refusal> {
+        match self.error {
+            _ if self.is_allowed => Ok(()),
             Some(error) => Err(Refusal::Failed(error)),
-            None => Err(Refusal::Forbidden(forbidden(attributes, &verdict.reason))),
+            None => Err(Refusal::Forbidden(forbidden(attributes, &self.reason))),
         }
     }
 }

@@ -64,6 +64,11 @@ impl Mode {
         }
     }
 
+    /// The verb that its questions about identities have; `None` for the legacy one, whose verb is `impersonate`.
+    fn verb(self) -> Option<String> {
+        self.name().map(|mode| format!("impersonate:{mode}"))
+    }
+
     /// Whether this user can be impersonated in this mode.
     fn is_for(self, wanted: &UserInfo, requester: &UserInfo) -> bool {
         let is_name = wanted.uid.is_empty() && wanted.groups.is_empty() && wanted.extra.is_empty();
@@ -89,6 +94,15 @@ fn node(user: &str) -> Option<&str> {
     names::dns_subdomain(name).is_empty().then_some(name)
 }
 
+/// A request that is executed as another user.
+#[derive(Debug)]
+pub struct Impersonation {
+    /// Who that is.
+    pub user: Authenticated,
+    /// The verb of the constrained mode that allows it, such as `impersonate:user-info`; `None` for the legacy mode.
+    pub constraint: Option<String>,
+}
+
 /// The user that a request is executed as.
 ///
 /// # Errors
@@ -98,7 +112,7 @@ pub async fn impersonate(
     request: &Attributes<'_>,
     wanted: &UserInfo,
     deadline: Instant,
-) -> Result<Result<Authenticated, ApiError>, Elapsed> {
+) -> Result<Result<Impersonation, ApiError>, Elapsed> {
     let mut first = None;
     for mode in Mode::ALL {
         if !mode.is_for(wanted, request.user) {
@@ -110,7 +124,11 @@ pub async fn impersonate(
             deadline,
         };
         match check.user(request, wanted).await? {
-            Ok(user) => return Ok(Ok(Authenticated::impersonated(Arc::new(user)))),
+            Ok(user) => {
+                let user = Authenticated::impersonated(Arc::new(user));
+                let constraint = mode.verb();
+                return Ok(Ok(Impersonation { user, constraint }));
+            }
             Err(refusal) => first = first.or(Some(refusal)),
         }
     }
@@ -163,7 +181,7 @@ impl Check<'_> {
 
     /// Whether the requester may be this user, who is completed.
     async fn identity(&self, requester: &UserInfo, wanted: &UserInfo) -> CheckResult<UserInfo> {
-        let verb = self.mode.name().map(|mode| format!("impersonate:{mode}"));
+        let verb = self.mode.verb();
         let verb = verb.as_deref().unwrap_or("impersonate");
         let question = |group, resource, name| {
             let mut question = Attributes::of_path(requester, verb, "");
@@ -370,7 +388,7 @@ mod tests {
         let user = impersonate(&authorizers, &request, wanted, deadline)
             .await
             .unwrap();
-        user.map(|user| user.user().groups.clone())
+        user.map(|as_user| as_user.user.user().groups.clone())
             .map_err(|error| error.message)
     }
 

@@ -62,7 +62,7 @@ pub use authorize::{Authorizers, Refusal, Verdict};
 pub use credential_headers::CredentialHeaders;
 pub use credentials::BEARER_PROTOCOL;
 pub use credentials::{Connection, Credentials};
-pub use impersonation::impersonate;
+pub use impersonation::{Impersonation, impersonate};
 pub use permissions::{PathPermission, Permissions, ResourcePermission};
 pub use reason::Reason;
 pub use rules::{PrivilegedGroup, PublicInfo};

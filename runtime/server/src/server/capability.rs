@@ -10,6 +10,7 @@ use apiloom_http::observation::metrics::Metrics;
 use apiloom_registry::Registry;
 use async_trait::async_trait;
 
+use super::auditor::Auditor;
 use super::host::ControllerHost;
 use super::services::ServiceResolver;
 use super::{Config, ServerError};
@@ -91,6 +92,11 @@ pub trait Capability: fmt::Debug + Send + Sync + 'static {
 
     /// The source of what it serves, which is asked before all others.
     fn source(&self) -> Option<AddedSource> {
+        None
+    }
+
+    /// Records requests; asked once, before requests are answered. A server has one auditor: the first that a capability has.
+    fn auditor(&self) -> Option<Arc<dyn Auditor>> {
         None
     }
 

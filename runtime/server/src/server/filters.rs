@@ -23,11 +23,12 @@ use tokio::time::Instant;
 use self::audit_id::{AUDIT_ID, request_id};
 use self::request_log::{RequestLine, text};
 use self::steps::{
-    AddedAt, AdmittedRequest, ArrivedRequest, Authentication, Authorization, Deadline, Ending,
-    ExtendedConnect, FilterContext, Goaway, Impersonation, MaxInFlight, Passage, RequestPath,
-    RequestQuery,
+    AddedAt, AdmittedRequest, ArrivedRequest, Audit, Authentication, Authorization, Deadline,
+    Ending, ExtendedConnect, FilterContext, Goaway, Impersonation, MaxInFlight, Passage,
+    RequestPath, RequestQuery,
 };
 use super::Config;
+use super::auditor::Auditor;
 use super::chain::{ChainFilter, FilterInfo};
 use super::filter::{AddedFilters, FilterPlace};
 use super::in_flight::InFlight;
@@ -73,6 +74,7 @@ chain! {
     Goaway,
     AddedAt(FilterPlace::AfterAuthentication) => waits,
     RequestQuery => waits,
+    Audit => waits,
     Deadline,
     Impersonation => waits,
     MaxInFlight,
@@ -91,10 +93,17 @@ const OUTERMOST: [FilterInfo; 3] = [
 ];
 
 impl Filters {
-    pub(super) fn new(api: Api, auth: Arc<Auth>, added: AddedFilters, config: &Config) -> Self {
+    pub(super) fn new(
+        api: Api,
+        auth: Arc<Auth>,
+        auditor: Option<Arc<dyn Auditor>>,
+        added: AddedFilters,
+        config: &Config,
+    ) -> Self {
         Self(FilterContext {
             api,
             auth,
+            auditor,
             added,
             in_flight: InFlight::new(
                 config.max_requests_inflight,
@@ -157,6 +166,10 @@ impl Filters {
         let response = match self.pass(&mut ending, request).await {
             Ok(AdmittedRequest(call)) => self.0.api.answer(&call, body).await,
             Err(response) => *response,
+        };
+        let response = match ending.audit.take() {
+            Some(audit) => audit.follow(response).await,
+            None => response,
         };
         ending.apply(&self.0, arrival, &parts, response)
     }

@@ -39,6 +39,7 @@
 mod activity;
 mod additions;
 mod attended;
+pub mod auditor;
 mod binding;
 mod builder;
 mod capability;

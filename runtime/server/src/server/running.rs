@@ -128,7 +128,8 @@ impl RunningServer {
         auth.authenticators.push_first(authenticator);
         let auth = Arc::new(auth);
         access.connect(&auth);
-        let filters = Arc::new(Filters::new(api, auth, added, config));
+        let auditor = capabilities.iter().find_map(|part| part.auditor());
+        let filters = Arc::new(Filters::new(api, auth, auditor, added, config));
         Ok(Self {
             loopback: Loopback::new(Arc::clone(&filters), token),
             filters,

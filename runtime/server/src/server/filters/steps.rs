@@ -5,24 +5,28 @@
 //! form and returns the next one, so all of them are small: what is large is in a box, as is a refusal.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use apiloom_http::request::timeout::out_of_time;
 use apiloom_http::shape::error::respond;
-use apiloom_http::{Api, Arrival, Body, Call, RequestInfo, convert_extended_connect, plain};
-use apiloom_meta::ApiError;
+use apiloom_http::{Api, Arrival, Body, Call, Query, RequestInfo, convert_extended_connect, plain};
 use apiloom_meta::field::{echoed, go_quote};
-use apiloom_registry::auth::{Auth, Authenticated, Refusal, UserInfo, impersonate};
-use http::header::{CONNECTION, X_CONTENT_TYPE_OPTIONS};
+use apiloom_meta::{ApiError, Status};
+use apiloom_registry::audit::AuditRecord;
+use apiloom_registry::auth::{
+    self, Attributes, Auth, Authenticated, Connection, Refusal, UserInfo, Verdict, impersonate,
+};
+use http::header::{AUTHORIZATION, CONNECTION, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{HeaderValue, Response, StatusCode, Version};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, Version};
 use tokio::time::Instant;
 
 use super::audit_id::random;
 use super::impersonation::ImpersonationHeaders;
 use super::request_log::text;
 use crate::server::GoawayChance;
+use crate::server::auditor::{self as audit, AuditStage, AuditTrail, AuditedRequest, Auditor};
 use crate::server::chain::{ChainFilter, FilterInfo};
 use crate::server::filter::{AddedFilters, FilterPlace, FilterRequest};
 use crate::server::in_flight::{InFlight, Permit, too_many};
@@ -31,6 +35,7 @@ use crate::server::in_flight::{InFlight, Permit, too_many};
 pub(in crate::server) struct FilterContext {
     pub(in crate::server) api: Api,
     pub(in crate::server) auth: Arc<Auth>,
+    pub(in crate::server) auditor: Option<Arc<dyn Auditor>>,
     pub(in crate::server) added: AddedFilters,
     pub(in crate::server) in_flight: InFlight,
     pub(in crate::server) goaway_chance: GoawayChance,
@@ -50,6 +55,8 @@ pub(super) struct Ending {
     user: Option<Arc<UserInfo>>,
     /// What the request asks for beside: to be executed as another user.
     impersonated: Option<Box<ImpersonationHeaders>>,
+    /// What is recorded of the request, until its response is known.
+    pub(super) audit: Option<audit::Audit>,
 }
 
 impl Ending {
@@ -241,6 +248,8 @@ impl Authentication {
         let authenticators = &context.auth.authenticators;
         let deadline = arrival.at + context.request_timeout;
         let headers = &mut request.headers;
+        let auditor = context.auditor.as_ref();
+        let attempted = auditor.map(|_| attempted(headers, arrival.connection));
         ending.impersonated = ImpersonationHeaders::take(headers);
         let user = authenticators.authenticate(arrival.connection, headers, deadline);
         match user.await {
@@ -257,9 +266,118 @@ impl Authentication {
             }
             Err(error) => {
                 ending.is_last = true;
+                if let (Some(auditor), Some(attempted)) = (auditor, attempted) {
+                    let located = LocatedRequest {
+                        arrival,
+                        request: &mut *request,
+                        info,
+                    };
+                    unknown_user(auditor, located, &attempted, deadline).await;
+                }
                 Err(Box::new(respond(&error, request)))
             }
         }
+    }
+}
+
+/// Which credentials a request has, as kube-apiserver names them.
+fn attempted(headers: &HeaderMap, connection: &Connection) -> Vec<&'static str> {
+    let authorization = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
+    let scheme = authorization.map(|value| value.split(|byte| *byte == b' ').next());
+    let has = |name: &str| {
+        let scheme = scheme.flatten().unwrap_or_default();
+        scheme.eq_ignore_ascii_case(name.as_bytes())
+    };
+    let all = [
+        ("basic", has("basic")),
+        ("bearer", has("bearer")),
+        ("x509", !connection.certificates.is_empty()),
+    ];
+    let there = all.into_iter().filter(|(_, is_there)| *is_there);
+    there.map(|(name, _)| name).collect()
+}
+
+/// Records a request that is refused because its user is not known. As in kube-apiserver it has one event.
+async fn unknown_user(
+    auditor: &Arc<dyn Auditor>,
+    located: LocatedRequest<'_>,
+    attempted: &[&str],
+    deadline: Instant,
+) {
+    let LocatedRequest {
+        arrival,
+        request,
+        mut info,
+    } = located;
+    // All that its verb depends on: a long query of a stranger is not read.
+    info.read_query(&Query::of_parameter(&request.uri, "watch"));
+    let nameless = UserInfo::default();
+    let attributes = info.attributes(&nameless);
+    let Some(mut trail) = begin(auditor, arrival, request, attributes) else {
+        return;
+    };
+    let message = match &*attempted.join(", ") {
+        "" => "Authentication failed, no credentials provided".to_owned(),
+        attempted => format!("Authentication failed, attempted: {attempted}"),
+    };
+    trail.record().notes().status = Some(Status::of_message(message));
+    let code = Some(StatusCode::UNAUTHORIZED);
+    // It is refused anyway.
+    let started = trail.enter(AuditStage::ResponseStarted, code);
+    let _ = started.by(deadline).await;
+}
+
+/// Begins the audit of a request.
+fn begin(
+    auditor: &Arc<dyn Auditor>,
+    arrival: Arrival<'_>,
+    request: &Parts,
+    attributes: Attributes<'_>,
+) -> Option<Box<dyn AuditTrail>> {
+    let head = AuditedRequest {
+        attributes,
+        id: arrival.audit_id,
+        uri: &request.uri,
+        headers: &request.headers,
+        connection: arrival.connection,
+        received: SystemTime::now() - arrival.at.elapsed(),
+    };
+    auditor.begin(&head)
+}
+
+own_filter!(
+    Audit,
+    "audit",
+    "records the request and its response, as the policy of the server's auditor says; 500 if it must be and cannot"
+);
+
+impl Audit {
+    pub(super) async fn pass<'r>(
+        &self,
+        context: &FilterContext,
+        ending: &mut Ending,
+        mut call: Box<Call<'r>>,
+    ) -> Passage<Box<Call<'r>>> {
+        let Some(auditor) = &context.auditor else {
+            return Ok(call);
+        };
+        let attributes = call.info.attributes(call.user.user());
+        let Some(trail) = begin(auditor, call.arrival, call.request, attributes) else {
+            return Ok(call);
+        };
+        let record = Arc::clone(trail.record());
+        let deadline = authorization_deadline(context, &call);
+        let audit = audit::Audit::new(trail, call.info.is_long_running(), deadline);
+        match audit.receive().await {
+            Ok(audit) => ending.audit = Some(audit),
+            // The auditor has told why.
+            Err(_) => {
+                let refusal = Refusal::Failed("failed to store audit event".to_owned());
+                return Err(Box::new(forbid(context, refusal, &call)));
+            }
+        }
+        call.audit = Some(record);
+        Ok(call)
     }
 }
 
@@ -349,7 +467,10 @@ impl Impersonation {
         };
         match Box::pin(impersonated(context, &call, &headers)).await {
             Ok(None) => {}
-            Ok(Some(user)) => {
+            Ok(Some(auth::Impersonation { user, constraint })) => {
+                if let Some(audit) = &call.audit {
+                    audit.impersonate(user.user(), constraint);
+                }
                 if ending.user.is_some() {
                     ending.user = Some(Arc::clone(user.user()));
                 }
@@ -366,7 +487,7 @@ async fn impersonated(
     context: &FilterContext,
     call: &Call<'_>,
     headers: &ImpersonationHeaders,
-) -> Result<Option<Authenticated>, Refusal> {
+) -> Result<Option<auth::Impersonation>, Refusal> {
     let Some(wanted) = headers.user().map_err(Refusal::Forbidden)? else {
         return Ok(None);
     };
@@ -434,14 +555,35 @@ async fn authorize(context: &FilterContext, call: &Call<'_>) -> Result<(), Refus
     let mut attributes = call.info.attributes(call.user.user());
     let deadline = authorization_deadline(context, call);
     let authorizers = &context.auth.authorizers;
-    authorizers.authorize(&attributes, deadline).await?;
-    match call.info.second_verb {
-        Some(verb) => {
-            attributes.verb = verb.as_str();
-            authorizers.authorize(&attributes, deadline).await
-        }
-        None => Ok(()),
+    let judged = authorizers.judge(&attributes, deadline).await;
+    let mut verdict = judged.map_err(|_| Refusal::OutOfTime)?;
+    if verdict.is_allowed
+        && let Some(verb) = call.info.second_verb
+    {
+        attributes.verb = verb.as_str();
+        let judged = authorizers.judge(&attributes, deadline).await;
+        verdict = judged.map_err(|_| Refusal::OutOfTime)?;
     }
+    if let Some(audit) = &call.audit {
+        annotate(audit, &verdict);
+    }
+    verdict.enforce(&attributes)
+}
+
+/// What was decided and why, as annotations of the audit.
+fn annotate(audit: &AuditRecord, verdict: &Verdict) {
+    const DECISION: &str = "authorization.k8s.io/decision";
+    const REASON: &str = "authorization.k8s.io/reason";
+    if !verdict.is_allowed && verdict.error.is_some() {
+        return audit.annotate(REASON, "internal error");
+    }
+    let decision = if verdict.is_allowed {
+        "allow"
+    } else {
+        "forbid"
+    };
+    audit.annotate(DECISION, decision);
+    audit.annotate(REASON, verdict.reason.to_string());
 }
 
 /// The response to a request that is not authorized.
@@ -450,7 +592,7 @@ fn forbid(context: &FilterContext, refusal: Refusal, call: &Call<'_>) -> Respons
         Refusal::Forbidden(error) => call.respond(&error),
         Refusal::Failed(error) => {
             let audit_id = text(Some(call.arrival.audit_id));
-            tracing::error!(error = ?echoed(&error), ?audit_id, "unable to authorize the request");
+            tracing::error!(error = ?echoed(&error), ?audit_id, "unable to decide on the request");
             let path = call.request.uri.path_and_query();
             let path = echoed(path.map_or("", PathAndQuery::as_str));
             let text = format!("Internal Server Error: {}: {error}\n", go_quote(&path));

@@ -1,0 +1,163 @@
+//! The audit of requests: an [`Auditor`] decides what is recorded of each and writes it, the server tells it what happens to the request.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use apiloom_http::Body;
+use apiloom_registry::audit::AuditRecord;
+use apiloom_registry::auth::{Answer, Attributes, BoxError, Connection};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
+use http_body::Body as _;
+use http_body_util::BodyExt as _;
+use tokio::time::Instant;
+
+use super::guarded_body::GuardedBody;
+
+/// The head of a request, for its audit.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct AuditedRequest<'a> {
+    /// The user and what is asked for. Of a request whose user is not known the user has no name.
+    pub attributes: Attributes<'a>,
+    /// The id of the request, which its response has too.
+    pub id: &'a HeaderValue,
+    /// The URI as it was sent.
+    pub uri: &'a Uri,
+    /// The headers, without credentials once the user is known.
+    pub headers: &'a HeaderMap,
+    /// The connection of the client.
+    pub connection: &'a Connection,
+    /// When it came.
+    pub received: SystemTime,
+}
+
+/// A moment in the life of a request, at which its audit has an event (`stage` of `audit.k8s.io/v1`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuditStage {
+    /// The user is known; nothing is done yet.
+    RequestReceived,
+    /// The response of a long-running request begins.
+    ResponseStarted,
+    /// The response is complete.
+    ResponseComplete,
+    /// The request caused a panic.
+    Panic,
+}
+
+/// Decides which requests are recorded, and records them. A server has it from a [`Capability`](super::Capability).
+pub trait Auditor: fmt::Debug + Send + Sync + 'static {
+    /// Begins the audit of a request; `None` for one that is not recorded. Must not block.
+    fn begin(&self, request: &AuditedRequest<'_>) -> Option<Box<dyn AuditTrail>>;
+}
+
+/// The audit of one request.
+pub trait AuditTrail: Send + 'static {
+    /// What those who serve the request note of it.
+    fn record(&self) -> &Arc<AuditRecord>;
+
+    /// Writes the event of a stage, with the code of the response if there is one. The response waits for the result.
+    ///
+    /// # Errors
+    /// Of [`AuditStage::RequestReceived`], that the request must be refused because it cannot be recorded. Others are ignored.
+    fn enter(
+        &mut self,
+        stage: AuditStage,
+        code: Option<StatusCode>,
+    ) -> Answer<'static, Result<(), BoxError>>;
+}
+
+/// The audit of a request in progress. Its last event is written when this is dropped, if not before.
+pub(super) struct Audit {
+    /// `None` when the last event is written.
+    trail: Option<Box<dyn AuditTrail>>,
+    is_long_running: bool,
+    code: Option<StatusCode>,
+    /// When the request is over, also if its events are not written yet.
+    deadline: Instant,
+}
+
+impl Audit {
+    pub(super) fn new(
+        trail: Box<dyn AuditTrail>,
+        is_long_running: bool,
+        deadline: Instant,
+    ) -> Self {
+        Self {
+            trail: Some(trail),
+            is_long_running,
+            code: None,
+            deadline,
+        }
+    }
+
+    /// Writes that the request has come.
+    ///
+    /// # Errors
+    /// If the request must be refused, because it cannot be recorded. Then it has no other event.
+    pub(super) async fn receive(mut self) -> Result<Self, BoxError> {
+        let Some(trail) = &mut self.trail else {
+            return Ok(self);
+        };
+        let received = trail.enter(AuditStage::RequestReceived, None);
+        let received = received.by(self.deadline).await;
+        match received.unwrap_or_else(|late| Err(late.into())) {
+            Ok(()) => Ok(self),
+            Err(error) => {
+                self.trail = None;
+                Err(error)
+            }
+        }
+    }
+
+    /// Follows a response to its end.
+    pub(super) async fn follow(mut self, response: Response<Body>) -> Response<Body> {
+        self.code = Some(response.status());
+        if self.is_long_running
+            && let Some(trail) = &mut self.trail
+        {
+            let started = trail.enter(AuditStage::ResponseStarted, self.code);
+            // Only the first event of a request can refuse it.
+            let _ = started.by(self.deadline).await;
+        }
+        let record = self.trail.as_ref().map(|trail| Arc::clone(trail.record()));
+        if let Some(record) = record.filter(|record| record.is_held()) {
+            // Its streams go on behind the response.
+            tokio::spawn(async move {
+                record.released().await;
+                drop(self);
+            });
+            return response;
+        }
+        if response.body().size_hint().exact().is_none() {
+            return response.map(|body| GuardedBody::new(body, self).boxed_unsync());
+        }
+        if let Some(mut trail) = self.trail.take() {
+            let complete = trail.enter(AuditStage::ResponseComplete, self.code);
+            // After its deadline the response is sent, and the event is written when it can be.
+            let _ = complete.by(self.deadline).await;
+        }
+        response
+    }
+}
+
+/// Of a request that panicked, whose client has left, or whose response was sent piece by piece.
+impl Drop for Audit {
+    fn drop(&mut self) {
+        let Some(mut trail) = self.trail.take() else {
+            return;
+        };
+        let (stage, code) = if std::thread::panicking() {
+            let code = StatusCode::INTERNAL_SERVER_ERROR;
+            (AuditStage::Panic, Some(code))
+        } else {
+            (AuditStage::ResponseComplete, self.code)
+        };
+        // Outside of a runtime the process ends.
+        if let Answer::Later(entered) = trail.enter(stage, code)
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(entered);
+        }
+    }
+}
