@@ -108,6 +108,7 @@ pub mod metrics {
 pub mod parts {
     #[cfg(feature = "apis-apiregistration")]
     pub use apiloom_parts::ApiServices;
+    pub use apiloom_parts::Audit;
     #[cfg(feature = "apis-authentication")]
     pub use apiloom_parts::Authentication;
     #[cfg(feature = "apis-apiextensions")]

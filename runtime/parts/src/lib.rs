@@ -6,6 +6,7 @@
 pub use apiloom_aggregator::ApiServices;
 #[cfg(feature = "apiextensions")]
 pub use apiloom_apiextensions::CustomResources;
+pub use apiloom_audit::Audit;
 #[cfg(feature = "authentication")]
 pub use apiloom_authentication::Authentication;
 #[cfg(feature = "authorization")]
@@ -34,6 +35,8 @@ use apiloom_server::{Builder, Config, Part, Program};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct PartsConfig {
+    /// Records requests.
+    pub audit: Audit,
     /// Says who is asking.
     #[cfg(feature = "authentication")]
     pub authentication: Authentication,
@@ -56,6 +59,7 @@ impl PartsConfig {
     /// The parts, in the order in which they start.
     pub fn parts(self) -> Vec<Box<dyn Part>> {
         vec![
+            Box::new(self.audit),
             #[cfg(feature = "authentication")]
             Box::new(self.authentication),
             #[cfg(feature = "authorization")]

@@ -28,6 +28,7 @@ macro_rules! on_each_backend {
 
 mod aggregation;
 mod apply;
+mod audit;
 mod cache;
 mod connect;
 mod conversion;

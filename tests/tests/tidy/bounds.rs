@@ -13,10 +13,11 @@ const TABLE: &str = include_str!("bounds.txt");
 const STATE: &str = include_str!("state.txt");
 
 /// The crates that a server keeps state in.
-const CRATES: [&str; 14] = [
+const CRATES: [&str; 15] = [
     "server",
     "parts/aggregator",
     "parts/apiextensions",
+    "parts/audit",
     "parts/authentication",
     "parts/authorization",
     "parts/garbage",

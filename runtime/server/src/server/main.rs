@@ -258,9 +258,10 @@ impl Signals {
 }
 
 /// The crates that log what the server does.
-const OF_SERVER: [&str; 9] = [
+const OF_SERVER: [&str; 10] = [
     "apiloom_aggregator",
     "apiloom_apiextensions",
+    "apiloom_audit",
     "apiloom_authentication",
     "apiloom_authorization",
     "apiloom_garbage",
