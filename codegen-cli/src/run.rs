@@ -15,8 +15,15 @@ use crate::{build, cargo};
 /// The server's flag for its data folder.
 const DATA_DIR: &str = "--data-dir";
 
-/// The environment variable with the modes of authorization of a server that has them, and what it is if the user has not set it.
-const AUTHORIZATION: (&str, &str) = ("APILOOM_AUTHORIZATION_MODE", "RBAC");
+/// Environment variables with settings of a server that has them, and what they are if the user has not set them: how users are authorized,
+/// and who issues the tokens of service accounts.
+const SETTINGS: [(&str, &str); 2] = [
+    ("APILOOM_AUTHORIZATION_MODE", "RBAC"),
+    (
+        "APILOOM_SERVICE_ACCOUNT_ISSUER",
+        "https://kubernetes.default.svc.cluster.local",
+    ),
+];
 
 /// The feature of apiloom that needs protoc at build time.
 const ETCD: &str = "etcd";
@@ -49,16 +56,13 @@ pub(crate) fn run(flags: &Run, console: &mut Console<'_>) -> Result<(), Failure>
     console.phase(format_args!("starting {}", server_package.bin));
     let mut command = Command::new(&server);
     command.args(with_data_dir(&flags.server, &default));
-    set_authorization(&mut command, std::env::var_os(AUTHORIZATION.0).as_deref());
+    set_defaults(&mut command, |name| std::env::var_os(name).is_some());
     serve(&mut command, &server)
 }
 
-/// Sets how the server authorizes its users, unless the user has said that.
-fn set_authorization(command: &mut Command, given: Option<&OsStr>) {
-    let (variable, mode) = AUTHORIZATION;
-    if given.is_none() {
-        command.env(variable, mode);
-    }
+/// Sets what the user has not set.
+fn set_defaults(command: &mut Command, is_given: impl Fn(&str) -> bool) {
+    command.envs(SETTINGS.into_iter().filter(|(name, _)| !is_given(name)));
 }
 
 /// Adds a data folder below cargo's target folder to the flags if they have none, behind them, since a subcommand comes first.
@@ -117,19 +121,17 @@ mod tests {
     }
 
     #[test]
-    fn users_are_authorized_by_their_roles_unless_it_is_said() {
-        let check = |given: Option<&str>, expected: &[(&str, &str)]| {
+    fn users_have_roles_and_service_accounts_tokens_unless_it_is_said() {
+        let check = |given: &[&str], expected: &[&str]| {
             let mut command = Command::new("server");
-            set_authorization(&mut command, given.map(OsStr::new));
-            let set: Vec<_> = command.get_envs().collect();
-            let expected = expected
-                .iter()
-                .map(|(name, value)| (OsStr::new(name), Some(OsStr::new(value))));
-            assert_eq!(set, expected.collect::<Vec<_>>());
+            set_defaults(&mut command, |name| given.contains(&name));
+            let set: Vec<_> = command.get_envs().map(|(name, _)| name).collect();
+            assert_eq!(set, expected);
         };
-        check(None, &[("APILOOM_AUTHORIZATION_MODE", "RBAC")]);
-        check(Some("AlwaysDeny"), &[]);
-        check(Some(""), &[]);
+        let (mode, issuer) = (SETTINGS[0].0, SETTINGS[1].0);
+        check(&[], &[mode, issuer]);
+        check(&[mode], &[issuer]);
+        check(&[mode, issuer], &[]);
     }
 
     #[test]

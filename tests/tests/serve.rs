@@ -197,6 +197,39 @@ async fn users_have_roles() {
     assert_eq!(roles(&server).await, (404, 403, 403));
 }
 
+/// It issues tokens of service accounts without a flag, by a key that it keeps, and tells users who they are.
+#[tokio::test]
+async fn service_accounts_have_tokens() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let start = || Server::start_binary_in(&build("apiloom-serve"), &data, &[]);
+    let server = start();
+    let kubectl = Kubectl::new("1.36", server.kubeconfig());
+    let ok = |args: &[&str]| {
+        let output = kubectl.run(args, "");
+        assert_eq!(output.code, 0, "{args:?}: {output:?}");
+        output.stdout
+    };
+    assert!(ok(&["auth", "whoami"]).contains("kubernetes-admin"));
+    ok(&["create", "serviceaccount", "keeper"]);
+    let token = ok(&["create", "token", "keeper"]);
+    let whoami = async |server: &Server| {
+        let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+        let client = server.client().with_token(token.trim());
+        let answer = client.post(path, &json!({})).await;
+        (
+            answer.code,
+            answer.json()["status"]["userInfo"]["username"].clone(),
+        )
+    };
+    let keeper = (201, json!("system:serviceaccount:default:keeper"));
+    assert_eq!(whoami(&server).await, keeper);
+    drop(server.stop());
+    let server = start();
+    server.client().until_ready().await;
+    assert_eq!(whoami(&server).await, keeper, "after a restart");
+}
+
 #[tokio::test]
 async fn a_restart_applies_what_has_changed() {
     let root = tempfile::tempdir().unwrap();

@@ -99,13 +99,19 @@ pub fn main(name: &str, configure: impl FnOnce(Builder) -> Builder) -> ExitCode 
 }
 
 /// As [`main`], for the server of `apiloom serve`, without a package: it serves the built-in kinds and those of CustomResourceDefinitions,
-/// which it installs from the files that `--crds` names. Users are authorized by their roles (RBAC) unless its flags say otherwise.
+/// which it installs from the files that `--crds` names. Unless its flags say otherwise, users are authorized by their roles (RBAC), and it
+/// issues tokens of service accounts.
 #[cfg(feature = "apiextensions")]
 pub fn serve_definitions(name: &str) -> ExitCode {
     let mut parts = PartsConfig::default();
     #[cfg(feature = "authorization")]
     {
         parts.authorization.modes = vec![AuthorizationMode::Rbac];
+    }
+    #[cfg(feature = "authentication")]
+    {
+        let issuer = "https://kubernetes.default.svc.cluster.local";
+        parts.authentication.service_accounts.issuers = vec![issuer.to_owned()];
     }
     parts.custom_resources = parts.custom_resources.with_flags();
     let program = Program::new(name).parts(parts.parts());

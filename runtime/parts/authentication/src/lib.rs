@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use apiloom_kinds::core::v1::Secret;
+use apiloom_registry::Registry;
 use apiloom_server::host::ControllerHost;
 use apiloom_server::{Builder, Capability, Config, Part, ServerError};
 use async_trait::async_trait;
@@ -133,7 +134,7 @@ impl Capability for CredentialFiles {
     async fn check(&self, _: &Config) -> Result<(), ServerError> {
         let certificates = self.certificates.iter().map(|file| file.read());
         let tokens = self.tokens.as_ref().map(|file| file.read());
-        let keys = self.keys.as_ref().map(|files| files.read());
+        let keys = self.keys.as_ref().map(|files| files.check());
         let read = certificates.chain(tokens).chain(keys);
         let mut problems = self.problems.clone();
         problems.extend(read.filter_map(Result::err));
@@ -141,6 +142,15 @@ impl Capability for CredentialFiles {
             return Ok(());
         }
         Err(ServerError::Invalid(problems))
+    }
+
+    async fn start(&self, _: &Arc<Registry>) -> Result<(), ServerError> {
+        let Some(keys) = self.keys.clone() else {
+            return Ok(());
+        };
+        let read = tokio::task::spawn_blocking(move || keys.read()).await;
+        let read = read.unwrap_or_else(|error| Err(error.to_string()));
+        read.map_err(|problem| ServerError::Invalid(vec![problem]))
     }
 
     async fn run(&self, _: ControllerHost) {

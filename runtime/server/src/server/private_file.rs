@@ -5,10 +5,31 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::ServerError;
+use super::{Config, ServerError};
 
 /// Maximum size of a file that is read; keys, certificates and tokens are much smaller.
 const MAX_BYTES: u64 = 1024 * 1024;
+
+impl Config {
+    /// The path of a secret in the data folder, such as a key: made when it is first asked for, and then kept. Blocks.
+    ///
+    /// # Errors
+    /// A folder or a file that cannot be used, or that other users could read or change.
+    pub fn secret(
+        &self,
+        name: &str,
+        make: impl FnOnce() -> Result<String, ServerError>,
+    ) -> Result<PathBuf, ServerError> {
+        make_dir(&self.data_dir)?;
+        let path = self.data_dir.join(name);
+        if read_secret(&path)?.is_none() {
+            // Another process may make it at the same moment: its secret counts.
+            write_new(&path, &make()?)?;
+            read_secret(&path)?;
+        }
+        Ok(path)
+    }
+}
 
 /// Creates a directory that only the owner may enter. An existing one must belong to the owner, and no other user may
 /// write to it: they could put their own keys into it.

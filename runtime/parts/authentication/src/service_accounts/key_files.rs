@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use apiloom_registry::auth::{BoxError, UserInfo};
+use apiloom_server::{Config, ServerError};
 use arc_swap::ArcSwapOption;
+use rcgen::KeyPair;
 
 use super::claims::Claims;
 use super::keys::{PublicKey, PublishedKey, SigningKey};
@@ -15,9 +17,34 @@ use crate::followed_file::follow;
 /// The longest token that is known, in bytes: what is kept of one grows with its audiences, which the client has chosen.
 const MAX_KNOWN_BYTES: usize = 8 * 1024;
 
+/// The file of the key that signs.
+#[derive(Debug)]
+pub(super) enum SigningKeyFile {
+    /// The one of a flag.
+    Given(PathBuf),
+    /// One in the data folder of a server, which is made at its first start.
+    Own(Box<Config>),
+}
+
+impl SigningKeyFile {
+    /// The name of the file in the data folder.
+    const NAME: &str = "service-account.key";
+
+    /// The path, and with it a key that is there. Blocks.
+    fn path(&self) -> Result<PathBuf, ServerError> {
+        match self {
+            Self::Given(path) => Ok(path.clone()),
+            Self::Own(config) => config.secret(Self::NAME, || {
+                let key = KeyPair::generate().map_err(|_| ServerError::Random)?;
+                Ok(key.serialize_pem())
+            }),
+        }
+    }
+}
+
 /// Files with keys.
 pub(crate) struct KeyFiles {
-    signing: PathBuf,
+    signing: SigningKeyFile,
     others: Vec<PathBuf>,
     /// None before the files are read.
     keys: ArcSwapOption<Keys>,
@@ -34,7 +61,7 @@ impl fmt::Debug for KeyFiles {
 
 impl KeyFiles {
     /// Those of these files: one with the key that signs, and others whose tokens are accepted too.
-    pub(super) fn new(signing: PathBuf, others: Vec<PathBuf>) -> Self {
+    pub(super) fn new(signing: SigningKeyFile, others: Vec<PathBuf>) -> Self {
         Self {
             signing,
             others,
@@ -42,7 +69,21 @@ impl KeyFiles {
         }
     }
 
-    /// Reads the files.
+    /// Reads the files, and makes none: a key of the server itself is made when it starts.
+    ///
+    /// # Errors
+    /// The first file that cannot be read or has no key.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        for file in &self.others {
+            PublicKey::read(file)?;
+        }
+        match &self.signing {
+            SigningKeyFile::Given(file) => SigningKey::read(file).map(drop),
+            SigningKeyFile::Own(_) => Ok(()),
+        }
+    }
+
+    /// Reads the files, and makes the key of the server itself if it has none yet. Blocks.
     ///
     /// # Errors
     /// The first file that cannot be read or has no key. The keys stay as they were.
@@ -57,7 +98,8 @@ impl KeyFiles {
     }
 
     fn read_changes(&self) -> Result<bool, String> {
-        let signing = SigningKey::read(&self.signing)?;
+        let path = self.signing.path().map_err(|error| error.to_string())?;
+        let signing = SigningKey::read(&path)?;
         let mut others = Vec::new();
         for file in &self.others {
             others.extend(PublicKey::read(file)?);
@@ -167,7 +209,10 @@ mod tests {
         };
         copy("p256-sec1.pem", &signing);
         copy("rsa-pkcs1.pub", &others);
-        let files = KeyFiles::new(signing.clone(), vec![others.clone(), others.clone()]);
+        let files = KeyFiles::new(
+            SigningKeyFile::Given(signing.clone()),
+            vec![others.clone(), others.clone()],
+        );
         assert!(files.keys().is_none());
         let read = || files.read_changes();
         let algorithms = || {
@@ -185,6 +230,30 @@ mod tests {
         std::fs::write(&signing, "text").unwrap();
         assert!(read().is_err());
         assert_eq!(algorithms(), ["ES384", "ES256"]);
+    }
+
+    #[test]
+    fn a_server_has_a_key_of_its_own_from_its_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        let files = || {
+            let config = Config::new("zoo", data.clone());
+            KeyFiles::new(SigningKeyFile::Own(Box::new(config)), Vec::new())
+        };
+        let kid = |files: &KeyFiles| files.keys().unwrap().signing().public.published.kid.clone();
+        let first = files();
+        first.check().unwrap();
+        assert!(!data.exists(), "a check makes nothing");
+        first.read().unwrap();
+        let again = files();
+        again.read().unwrap();
+        assert_eq!(kid(&again), kid(&first), "it is kept");
+        // One that others can read is no secret.
+        let path = data.join(SigningKeyFile::NAME);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+        std::fs::set_permissions(&path, mode).unwrap();
+        let refused = files().read().unwrap_err();
+        assert!(refused.contains("chmod go-rwx"), "{refused}");
     }
 
     #[test]

@@ -25,7 +25,7 @@ use clap::Args;
 use http::Uri;
 
 use self::issue::Issuer;
-use self::key_files::KeyFiles;
+use self::key_files::{KeyFiles, SigningKeyFile};
 use self::verify::Verifier;
 
 /// The tokens of service accounts. They are off without an issuer.
@@ -33,15 +33,17 @@ use self::verify::Verifier;
 #[non_exhaustive]
 pub struct ServiceAccounts {
     /// Who issues the tokens of service accounts: a name, or a URL of HTTPS, at which others find the keys. More than once it names others
-    /// whose tokens are accepted too; the first one issues.
+    /// whose tokens are accepted too; the first one issues. Default of `apiloom serve` and `apiloom run`:
+    /// https://kubernetes.default.svc.cluster.local.
     #[arg(
         id = "service-account-issuer",
         long = "service-account-issuer",
-        value_name = "ISSUER"
+        value_name = "ISSUER",
+        env = "APILOOM_SERVICE_ACCOUNT_ISSUER"
     )]
     pub issuers: Vec<String>,
     /// PEM file with the private key that signs the tokens of service accounts: of RSA, P-256 or P-384. It is read again when it changes.
-    /// Servers over one store need the same.
+    /// Servers over one store need the same. Default: a key of its own, service-account.key in the data folder.
     #[arg(
         id = "service-account-signing-key-file",
         long = "service-account-signing-key-file",
@@ -82,10 +84,9 @@ impl ServiceAccounts {
     /// What is wrong with the configuration.
     pub(crate) fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
-        if self.issuers.is_empty() != self.signing_key_file.is_none() {
+        if self.issuers.is_empty() && self.signing_key_file.is_some() {
             problems.push(
-                "--service-account-issuer and --service-account-signing-key-file need each other"
-                    .to_owned(),
+                "--service-account-signing-key-file needs --service-account-issuer".to_owned(),
             );
         }
         for issuer in &self.issuers {
@@ -114,14 +115,18 @@ impl ServiceAccounts {
         problems
     }
 
-    /// Adds the tokens to a server with these audiences. Returns the files of the keys too; `None` without an issuer and a key.
+    /// Adds the tokens to a server with these audiences. Returns the files of the keys too; `None` without an issuer.
     pub(crate) fn register(
         self,
         mut builder: Builder,
         audiences: &[String],
     ) -> (Builder, Option<Arc<KeyFiles>>) {
-        let (Some(name), Some(signing)) = (self.issuers.first(), self.signing_key_file) else {
+        let Some(name) = self.issuers.first() else {
             return (builder, None);
+        };
+        let signing = match self.signing_key_file {
+            Some(file) => SigningKeyFile::Given(file),
+            None => SigningKeyFile::Own(Box::new(builder.config().clone())),
         };
         let keys = Arc::new(KeyFiles::new(signing, self.key_files));
         builder = discovery::serve(builder, name, self.jwks_uri.as_deref(), &keys);
