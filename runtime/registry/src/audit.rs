@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use apiloom_meta::codec::{self, Encoder};
@@ -131,6 +132,7 @@ pub const TRUNCATED: &str = "audit.k8s.io/truncated";
 pub struct AuditRecord {
     level: AuditLevel,
     omits_managed_fields: bool,
+    conceals_errors: AtomicBool,
     room: AuditRoom,
     notes: Mutex<AuditNotes>,
     /// Every stream of the request holds a receiver until it ends. Most requests have none.
@@ -147,6 +149,7 @@ impl AuditRecord {
         Self {
             level,
             omits_managed_fields,
+            conceals_errors: AtomicBool::new(false),
             room,
             notes: Mutex::default(),
             streams: OnceLock::new(),
@@ -199,30 +202,56 @@ impl AuditRecord {
         notes.request = document.flatten();
     }
 
-    /// Notes a body that is no object: a patch of an object of this schema, or options. One that is malformed has nothing to show.
-    pub fn note_body(&self, body: &[u8], format: codec::Format, schema: Option<&Schema>) {
+    /// Notes options, or another body that has no secrets. One that is malformed has nothing to show.
+    pub fn note_body(&self, body: &[u8], format: codec::Format) {
+        self.note_concealed(body, format, |_| {});
+    }
+
+    /// Notes a document with a part of an object of this schema: a merge patch, or an apply.
+    pub fn note_patch(&self, patch: &[u8], format: codec::Format, schema: &Schema) {
+        self.note_concealed(patch, format, |patch| conceal(schema, patch));
+    }
+
+    /// Notes the steps of a JSON patch of an object of this schema.
+    pub fn note_steps(&self, steps: &[u8], schema: &Schema) {
+        self.note_concealed(steps, codec::Format::Json, |steps| {
+            conceal_steps(schema, steps);
+        });
+    }
+
+    fn note_concealed(&self, body: &[u8], format: codec::Format, conceal: impl FnOnce(&mut Value)) {
         if self.level < AuditLevel::Request {
             return;
         }
-        let Ok(mut body) = codec::Decoder::new(format).value(body) else {
-            return;
-        };
-        match (schema, &mut body) {
-            (None, _) => {}
-            (Some(schema), Value::Array(_)) => conceal_steps(schema, &mut body),
-            (Some(schema), _) => conceal(schema, &mut body),
+        if let Ok(mut body) = codec::Decoder::new(format).value(body) {
+            conceal(&mut body);
+            let document = self.shown(body);
+            self.notes().request = document;
         }
-        let document = self.shown(body);
-        self.notes().request = document;
+    }
+
+    /// Notes that the request is about a kind with secret values: errors about what it sends may repeat them.
+    pub fn conceal_errors(&self) {
+        self.conceals_errors.store(true, Ordering::Relaxed);
     }
 
     /// Notes that the response is a Status.
     pub fn note_status(&self, status: &Status) {
+        /// The reasons of errors that repeat what was sent.
+        const REPEATING: [&str; 2] = ["BadRequest", "Invalid"];
+        let mut status = status.clone();
+        let repeats = REPEATING.contains(&&*status.reason);
+        if repeats && self.conceals_errors.load(Ordering::Relaxed) {
+            "the text is left out: it may have secret values".clone_into(&mut status.message);
+            if let Some(details) = &mut status.details {
+                details.causes.clear();
+            }
+        }
         let document = self
             .records_responses()
-            .then(|| self.document(Encoder::json(status).into(), None));
+            .then(|| self.document(Encoder::json(&status).into(), None));
         let mut notes = self.notes();
-        notes.status = Some(status.clone());
+        notes.status = Some(status);
         notes.response = document.flatten();
     }
 
@@ -334,7 +363,9 @@ fn conceal_response(schema: &Schema, response: &mut Value) {
 /// Calls a function with each object of a document: itself, or the items of a list, or the objects of a table's rows.
 fn for_each_object(document: &mut Value, change: &mut dyn FnMut(&mut Value)) {
     let kind = document.get("kind").and_then(Value::as_str);
-    let is_list = kind.is_some_and(|kind| kind.ends_with("List"));
+    // A list has no name; a kind may be called one.
+    let is_nameless = document.pointer("/metadata/name").is_none();
+    let is_list = is_nameless && kind.is_some_and(|kind| kind.ends_with("List"));
     let is_table = kind == Some("Table");
     if is_list && let Some(Value::Array(items)) = document.get_mut("items") {
         items.iter_mut().for_each(change);
@@ -363,7 +394,12 @@ mod tests {
 
     fn schema() -> Schema {
         let data = json!({"type": "object", "additionalProperties": {"type": "string"}, "x-apiloom-sensitive": true});
-        let document = json!({"type": "object", "properties": {"data": data}});
+        let metadata = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let document = json!({"type": "object", "properties": {
+            "metadata": metadata,
+            "data": data,
+            "a": {"type": "string"},
+        }});
         Schema::from_json(&document, &Hooks::default()).unwrap()
     }
 
@@ -418,14 +454,14 @@ mod tests {
         let schema = schema();
         let record = record(AuditLevel::RequestResponse, false);
         let large = format!("{{\"a\":\"{}\"}}", "x".repeat(ROOM)).into_bytes();
-        record.note_body(&large, codec::Format::Json, Some(&schema));
+        record.note_patch(&large, codec::Format::Json, &schema);
         let notes = record.notes();
         assert!(notes.request.is_none());
         assert_eq!(notes.annotations[TRUNCATED], "true");
         drop(notes);
         let half = format!("{{\"a\":\"{}\"}}", "x".repeat(ROOM / 2));
         let room = record.room.clone();
-        record.note_body(half.as_bytes(), codec::Format::Json, None);
+        record.note_body(half.as_bytes(), codec::Format::Json);
         assert!(room.0.available_permits() < ROOM / 1024);
         drop(record);
         assert_eq!(room.0.available_permits(), ROOM / 1024);
@@ -443,6 +479,39 @@ mod tests {
         assert!(!record.grow(&mut share, 8 * 1024 + 1));
         drop(share);
         assert_eq!(room.0.available_permits(), 8);
+    }
+
+    #[test]
+    fn errors_about_secret_values_show_none() {
+        let error = |reason: &str| {
+            let mut status = Status::of_message("Invalid value: \"cat\"".to_owned());
+            reason.clone_into(&mut status.reason);
+            status
+        };
+        for (reason, is_shown) in [
+            ("Invalid", false),
+            ("BadRequest", false),
+            ("NotFound", true),
+        ] {
+            let record = record(AuditLevel::RequestResponse, false);
+            record.conceal_errors();
+            record.note_status(&error(reason));
+            let notes = record.notes();
+            let message = &notes.status.as_ref().unwrap().message;
+            assert_eq!(message.contains("cat"), is_shown, "{reason}");
+            let response = shown(notes.response.as_ref()).to_string();
+            assert_eq!(response.contains("cat"), is_shown, "{reason}");
+        }
+        let open = record(AuditLevel::Metadata, false);
+        open.note_status(&error("Invalid"));
+        assert!(
+            open.notes()
+                .status
+                .as_ref()
+                .unwrap()
+                .message
+                .contains("cat")
+        );
     }
 
     #[test]

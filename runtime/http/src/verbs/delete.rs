@@ -67,7 +67,7 @@ async fn options(call: &mut ResourceCall<'_>) -> Result<DeleteOptions, ApiError>
     let (bytes, format) = body::document(format, bytes, call.catalog, Some(&DELETE_OPTIONS))?;
     let options = delete_options_of_body(&bytes, format)?;
     if let Some(audit) = call.ctx.audit() {
-        audit.note_body(&bytes, format, None);
+        audit.note_body(&bytes, format);
     }
     Ok(options)
 }

@@ -60,13 +60,14 @@ async fn apply(
 /// Notes the patch for the audit.
 fn audit(call: &ResourceCall<'_>, bytes: &[u8], format: PatchFormat) {
     if let Some(audit) = call.ctx.audit() {
-        // An apply is always read as YAML, of which JSON is a part.
-        let format = match format {
-            PatchFormat::Apply => Format::Yaml,
-            PatchFormat::Json | PatchFormat::Merge | PatchFormat::Strategic => Format::Json,
-        };
         let schema = call.endpoint.schema();
-        call.ctx
-            .work(|| audit.note_body(bytes, format, Some(schema)));
+        call.ctx.work(|| match format {
+            PatchFormat::Json => audit.note_steps(bytes, schema),
+            PatchFormat::Merge | PatchFormat::Strategic => {
+                audit.note_patch(bytes, Format::Json, schema);
+            }
+            // Always read as YAML, of which JSON is a part.
+            PatchFormat::Apply => audit.note_patch(bytes, Format::Yaml, schema),
+        });
     }
 }

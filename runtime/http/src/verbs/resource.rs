@@ -41,6 +41,12 @@ impl ResourceRoute<'_, '_> {
     pub(crate) async fn answer(self, body: RequestBody) -> Response<Body> {
         let (call, request) = (self.call, self.call.request);
         let ctx = RequestContext::new(Arc::clone(call.user.user())).audited(call.audit.clone());
+        if let Some(audit) = &call.audit {
+            let input = self.endpoint.input(self.part(2));
+            if self.endpoint.schema().has_sensitive() || input.schema().has_sensitive() {
+                audit.conceal_errors();
+            }
+        }
         let observed = self.observe(&ctx, &body);
         let is_stream = connects(self.endpoint.def(), &call.info);
         let mut socket = None;

@@ -87,7 +87,12 @@ impl LogFile {
 
     fn rotate(&mut self) -> io::Result<()> {
         let ended = self.ended_name(SystemTime::now());
-        fs::rename(&self.path, &ended)?;
+        let renamed = fs::rename(&self.path, &ended);
+        match &renamed {
+            // Another program has moved it away.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            _ => renamed?,
+        }
         match append_to(&self.path) {
             Ok(file) => (self.file, self.bytes) = (file, 0),
             Err(error) => {
@@ -95,7 +100,11 @@ impl LogFile {
                 return Err(error);
             }
         }
-        self.clean(SystemTime::now())
+        if let Err(error) = self.clean(SystemTime::now()) {
+            let path = self.path.display();
+            tracing::error!(%path, %error, "unable to clean up old files of the audit log");
+        }
+        Ok(())
     }
 
     /// The name of the file that ends at this time: a free one.
@@ -323,13 +332,25 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_cannot_be_ended_goes_on() {
+    fn a_log_whose_file_was_moved_away_has_a_new_one() {
         let folder = tempfile::tempdir().unwrap();
         let mut log = log(folder.path(), rotation(4));
         log.append(b"123\n").unwrap();
         fs::remove_file(&log.path).unwrap();
         log.append(b"456\n").unwrap();
-        log.append(b"789\n").unwrap();
-        assert_eq!(log.bytes, 12);
+        assert_eq!(fs::read_to_string(&log.path).unwrap(), "456\n");
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_ended_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = log(folder.path(), rotation(4));
+        log.append(b"123\n").unwrap();
+        let moved = folder.path().join("moved");
+        fs::rename(log.path.parent().unwrap(), &moved).unwrap();
+        log.append(b"456\n").unwrap();
+        assert_eq!(log.bytes, 8);
+        let text = fs::read_to_string(moved.join("audit.log")).unwrap();
+        assert_eq!(text, "123\n456\n");
     }
 }

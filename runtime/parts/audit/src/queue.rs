@@ -102,23 +102,34 @@ impl Queue {
             AuditMode::Blocking => is_last,
             AuditMode::BlockingStrict => true,
         };
-        match (self.share_now(json.len()), waits) {
-            (Some(share), false) => {
+        if let Some(share) = self.share_now(json.len()) {
+            // It is queued now, whether its request waits or not.
+            if !waits {
                 let put = self.put(json, share, None);
-                Answer::Now(self.strictly(put))
+                return Answer::Now(self.strictly(put));
             }
-            (None, _) if self.mode == AuditMode::Batch => {
-                self.losses.lost(Loss::Queue, "the queue is full", [&*json]);
-                Answer::Now(Ok(()))
-            }
-            (share, _) => {
-                let queue = self.clone();
-                Answer::later(async move {
-                    let sent = queue.send_and_wait(json, share, waits).await;
-                    queue.strictly(sent)
-                })
-            }
+            let (done, written) = oneshot::channel();
+            return match self.put(json, share, Some(done)) {
+                Ok(()) => {
+                    let queue = self.clone();
+                    Answer::later(async move { queue.strictly(outcome(written).await) })
+                }
+                put => Answer::Now(self.strictly(put)),
+            };
         }
+        if self.mode == AuditMode::Batch {
+            self.losses.lost(Loss::Queue, "the queue is full", [&*json]);
+            return Answer::Now(Ok(()));
+        }
+        let waiting = WaitingEvent {
+            queue: self.clone(),
+            json: Some(json),
+        };
+        Answer::later(async move {
+            let queue = waiting.queue.clone();
+            let sent = waiting.send(waits).await;
+            queue.strictly(sent)
+        })
     }
 
     /// The result of a request: an error counts in the strict mode alone.
@@ -126,27 +137,6 @@ impl Queue {
         match self.mode {
             AuditMode::Batch | AuditMode::Blocking => Ok(()),
             AuditMode::BlockingStrict => sent,
-        }
-    }
-
-    async fn send_and_wait(
-        &self,
-        json: Bytes,
-        share: Option<Share>,
-        waits: bool,
-    ) -> Result<(), BoxError> {
-        let share = match share {
-            Some(share) => share,
-            None => self.share_of(&json).await?,
-        };
-        if !waits {
-            return self.put(json, share, None);
-        }
-        let (done, written) = oneshot::channel();
-        self.put(json, share, Some(done))?;
-        match written.await {
-            Ok(true) => Ok(()),
-            Ok(false) | Err(_) => Err("the audit event is not written".into()),
         }
     }
 
@@ -178,23 +168,17 @@ impl Queue {
         Some([event, kib])
     }
 
-    /// Waits for room. An event whose request leaves before is lost.
-    async fn share_of(&self, json: &Bytes) -> Result<Share, BoxError> {
-        let mut waiting = WaitingEvent {
-            queue: self,
-            json: Some(json),
-        };
-        let share = self.share(json.len()).await;
-        waiting.json = None;
-        share
-    }
-
     async fn share(&self, bytes: usize) -> Result<Share, BoxError> {
         // Always in this order. The semaphores are never closed.
         let event = Arc::clone(&self.events).acquire_owned().await?;
         let kib = self.kib_of(bytes);
         let kib = Arc::clone(&self.kib).acquire_many_owned(kib).await?;
         Ok([event, kib])
+    }
+
+    /// Whether a request that cannot be recorded is refused.
+    pub(super) fn is_strict(&self) -> bool {
+        self.mode == AuditMode::BlockingStrict
     }
 
     /// An event that is larger than the room is alone in it.
@@ -213,15 +197,39 @@ impl Queue {
     }
 }
 
-/// An event that waits for room.
-struct WaitingEvent<'a> {
-    queue: &'a Queue,
-    json: Option<&'a Bytes>,
+/// Whether an event that is queued is written.
+async fn outcome(written: oneshot::Receiver<bool>) -> Result<(), BoxError> {
+    match written.await {
+        Ok(true) => Ok(()),
+        Ok(false) | Err(_) => Err("the audit event is not written".into()),
+    }
 }
 
-impl Drop for WaitingEvent<'_> {
+/// An event that waits for room. If its request ends before there is some, it is lost.
+struct WaitingEvent {
+    queue: Queue,
+    json: Option<Bytes>,
+}
+
+impl WaitingEvent {
+    async fn send(mut self, waits: bool) -> Result<(), BoxError> {
+        let bytes = self.json.as_ref().map_or(0, Bytes::len);
+        let share = self.queue.share(bytes).await?;
+        let Some(json) = self.json.take() else {
+            return Ok(());
+        };
+        if !waits {
+            return self.queue.put(json, share, None);
+        }
+        let (done, written) = oneshot::channel();
+        self.queue.put(json, share, Some(done))?;
+        outcome(written).await
+    }
+}
+
+impl Drop for WaitingEvent {
     fn drop(&mut self) {
-        if let Some(json) = self.json {
+        if let Some(json) = &self.json {
             let why = "the request ended before there was room";
             self.queue.losses.lost(Loss::Queue, why, [&**json]);
         }
@@ -380,5 +388,11 @@ mod tests {
         third.abort();
         assert!(third.await.is_err());
         assert!(text(&metrics).contains(r#"apiserver_audit_error_total{plugin="buffered"} 1"#));
+        // So has one for which nothing waits at all.
+        drop(queue.send(Bytes::from_static(b"4"), true));
+        assert!(text(&metrics).contains(r#"apiserver_audit_error_total{plugin="buffered"} 2"#));
+        assert_eq!(take(&mut messages).json, "2");
+        drop(queue.send(Bytes::from_static(b"5"), true));
+        assert_eq!(take(&mut messages).json, "5", "there was room");
     }
 }

@@ -116,6 +116,11 @@ struct Trail {
 }
 
 impl AuditTrail for Trail {
+    fn is_required(&self) -> bool {
+        let mut backends = self.auditor.backends.get().into_iter().flatten();
+        backends.any(|backend| backend.queue.is_strict())
+    }
+
     fn record(&self) -> &Arc<AuditRecord> {
         &self.record
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Schema;
-use super::node::{Node, child};
+use super::node::{Child, Node, child};
 
 /// The annotation in which kubectl keeps the whole document that it applied.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -40,6 +40,11 @@ pub fn conceal_steps(schema: &Schema, steps: &mut Value) {
     if !schema.has_sensitive {
         return;
     }
+    if !steps.is_array() {
+        // No list of steps: it is refused, and says nothing of where its values would be.
+        *steps = Value::Null;
+        return;
+    }
     for step in steps.as_array_mut().into_iter().flatten() {
         let path = step.get("path").and_then(Value::as_str).unwrap_or_default();
         let path = path.to_owned();
@@ -51,20 +56,21 @@ pub fn conceal_steps(schema: &Schema, steps: &mut Value) {
 
 /// Conceals a value that a step writes to this place.
 fn conceal_at(schema: &Schema, path: &str, value: &mut Value) {
-    let mut steps = path.split('/').skip(1).peekable();
-    if steps.peek().is_none() {
+    if path.is_empty() {
         return conceal(schema, value);
     }
-    if path.starts_with("/metadata") {
-        // An annotation has a copy of the document.
+    if !path.starts_with('/') || path.starts_with("/metadata") {
+        // No place at all, and an annotation has a copy of the document.
         *value = Value::Null;
         return;
     }
     let mut node = schema.root();
-    for step in steps {
+    for step in path.split('/').skip(1) {
         let step = step.replace("~1", "/").replace("~0", "~");
         let below = node.items.as_deref();
         let Some(below) = below.or_else(|| child(Some(node), &step)) else {
+            // A place that the type does not have: the name may be misspelt.
+            *value = Value::Null;
             return;
         };
         node = below;
@@ -84,18 +90,27 @@ fn walk(node: &Node, value: &mut Value) {
     match value {
         Value::Object(fields) => {
             for (name, field) in fields {
-                if let Some(below) = child(Some(node), name) {
-                    walk(below, field);
+                match node.child(name) {
+                    Child::Node(below) => walk(below, field),
+                    Child::Free => {}
+                    // A name that the type does not have may be misspelt.
+                    Child::Unknown => *field = Value::Null,
                 }
             }
         }
-        Value::Array(items) => {
-            if let Some(node) = &node.items {
-                items.iter_mut().for_each(|item| walk(node, item));
-            }
+        Value::Array(items) if node.items.is_some() => {
+            let below = node.items.as_deref().into_iter();
+            below.for_each(|below| items.iter_mut().for_each(|item| walk(below, item)));
         }
+        // A value in place of another type's may be that of a part of it.
+        _ if has_parts(node) => *value = Value::Null,
         _ => {}
     }
+}
+
+/// Whether values of a node have parts with nodes of their own.
+fn has_parts(node: &Node) -> bool {
+    !node.properties.is_empty() || node.items.is_some() || node.additional.is_some()
 }
 
 #[cfg(all(test, feature = "build"))]
@@ -132,9 +147,17 @@ mod tests {
             "metadata": {"name": "a", "annotations": {LAST_APPLIED: null, "other": "b"}},
             "data": null,
             "users": [{"name": "joan", "token": null}, {"name": "jim"}],
-            "unknown": 1,
+            "unknown": null,
         });
         assert_eq!(document, shown);
+        for mistyped in [json!(["cat"]), json!("cat")] {
+            let mut document = mistyped.clone();
+            conceal(&schema(), &mut document);
+            assert_eq!(document, Value::Null);
+            let mut document = json!({"users": [mistyped]});
+            conceal(&schema(), &mut document);
+            assert_eq!(document, json!({"users": [null]}));
+        }
     }
 
     #[test]
@@ -148,6 +171,8 @@ mod tests {
             {"op": "add", "path": "/metadata/annotations/x", "value": "cat"},
             {"op": "replace", "path": "", "value": {"data": {"a": "cat"}}},
             {"op": "remove", "path": "/data"},
+            {"op": "add", "path": "data/a", "value": "cat"},
+            {"op": "add", "path": "/Data/a", "value": "cat"},
         ]);
         conceal_steps(&schema(), &mut steps);
         let values: Vec<_> = steps.as_array().unwrap().iter().collect();
@@ -164,7 +189,12 @@ mod tests {
             Some(&null),
             Some(&whole),
             None,
+            Some(&null),
+            Some(&null),
         ];
         assert_eq!(values, shown);
+        let mut single = json!({"op": "add", "path": "/data/a", "value": "cat"});
+        conceal_steps(&schema(), &mut single);
+        assert_eq!(single, Value::Null);
     }
 }

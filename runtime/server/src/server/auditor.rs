@@ -56,7 +56,13 @@ pub trait AuditTrail: Send + 'static {
     /// What those who serve the request note of it.
     fn record(&self) -> &Arc<AuditRecord>;
 
-    /// Writes the event of a stage, with the code of the response if there is one. The response waits for the result.
+    /// Whether the request is refused if it is not recorded in time when it comes. Default no.
+    fn is_required(&self) -> bool {
+        false
+    }
+
+    /// Writes the event of a stage, with the code of the response if there is one. The response waits for the result; where nothing can wait,
+    /// as at the end of a stream, the result is dropped at once.
     ///
     /// # Errors
     /// Of [`AuditStage::RequestReceived`], that the request must be refused because it cannot be recorded. Others are ignored.
@@ -99,15 +105,16 @@ impl Audit {
         let Some(trail) = &mut self.trail else {
             return Ok(self);
         };
+        let is_required = trail.is_required();
         let received = trail.enter(AuditStage::RequestReceived, None);
-        let received = received.by(self.deadline).await;
-        match received.unwrap_or_else(|late| Err(late.into())) {
-            Ok(()) => Ok(self),
-            Err(error) => {
-                self.trail = None;
-                Err(error)
-            }
-        }
+        let error = match received.by(self.deadline).await {
+            Ok(Ok(())) => return Ok(self),
+            Ok(Err(error)) => error,
+            Err(late) if is_required => late.into(),
+            Err(_) => return Ok(self),
+        };
+        self.trail = None;
+        Err(error)
     }
 
     /// Follows a response to its end.
@@ -134,7 +141,7 @@ impl Audit {
         }
         if let Some(mut trail) = self.trail.take() {
             let complete = trail.enter(AuditStage::ResponseComplete, self.code);
-            // After its deadline the response is sent, and the event is written when it can be.
+            // After its deadline the response is sent: an event that is queued is written later.
             let _ = complete.by(self.deadline).await;
         }
         response
@@ -153,11 +160,7 @@ impl Drop for Audit {
         } else {
             (AuditStage::ResponseComplete, self.code)
         };
-        // Outside of a runtime the process ends.
-        if let Answer::Later(entered) = trail.enter(stage, code)
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            runtime.spawn(entered);
-        }
+        // Nothing waits here, so that what waits has a bound: it is queued, or lost and counted.
+        drop(trail.enter(stage, code));
     }
 }

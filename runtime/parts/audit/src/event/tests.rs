@@ -77,7 +77,7 @@ fn an_event_has_the_fields_and_the_order_of_kube_apiserver() {
         ..UserInfo::default()
     };
     record.impersonate(&Arc::new(jim), Some("impersonate:user-info".to_owned()));
-    record.note_body(b"[ {\"op\": \"x\"}\n ]", Format::Json, None);
+    record.note_body(b"[ {\"op\": \"x\"}\n ]", Format::Json);
     record.note_status(&Status::of_message("no".to_owned()));
     record.notes().object.name = "fido".to_owned();
     let code = Some(StatusCode::FORBIDDEN);

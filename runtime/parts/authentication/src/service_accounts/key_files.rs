@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use apiloom_registry::auth::{BoxError, UserInfo};
 use apiloom_server::{Config, ServerError};
@@ -45,6 +45,8 @@ impl SigningKeyFile {
 /// Files with keys.
 pub(crate) struct KeyFiles {
     signing: SigningKeyFile,
+    /// Its path, once it is there: a key that is lost later is not replaced by another one, which would end all tokens.
+    path: OnceLock<PathBuf>,
     others: Vec<PathBuf>,
     /// None before the files are read.
     keys: ArcSwapOption<Keys>,
@@ -64,6 +66,7 @@ impl KeyFiles {
     pub(super) fn new(signing: SigningKeyFile, others: Vec<PathBuf>) -> Self {
         Self {
             signing,
+            path: OnceLock::new(),
             others,
             keys: ArcSwapOption::empty(),
         }
@@ -98,8 +101,14 @@ impl KeyFiles {
     }
 
     fn read_changes(&self) -> Result<bool, String> {
-        let path = self.signing.path().map_err(|error| error.to_string())?;
-        let signing = SigningKey::read(&path)?;
+        let path = match self.path.get() {
+            Some(path) => path,
+            None => {
+                let path = self.signing.path().map_err(|error| error.to_string())?;
+                self.path.get_or_init(|| path)
+            }
+        };
+        let signing = SigningKey::read(path)?;
         let mut others = Vec::new();
         for file in &self.others {
             others.extend(PublicKey::read(file)?);
@@ -248,8 +257,16 @@ mod tests {
         let again = files();
         again.read().unwrap();
         assert_eq!(kid(&again), kid(&first), "it is kept");
-        // One that others can read is no secret.
         let path = data.join(SigningKeyFile::NAME);
+        let kept = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(
+            again.read().is_err(),
+            "a lost key has no other in its place"
+        );
+        assert_eq!(kid(&again), kid(&first));
+        // One that others can read is no secret.
+        std::fs::write(&path, kept).unwrap();
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
         std::fs::set_permissions(&path, mode).unwrap();
         let refused = files().read().unwrap_err();
