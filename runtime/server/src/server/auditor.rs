@@ -164,3 +164,67 @@ impl Drop for Audit {
         drop(trail.enter(stage, code));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use apiloom_registry::audit::{AuditLevel, AuditRoom};
+    use parking_lot::Mutex;
+
+    use super::*;
+
+    /// A trail that cannot write that the request has come, and keeps its stages.
+    struct Stuck {
+        record: Arc<AuditRecord>,
+        stages: Arc<Mutex<Vec<AuditStage>>>,
+        is_required: bool,
+    }
+
+    impl AuditTrail for Stuck {
+        fn record(&self) -> &Arc<AuditRecord> {
+            &self.record
+        }
+
+        fn is_required(&self) -> bool {
+            self.is_required
+        }
+
+        fn enter(
+            &mut self,
+            stage: AuditStage,
+            _: Option<StatusCode>,
+        ) -> Answer<'static, Result<(), BoxError>> {
+            self.stages.lock().push(stage);
+            Answer::later(std::future::pending())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_goes_on_after_its_deadline_unless_it_must_be_recorded() {
+        use AuditStage::{RequestReceived, ResponseComplete};
+        for is_required in [false, true] {
+            let stages = Arc::default();
+            let trail = Stuck {
+                record: Arc::new(AuditRecord::new(
+                    AuditLevel::Metadata,
+                    false,
+                    AuditRoom::new(0),
+                )),
+                stages: Arc::clone(&stages),
+                is_required,
+            };
+            let deadline = Instant::now() + Duration::from_secs(60);
+            let audit = Audit::new(Box::new(trail), false, deadline);
+            let received = audit.receive().await;
+            assert_eq!(received.is_err(), is_required);
+            // One that goes on has its last event, also if its client leaves.
+            drop(received);
+            let expected: &[_] = match is_required {
+                false => &[RequestReceived, ResponseComplete],
+                true => &[RequestReceived],
+            };
+            assert_eq!(*stages.lock(), expected);
+        }
+    }
+}
