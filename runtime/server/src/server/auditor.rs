@@ -220,9 +220,10 @@ mod tests {
             assert_eq!(received.is_err(), is_required);
             // One that goes on has its last event, also if its client leaves.
             drop(received);
-            let expected: &[_] = match is_required {
-                false => &[RequestReceived, ResponseComplete],
-                true => &[RequestReceived],
+            let expected: &[_] = if is_required {
+                &[RequestReceived]
+            } else {
+                &[RequestReceived, ResponseComplete]
             };
             assert_eq!(*stages.lock(), expected);
         }
