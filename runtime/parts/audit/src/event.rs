@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use apiloom_meta::codec::Encoder;
@@ -29,7 +30,7 @@ pub(super) struct RequestHead {
     id: String,
     uri: String,
     verb: String,
-    user: UserInfo,
+    user: Arc<UserInfo>,
     addresses: Vec<String>,
     agent: String,
     object: Option<Target>,
@@ -65,16 +66,14 @@ impl RequestHead {
             id: String::from_utf8_lossy(request.id.as_bytes()).into_owned(),
             uri: uri.map_or("", PathAndQuery::as_str).to_owned(),
             verb: attributes.verb.to_owned(),
-            user: attributes.user.clone(),
+            user: Arc::clone(request.user),
             addresses: addresses(request.headers, peer),
             agent: agent(request.headers),
             object,
             received: micros(request.received),
         }
     }
-}
 
-impl RequestHead {
     pub(super) fn received(&self) -> MicroTime {
         self.received
     }
@@ -240,7 +239,7 @@ pub(super) fn event(
         stage: stages::name(moment.stage),
         request_uri: &head.uri,
         verb: &head.verb,
-        user: User::from(&head.user),
+        user: User::from(&*head.user),
         impersonated_user: impersonated.map(|(user, _)| User::from(&**user)),
         authentication_metadata: constraint.map(|constraint| AuthenticationMetadata {
             impersonation_constraint: constraint,

@@ -7,7 +7,7 @@ use apiloom_meta::codec::{Decoder, Format};
 use apiloom_meta::field::{FieldError, FieldPath, aggregate};
 use apiloom_meta::names;
 use apiloom_registry::audit::AuditLevel;
-use apiloom_registry::auth::Attributes;
+use apiloom_registry::auth::{Attributes, covers_path};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -189,7 +189,7 @@ impl RuleDocument {
             return true;
         }
         let mut paths = self.non_resource_urls.iter();
-        !request.is_resource_request && paths.any(|path| path_matches(path, request.path))
+        !request.is_resource_request && paths.any(|path| covers_path(path, request.path))
     }
 }
 
@@ -227,14 +227,6 @@ fn resource_matches(pattern: &str, request: &Attributes<'_>) -> bool {
         }
         (Some((resource, "*")), _) => resource == request.resource,
         (Some(both), subresource) => both == (request.resource, subresource),
-    }
-}
-
-/// Whether a pattern, which may end with `*`, has a path.
-fn path_matches(pattern: &str, path: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(start) => path.starts_with(start.trim_end_matches('*')),
-        None => pattern == path,
     }
 }
 

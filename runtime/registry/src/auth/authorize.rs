@@ -117,6 +117,11 @@ impl<'a> Attributes<'a> {
     }
 }
 
+/// Whether a path of a rule, of permissions or of an audit policy, is this one, or ends with `*` and begins it.
+pub fn covers_path(path: &str, requested: &str) -> bool {
+    path == requested || path.ends_with('*') && requested.starts_with(path.trim_end_matches('*'))
+}
+
 /// What the authorizers of a server say of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {

@@ -58,7 +58,7 @@ pub use answer::{Answer, BoxError, aggregate};
 pub use authenticate::{Authenticated, Authentication, Authenticator};
 pub use authenticate::{Authenticators, TokenVerdict};
 pub use authorize::{Attributes, Authorization, Authorizer, Decision};
-pub use authorize::{Authorizers, Refusal, Verdict};
+pub use authorize::{Authorizers, Refusal, Verdict, covers_path};
 pub use credential_headers::CredentialHeaders;
 pub use credentials::BEARER_PROTOCOL;
 pub use credentials::{Connection, Credentials};

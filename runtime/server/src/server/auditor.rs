@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use apiloom_http::Body;
 use apiloom_registry::audit::AuditRecord;
-use apiloom_registry::auth::{Answer, Attributes, BoxError, Connection};
+use apiloom_registry::auth::{Answer, Attributes, BoxError, Connection, UserInfo};
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
@@ -18,8 +18,10 @@ use super::guarded_body::GuardedBody;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct AuditedRequest<'a> {
-    /// The user and what is asked for. Of a request whose user is not known the user has no name.
+    /// What is asked for, and by whom.
     pub attributes: Attributes<'a>,
+    /// The user, without a name if it is not known; it may be kept without a copy.
+    pub user: &'a Arc<UserInfo>,
     /// The id of the request, which its response has too.
     pub id: &'a HeaderValue,
     /// The URI as it was sent.

@@ -1,7 +1,5 @@
 //! Events as JSON, to the byte.
 
-use std::sync::Arc;
-
 use apiloom_meta::Status;
 use apiloom_meta::codec::Format;
 use apiloom_registry::audit::{AuditLevel, AuditRecord, AuditRoom};
@@ -19,7 +17,8 @@ fn head() -> RequestHead {
             name: "joan".to_owned(),
             groups: vec!["team".to_owned()],
             ..UserInfo::default()
-        },
+        }
+        .into(),
         addresses: vec!["10.0.0.1".to_owned()],
         agent: "kubectl".to_owned(),
         object: Some(Target {

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use apiloom_kinds::rbac::v1::PolicyRule;
 use apiloom_meta::field::go_quote;
+use apiloom_registry::auth::covers_path;
 
-use super::rule::{ALL, covers_path, has};
+use super::rule::{ALL, has};
 
 /// How many combinations of group, resource, verb and name are compared: a role of 3 MiB may have 10 to the 18th.
 const MAX_COMBINATIONS: usize = 50_000;

@@ -1,7 +1,7 @@
 //! What one rule of a role permits.
 
 use apiloom_kinds::rbac::v1::PolicyRule;
-use apiloom_registry::auth::Attributes;
+use apiloom_registry::auth::{Attributes, covers_path};
 
 /// All verbs, groups, resources or paths.
 pub(super) const ALL: &str = "*";
@@ -27,11 +27,6 @@ pub(super) fn permits(rule: &PolicyRule, request: &Attributes<'_>) -> bool {
 /// Whether a list has a word, or all words.
 pub(super) fn has(list: &[String], word: &str) -> bool {
     list.iter().any(|one| one == ALL || one == word)
-}
-
-/// Whether a path of a rule is this one, or ends with `*` and begins it.
-pub(super) fn covers_path(path: &str, requested: &str) -> bool {
-    path == requested || path.ends_with('*') && requested.starts_with(path.trim_end_matches('*'))
 }
 
 /// Whether a resource of a rule is that of a request: without a slash it is never a subresource, and `*/scale` is that subresource of

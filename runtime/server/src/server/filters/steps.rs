@@ -14,7 +14,7 @@ use apiloom_meta::field::{echoed, go_quote};
 use apiloom_meta::{ApiError, Status};
 use apiloom_registry::audit::AuditRecord;
 use apiloom_registry::auth::{
-    self, Attributes, Auth, Authenticated, Connection, Refusal, UserInfo, Verdict, impersonate,
+    self, Auth, Authenticated, Connection, Refusal, UserInfo, Verdict, impersonate,
 };
 use http::header::{AUTHORIZATION, CONNECTION, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
@@ -272,7 +272,7 @@ impl Authentication {
                         request: &mut *request,
                         info,
                     };
-                    unknown_user(auditor, located, &attempted, deadline).await;
+                    unknown_user(auditor, located, attempted, deadline).await;
                 }
                 Err(Box::new(respond(&error, request)))
             }
@@ -280,28 +280,29 @@ impl Authentication {
     }
 }
 
+/// Kinds of credentials, and whether a request has them.
+type CredentialKinds = [(&'static str, bool); 3];
+
 /// Which credentials a request has, as kube-apiserver names them.
-fn attempted(headers: &HeaderMap, connection: &Connection) -> Vec<&'static str> {
+fn attempted(headers: &HeaderMap, connection: &Connection) -> CredentialKinds {
     let authorization = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
     let scheme = authorization.map(|value| value.split(|byte| *byte == b' ').next());
     let has = |name: &str| {
         let scheme = scheme.flatten().unwrap_or_default();
         scheme.eq_ignore_ascii_case(name.as_bytes())
     };
-    let all = [
+    [
         ("basic", has("basic")),
         ("bearer", has("bearer")),
         ("x509", !connection.certificates.is_empty()),
-    ];
-    let there = all.into_iter().filter(|(_, is_there)| *is_there);
-    there.map(|(name, _)| name).collect()
+    ]
 }
 
 /// Records a request that is refused because its user is not known. As in kube-apiserver it has one event.
 async fn unknown_user(
     auditor: &Arc<dyn Auditor>,
     located: LocatedRequest<'_>,
-    attempted: &[&str],
+    attempted: CredentialKinds,
     deadline: Instant,
 ) {
     let LocatedRequest {
@@ -311,12 +312,13 @@ async fn unknown_user(
     } = located;
     // All that its verb depends on: a long query of a stranger is not read.
     info.read_query(&Query::of_parameter(&request.uri, "watch"));
-    let nameless = UserInfo::default();
-    let attributes = info.attributes(&nameless);
-    let Some(mut trail) = begin(auditor, arrival, request, attributes) else {
+    let nameless = Arc::default();
+    let Some(mut trail) = begin(auditor, arrival, request, &info, &nameless) else {
         return;
     };
-    let message = match &*attempted.join(", ") {
+    let there = attempted.into_iter().filter(|(_, is_there)| *is_there);
+    let there: Vec<_> = there.map(|(name, _)| name).collect();
+    let message = match &*there.join(", ") {
         "" => "Authentication failed, no credentials provided".to_owned(),
         attempted => format!("Authentication failed, attempted: {attempted}"),
     };
@@ -332,10 +334,12 @@ fn begin(
     auditor: &Arc<dyn Auditor>,
     arrival: Arrival<'_>,
     request: &Parts,
-    attributes: Attributes<'_>,
+    info: &RequestInfo,
+    user: &Arc<UserInfo>,
 ) -> Option<Box<dyn AuditTrail>> {
     let head = AuditedRequest {
-        attributes,
+        attributes: info.attributes(user),
+        user,
         id: arrival.audit_id,
         uri: &request.uri,
         headers: &request.headers,
@@ -361,8 +365,8 @@ impl Audit {
         let Some(auditor) = &context.auditor else {
             return Ok(call);
         };
-        let attributes = call.info.attributes(call.user.user());
-        let Some(trail) = begin(auditor, call.arrival, call.request, attributes) else {
+        let user = call.user.user();
+        let Some(trail) = begin(auditor, call.arrival, call.request, &call.info, user) else {
             return Ok(call);
         };
         let record = Arc::clone(trail.record());
