@@ -104,17 +104,13 @@ impl Queue {
         };
         if let Some(share) = self.share_now(json.len()) {
             // It is queued now, whether its request waits or not.
-            if !waits {
-                let put = self.put(json, share, None);
-                return Answer::Now(self.strictly(put));
-            }
-            let (done, written) = oneshot::channel();
-            return match self.put(json, share, Some(done)) {
-                Ok(()) => {
+            return match self.put(json, share, waits) {
+                Ok(Some(written)) => {
                     let queue = self.clone();
                     Answer::later(async move { queue.strictly(outcome(written).await) })
                 }
-                put => Answer::Now(self.strictly(put)),
+                Ok(None) => Answer::Now(Ok(())),
+                Err(error) => Answer::Now(self.strictly(Err(error))),
             };
         }
         if self.mode == AuditMode::Batch {
@@ -134,31 +130,33 @@ impl Queue {
 
     /// The result of a request: an error counts in the strict mode alone.
     fn strictly(&self, sent: Result<(), BoxError>) -> Result<(), BoxError> {
-        match self.mode {
-            AuditMode::Batch | AuditMode::Blocking => Ok(()),
-            AuditMode::BlockingStrict => sent,
-        }
+        if self.is_strict() { sent } else { Ok(()) }
     }
 
+    /// Queues an event. Returns what tells whether it is written, if that is waited for.
     fn put(
         &self,
         json: Bytes,
         share: Share,
-        done: Option<oneshot::Sender<bool>>,
-    ) -> Result<(), BoxError> {
+        waits: bool,
+    ) -> Result<Option<oneshot::Receiver<bool>>, BoxError> {
+        let (done, written) = waits.then(oneshot::channel).unzip();
         let event = QueuedEvent {
             json,
             done,
             _share: share,
         };
         let sent = self.sender.send(Message::Event(event));
-        sent.map_err(|mpsc::error::SendError(message)| {
-            if let Message::Event(event) = message {
-                let why = "the backend has ended";
-                self.losses.lost(Loss::Queue, why, [&*event.json]);
+        match sent {
+            Ok(()) => Ok(written),
+            Err(mpsc::error::SendError(message)) => {
+                if let Message::Event(event) = message {
+                    let why = "the backend has ended";
+                    self.losses.lost(Loss::Queue, why, [&*event.json]);
+                }
+                Err("the audit backend has ended".into())
             }
-            "the audit backend has ended".into()
-        })
+        }
     }
 
     fn share_now(&self, bytes: usize) -> Option<Share> {
@@ -218,12 +216,10 @@ impl WaitingEvent {
         let Some(json) = self.json.take() else {
             return Ok(());
         };
-        if !waits {
-            return self.queue.put(json, share, None);
+        match self.queue.put(json, share, waits)? {
+            Some(written) => outcome(written).await,
+            None => Ok(()),
         }
-        let (done, written) = oneshot::channel();
-        self.queue.put(json, share, Some(done))?;
-        outcome(written).await
     }
 }
 

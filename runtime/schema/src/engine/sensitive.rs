@@ -87,8 +87,8 @@ fn walk(node: &Node, value: &mut Value) {
         *value = Value::Null;
         return;
     }
-    match value {
-        Value::Object(fields) => {
+    match (value, &node.items) {
+        (Value::Object(fields), _) => {
             for (name, field) in fields {
                 match node.child(name) {
                     Child::Node(below) => walk(below, field),
@@ -98,12 +98,9 @@ fn walk(node: &Node, value: &mut Value) {
                 }
             }
         }
-        Value::Array(items) if node.items.is_some() => {
-            let below = node.items.as_deref().into_iter();
-            below.for_each(|below| items.iter_mut().for_each(|item| walk(below, item)));
-        }
+        (Value::Array(items), Some(below)) => items.iter_mut().for_each(|item| walk(below, item)),
         // A value in place of another type's may be that of a part of it.
-        _ if has_parts(node) => *value = Value::Null,
+        (value, _) if has_parts(node) => *value = Value::Null,
         _ => {}
     }
 }
