@@ -41,8 +41,8 @@ pub(crate) struct Expr {
 /// A value that an identifier stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Variable {
-    This,
-    Old,
+    /// A variable of the scope, by its index.
+    Global(u32),
     /// A variable of a macro, by its index from the outermost.
     Local(u32),
 }

@@ -9,7 +9,8 @@ use crate::literal_format;
 use crate::names::{dotted, head_name, type_name, without_dot};
 use crate::operator::Operator;
 use crate::patterns;
-use crate::schema::{Decl, Shape};
+use crate::schema::Shape;
+use crate::scope::Scope;
 use crate::types::{Bindings, Type};
 use crate::value::timestamp::{self, Timestamp};
 
@@ -22,7 +23,8 @@ pub(crate) struct CheckedExpr {
     pub(crate) expr: Expr,
     /// By the id of an expression.
     pub(crate) types: Vec<Type>,
-    pub(crate) uses_old: bool,
+    /// Whether each variable of the scope is used, by its index.
+    pub(crate) used: Vec<bool>,
 }
 
 impl CheckedExpr {
@@ -32,22 +34,16 @@ impl CheckedExpr {
     }
 }
 
-/// Checks an expression of `nodes` nodes about a value of a type.
-pub(crate) fn check(
-    mut expr: Expr,
-    nodes: u32,
-    this: &Arc<Decl>,
-    has_optional_old: bool,
-) -> Result<CheckedExpr, Vec<Issue>> {
+/// Checks an expression of `nodes` nodes about the variables of a scope.
+pub(crate) fn check(mut expr: Expr, nodes: u32, scope: &Scope) -> Result<CheckedExpr, Vec<Issue>> {
     let mut checker = Checker {
-        this,
-        has_optional_old,
+        scope,
         locals: Vec::new(),
         bindings: Bindings::default(),
         types: vec![Type::Dyn; nodes as usize],
         issues: Vec::new(),
         literal_issues: Vec::new(),
-        uses_old: false,
+        used: vec![false; scope.len()],
         is_mixed: false,
     };
     checker.visit(&mut expr);
@@ -63,17 +59,13 @@ pub(crate) fn check(
     let Checker {
         mut types,
         bindings,
-        uses_old,
+        used,
         ..
     } = checker;
     for one in &mut types {
         *one = bindings.resolve(one, true);
     }
-    Ok(CheckedExpr {
-        expr,
-        types,
-        uses_old,
-    })
+    Ok(CheckedExpr { expr, types, used })
 }
 
 /// The types of the elements of a list or a map in an expression.
@@ -85,15 +77,14 @@ struct Elements {
 }
 
 struct Checker<'d> {
-    this: &'d Arc<Decl>,
-    has_optional_old: bool,
+    scope: &'d Scope,
     locals: Vec<(Arc<str>, Type)>,
     bindings: Bindings,
     types: Vec<Type>,
     issues: Vec<Issue>,
     /// Literals that a function would never take.
     literal_issues: Vec<Issue>,
-    uses_old: bool,
+    used: Vec<bool>,
     /// Whether lists and maps may have elements of several types, as in the arguments of `format`.
     is_mixed: bool,
 }
@@ -132,7 +123,7 @@ impl Checker<'_> {
     }
 
     fn is_declared(&self, name: &str) -> bool {
-        matches!(name, "self" | "oldSelf") || self.locals.iter().any(|(local, _)| &**local == name)
+        self.scope.find(name).is_some() || self.locals.iter().any(|(local, _)| &**local == name)
     }
 
     fn visit(&mut self, expr: &mut Expr) -> Type {
@@ -232,33 +223,21 @@ impl Checker<'_> {
             let is_global = written.starts_with('.');
             let mut locals = self.locals.iter();
             let local = locals.rposition(|(local, _)| local == written && !is_global);
-            let (variable, found) = match (local, name) {
-                (Some(index), _) => {
-                    let variable = Variable::Local(index as u32);
-                    (variable, self.locals[index].1.clone())
-                }
-                (None, "self") => (Variable::This, Type::of(self.this)),
-                (None, "oldSelf") => {
-                    self.uses_old = true;
-                    let of_value = Type::of(self.this);
-                    let found = if self.has_optional_old {
-                        Type::Optional(Arc::new(of_value))
-                    } else {
-                        of_value
-                    };
-                    (Variable::Old, found)
-                }
-                (None, name) => {
-                    if let Some(known) = type_name(name) {
-                        expr.kind = Kind::TypeName(known);
-                        return Type::Meta;
-                    }
-                    let text = format!("undeclared reference to '{written}' (in container '')");
-                    return self.issue(expr.position, text);
-                }
-            };
-            expr.kind = Kind::Variable(variable);
-            return found;
+            if let Some(index) = local {
+                expr.kind = Kind::Variable(Variable::Local(index as u32));
+                return self.locals[index].1.clone();
+            }
+            if let Some((index, found)) = self.scope.find(name) {
+                self.used[index] = true;
+                expr.kind = Kind::Variable(Variable::Global(index as u32));
+                return found;
+            }
+            if let Some(known) = type_name(name) {
+                expr.kind = Kind::TypeName(known);
+                return Type::Meta;
+            }
+            let text = format!("undeclared reference to '{written}' (in container '')");
+            return self.issue(expr.position, text);
         }
         if head_name(expr).is_some_and(|name| !self.is_declared(name))
             && let Some(known) = dotted(expr).and_then(|name| type_name(&name))

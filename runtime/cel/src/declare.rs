@@ -11,8 +11,9 @@ use serde_json::Value as Json;
 
 use crate::field_path;
 use crate::program::{Program, Refusal};
-use crate::rules::{Node, Rule, Rules};
+use crate::rules::{Node, OLD, Rule, Rules};
 use crate::schema::{Decl, MAX_REQUEST, Topology, properties, topology, values_of};
+use crate::scope::Scope;
 
 /// Maximum estimated cost of a rule, for all values that it may be evaluated for; as in kube-apiserver.
 const MAX_RULE_COST: u64 = 10_000_000;
@@ -230,8 +231,8 @@ impl Compiler {
         context: &Context,
     ) -> Rule {
         let has_optional_old = declared.optional_old_self == Some(true);
-        let mut compile =
-            |text: &str| Program::compile(text, decl, has_optional_old, &mut self.kept_patterns);
+        let scope = Scope::of_rule(decl, has_optional_old);
+        let mut compile = |text: &str| Program::compile(text, &scope, &mut self.kept_patterns);
         let program = compile(declared.rule)
             .map_err(|refusal| match refusal {
                 Refusal::Compilation(text) => format!("compilation failed: {text}"),
@@ -273,7 +274,7 @@ impl Compiler {
                 let cost = program.cost.max.saturating_mul(count);
                 self.observe("estimated rule cost", cost, &path);
                 let uncorrelated = context.uncorrelated.as_ref();
-                if let Some(list) = uncorrelated.filter(|_| program.uses_old) {
+                if let Some(list) = uncorrelated.filter(|_| program.uses(OLD)) {
                     let text = format!(
                         "oldSelf cannot be used on the uncorrelatable portion of the schema within {list}"
                     );
@@ -283,7 +284,7 @@ impl Compiler {
             }
             Err(text) => self.errors.push(FieldError::invalid(&path, declared, text)),
         }
-        let uses_old = program.as_ref().is_ok_and(|program| program.uses_old);
+        let uses_old = program.as_ref().is_ok_and(|program| program.uses(OLD));
         if let Some(flag) = declared.optional_old_self.filter(|_| !uses_old) {
             let path = at.child("optionalOldSelf");
             let text = "may not be set if oldSelf is not used in rule";

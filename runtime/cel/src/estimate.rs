@@ -53,8 +53,7 @@ impl<'c> Estimator<'c> {
             Kind::Literal(_) => Cost::default(),
             Kind::Variable(variable) => {
                 let path = match variable {
-                    Variable::This => Some(self.paths.append(None, Step::Name("self"))),
-                    Variable::Old => Some(self.paths.append(None, Step::Name("oldSelf"))),
+                    Variable::Global(_) => Some(self.paths.append(None, Step::Name("self"))),
                     Variable::Local(_) => self.path(expr),
                 };
                 self.set_path(expr, path);

@@ -44,6 +44,7 @@ mod check;
 mod declare;
 mod equality;
 mod estimate;
+mod expression;
 mod field_path;
 mod fold;
 mod functions;
@@ -60,12 +61,14 @@ mod program;
 mod rules;
 mod run;
 mod schema;
+mod scope;
 mod stop;
 mod types;
 mod value;
 mod walk;
 
 pub use self::declare::{Compilation, compile};
+pub use self::expression::{Condition, Failure, Variables};
 pub use self::rules::{
     MAX_CALL_COST, MAX_OBJECT_COST, Rules, Violations, blocks_rules, not_checked,
 };

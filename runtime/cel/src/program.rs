@@ -1,6 +1,6 @@
 //! A compiled expression.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use apiloom_schema::regexp::Pattern;
 
@@ -12,7 +12,7 @@ use crate::meter::Meter;
 use crate::parser::parse;
 use crate::patterns::{self, MAX_KEPT, Patterns};
 use crate::run::{Run, is_constant};
-use crate::schema::Decl;
+use crate::scope::Scope;
 use crate::stop::Stop;
 use crate::types::Type;
 use crate::value::{Outcome, Value};
@@ -41,34 +41,31 @@ pub(crate) struct Program {
     expr: Expr,
     patterns: Patterns,
     output: Type,
-    pub(crate) uses_old: bool,
-    /// The least and the largest cost of a run, for values of the schema.
+    /// Whether each variable of the scope is used, by its index.
+    used: Vec<bool>,
+    /// The least and the largest cost of a run, if it is estimated.
     pub(crate) cost: Cost,
 }
 
 impl Program {
-    /// Compiles an expression about a value. `kept` is the memory of the patterns of the schema.
+    /// Compiles an expression about the variables of a scope. `kept` is the memory of the patterns of the schema.
     ///
     /// # Errors
     /// [`Refusal`].
-    pub(crate) fn compile(
-        source: &str,
-        this: &Arc<Decl>,
-        has_optional_old: bool,
-        kept: &mut usize,
-    ) -> Result<Self, Refusal> {
+    pub(crate) fn compile(source: &str, scope: &Scope, kept: &mut usize) -> Result<Self, Refusal> {
         let fail = |issues: &[Issue]| Refusal::Compilation(issue::shown(issues, source));
         let (expr, nodes) = parse(source).map_err(|all| fail(&all))?;
-        let checked = check(expr, nodes, this, has_optional_old).map_err(|all| fail(&all))?;
+        let checked = check(expr, nodes, scope).map_err(|all| fail(&all))?;
         check_constants(&checked.expr).map_err(Refusal::Instantiation)?;
-        let cost = estimate(&checked, this);
+        let estimated = scope.estimated();
+        let cost = estimated.map_or(Cost::UNKNOWN, |decl| estimate(&checked, decl));
         let output = checked.output().clone();
         let patterns = literal_patterns(&checked.expr, kept);
         Ok(Self {
             expr: checked.expr,
             patterns,
             output,
-            uses_old: checked.uses_old,
+            used: checked.used,
             cost,
         })
     }
@@ -83,14 +80,19 @@ impl Program {
         matches!(self.output, Type::Text)
     }
 
-    /// Evaluates the expression up to a cost. Returns the cost too.
-    pub(crate) fn run<'a>(
-        &'a self,
-        this: Value<'a>,
-        old: Option<Value<'a>>,
-        limit: u64,
-    ) -> (Outcome<'a>, u64) {
-        let mut run = Run::new(this, old, Meter::new(&self.patterns, limit));
+    /// The type of the result.
+    pub(crate) fn output(&self) -> &Type {
+        &self.output
+    }
+
+    /// Whether a variable of the scope is used.
+    pub(crate) fn uses(&self, index: usize) -> bool {
+        self.used.get(index).copied().unwrap_or_default()
+    }
+
+    /// Evaluates the expression up to a cost, with the values of the variables in the order of the scope. Returns the cost too.
+    pub(crate) fn run<'a>(&'a self, values: &'a [Value<'a>], limit: u64) -> (Outcome<'a>, u64) {
+        let mut run = Run::new(values, Meter::new(&self.patterns, limit));
         let found = run.value(&self.expr);
         (found, run.meter.cost())
     }
@@ -148,7 +150,7 @@ fn check_constants(expr: &Expr) -> Result<(), String> {
 /// The value of an expression that is known.
 fn constant(expr: &Expr) -> Result<Value<'_>, String> {
     static NO_PATTERNS: LazyLock<Patterns> = LazyLock::new(Patterns::new);
-    let mut run = Run::new(Value::Null, None, Meter::new(&NO_PATTERNS, u64::MAX));
+    let mut run = Run::new(&[], Meter::new(&NO_PATTERNS, u64::MAX));
     run.value(expr).map_err(|stop| match stop {
         Stop::Error(text) => text.into_owned(),
         // The rule is not wanted any more.

@@ -24,7 +24,10 @@ const MAX_MESSAGE: usize = 5 * 1024;
 /// Maximum number of violations that are tolerated and told; a response has no room for more warnings.
 const MAX_TOLERATED: usize = 100;
 
-const OUT_OF_BUDGET: &str = "validation failed due to running out of cost budget, no further \
+/// The index of `oldSelf` in the scope of a rule.
+pub(crate) const OLD: usize = 1;
+
+pub(crate) const OUT_OF_BUDGET: &str = "validation failed due to running out of cost budget, no further \
                              validation rules will be run";
 
 /// The rules of a schema, compiled. Made by [`crate::compile`].
@@ -306,16 +309,17 @@ impl Walk {
                     continue;
                 }
             };
-            if program.uses_old && old.is_none() && !rule.has_optional_old {
+            let uses_old = program.uses(OLD);
+            if uses_old && old.is_none() && !rule.has_optional_old {
                 continue;
             }
             if self.budget == 0 {
                 return self.end(invalid(OUT_OF_BUDGET));
             }
             let values = values(node, rule, new, old);
-            let (found, cost) = match values {
-                Ok((this, old)) => program.run(this, old, MAX_CALL_COST),
-                Err(stop) => (Err(stop), 0),
+            let (found, cost) = match &values {
+                Ok(values) => program.run(values, MAX_CALL_COST),
+                Err(stop) => (Err(stop.clone()), 0),
             };
             if cost > self.budget {
                 return self.end(invalid(OUT_OF_BUDGET));
@@ -347,7 +351,7 @@ impl Walk {
                 continue;
             }
             let is_unchanged = || nearest.is_some_and(|(new, old)| new == old);
-            let is_tolerated = !program.uses_old && is_unchanged();
+            let is_tolerated = !uses_old && is_unchanged();
             let Some(violation) = self.violation(node, rule, new, old, place) else {
                 return;
             };
@@ -374,9 +378,10 @@ impl Walk {
         };
         let mut message = None;
         if let Some(program) = &rule.message_program {
-            let (found, cost) = match values(node, rule, new, old) {
-                Ok((this, old)) => program.run(this, old, MAX_CALL_COST),
-                Err(stop) => (Err(stop), 0),
+            let values = values(node, rule, new, old);
+            let (found, cost) = match &values {
+                Ok(values) => program.run(values, MAX_CALL_COST),
+                Err(stop) => (Err(stop.clone()), 0),
             };
             let source = node.type_name.as_str();
             if cost > self.budget {
@@ -424,21 +429,22 @@ impl Walk {
     }
 }
 
-/// `self` and `oldSelf` for a rule.
+/// `self` and `oldSelf` for a rule, in the order of its scope.
 fn values<'v>(
     node: &'v Node,
     rule: &Rule,
     new: &'v Json,
     old: Option<&'v Json>,
-) -> Result<(Value<'v>, Option<Value<'v>>), Stop> {
+) -> Result<[Value<'v>; 2], Stop> {
     let this = Value::of(new, &node.decl)?;
     let old = old.map(|old| Value::of(old, &node.decl)).transpose()?;
     let old = if rule.has_optional_old {
-        Some(old.map_or(Value::Optional(None), Value::some))
+        old.map_or(Value::Optional(None), Value::some)
     } else {
-        old
+        // A rule that uses it is not evaluated without it.
+        old.unwrap_or(Value::Null)
     };
-    Ok((this, old))
+    Ok([this, old])
 }
 
 /// The keys of an item as one text; `None` for lists without keys.

@@ -29,18 +29,17 @@ const BY_FIRST_ITEM: [&str; 4] = ["isSorted", "sum", "max", "min"];
 /// An evaluation.
 pub(crate) struct Run<'a> {
     pub(crate) meter: Meter<'a>,
-    this: Value<'a>,
-    old: Option<Value<'a>>,
+    /// The values of the variables of the scope.
+    globals: &'a [Value<'a>],
     locals: Vec<Value<'a>>,
 }
 
 impl<'a> Run<'a> {
-    /// An evaluation with values for `self` and `oldSelf`.
-    pub(crate) fn new(this: Value<'a>, old: Option<Value<'a>>, meter: Meter<'a>) -> Self {
+    /// An evaluation with the values of the variables of the scope.
+    pub(crate) fn new(globals: &'a [Value<'a>], meter: Meter<'a>) -> Self {
         Self {
             meter,
-            this,
-            old,
+            globals,
             locals: Vec::new(),
         }
     }
@@ -88,14 +87,11 @@ impl<'a> Run<'a> {
     #[inline(never)]
     fn variable(&mut self, variable: Variable) -> Outcome<'a> {
         self.meter.charge(1)?;
-        match variable {
-            Variable::This => Ok(self.this.clone()),
-            Variable::Old => self.old.clone().ok_or_else(|| unknown("oldSelf")),
-            Variable::Local(index) => {
-                let value = self.locals.get(index as usize);
-                value.cloned().ok_or_else(|| unknown("a variable"))
-            }
-        }
+        let value = match variable {
+            Variable::Global(index) => self.globals.get(index as usize),
+            Variable::Local(index) => self.locals.get(index as usize),
+        };
+        value.cloned().ok_or_else(|| unknown("a variable"))
     }
 
     #[inline(never)]

@@ -1,7 +1,7 @@
 //! Types of a schema's values, as rules see them: names, sizes, and how lists are compared.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value, json};
 
@@ -45,6 +45,8 @@ pub(crate) enum Topology {
 /// A value's form.
 #[derive(Debug)]
 pub(crate) enum Shape {
+    /// Any value of JSON, as of an object whose kind is not known.
+    Any,
     /// An integer or a string, checked when a rule runs.
     IntOrText,
     Bool,
@@ -190,6 +192,27 @@ impl Decl {
             fields.by_name.insert(name.clone(), decl);
         }
         Self::new(Shape::Object(fields), 0, min_size)
+    }
+
+    /// The type of values of any form.
+    pub(crate) fn any() -> &'static Arc<Self> {
+        static ANY: LazyLock<Arc<Decl>> =
+            LazyLock::new(|| Arc::new(Decl::new(Shape::Any, MAX_REQUEST, 1)));
+        &ANY
+    }
+
+    pub(crate) fn is_any(&self) -> bool {
+        matches!(self.shape, Shape::Any)
+    }
+
+    /// The same with one more field of an object.
+    pub(crate) fn with_field(mut self, name: &str, decl: &Arc<Self>) -> Self {
+        if let (Shape::Object(fields), Some(escaped)) = (&mut self.shape, escape(name)) {
+            let entry = (name.to_owned(), Arc::clone(decl));
+            fields.by_rule_name.insert(escaped, entry);
+            fields.by_name.insert(name.to_owned(), Arc::clone(decl));
+        }
+        self
     }
 
     /// The type of a property, by its name in documents.

@@ -60,7 +60,7 @@ impl Type {
     /// The type of a schema's values.
     pub(crate) fn of(decl: &Arc<Decl>) -> Self {
         match &decl.shape {
-            Shape::IntOrText => Self::Dyn,
+            Shape::Any | Shape::IntOrText => Self::Dyn,
             Shape::Bool => Self::Bool,
             Shape::Int => Self::Int,
             Shape::Double => Self::Double,

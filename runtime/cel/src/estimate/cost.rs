@@ -10,7 +10,7 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    pub(super) const UNKNOWN: Self = Self {
+    pub(crate) const UNKNOWN: Self = Self {
         min: 0,
         max: u64::MAX,
     };

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::{check_errors, schema};
 use crate::program::Program;
 use crate::schema::{Decl, escape};
+use crate::scope::Scope;
 
 #[test]
 fn syntax() {
@@ -149,7 +150,7 @@ fn names_of_fields() {
 #[track_caller]
 fn check_cost(text: &str, min: u64, max: u64) {
     let decl = Arc::new(Decl::of(&schema(), false).unwrap());
-    let program = Program::compile(text, &decl, false, &mut 0).unwrap();
+    let program = Program::compile(text, &Scope::of_rule(&decl, false), &mut 0).unwrap();
     assert_eq!((program.cost.min, program.cost.max), (min, max), "{text}");
     let cost = super::evaluate(text, u64::MAX, |_, cost| cost).unwrap();
     // Lists of literals, and the empty one of a macro, cost nothing when the rule runs.

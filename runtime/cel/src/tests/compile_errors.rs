@@ -5,11 +5,12 @@ use std::sync::Arc;
 use super::schema;
 use crate::program::{Program, Refusal};
 use crate::schema::Decl;
+use crate::scope::Scope;
 
 /// The errors of an expression, each with its column and text.
 fn errors(text: &str) -> Vec<String> {
     let decl = Arc::new(Decl::of(&schema(), false).unwrap());
-    match Program::compile(text, &decl, false, &mut 0) {
+    match Program::compile(text, &Scope::of_rule(&decl, false), &mut 0) {
         Ok(_) => Vec::new(),
         Err(Refusal::Instantiation(text)) => vec![format!("instantiation: {text}")],
         Err(Refusal::Compilation(text)) => {

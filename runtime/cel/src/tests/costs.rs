@@ -11,6 +11,7 @@ use serde_json::Value as Json;
 use crate::compile;
 use crate::program::Program;
 use crate::schema::Decl;
+use crate::scope::Scope;
 use crate::value::Value;
 
 #[derive(Deserialize)]
@@ -56,7 +57,8 @@ fn check_all(problem: impl Fn(&Answer, Result<Program, String>) -> Option<String
     let mut wrong = Vec::new();
     for answer in &table.rules {
         let decl = &decls[&*answer.on];
-        let program = Program::compile(&answer.rule, decl, false, &mut 0).map_err(String::from);
+        let program = Program::compile(&answer.rule, &Scope::of_rule(decl, false), &mut 0)
+            .map_err(String::from);
         if let Some(text) = problem(answer, program) {
             wrong.push(format!("{}: {}\n    {text}", answer.on, answer.rule));
         }
@@ -167,9 +169,11 @@ fn evaluations_cost_as_in_kubernetes() {
         }
         let subject = &table.subjects[&answer.on];
         let decl = Arc::new(Decl::of(&subject.schema, false).unwrap());
-        let program = Program::compile(&answer.rule, &decl, false, &mut 0).unwrap();
+        let program =
+            Program::compile(&answer.rule, &Scope::of_rule(&decl, false), &mut 0).unwrap();
         let this = Value::of(&subject.document, &decl).unwrap();
-        let (found, cost) = program.run(this.clone(), Some(this), u64::MAX);
+        let values = [this.clone(), this];
+        let (found, cost) = program.run(&values, u64::MAX);
         // These fail here alone: values of several types that are compared, and what the machine has no data for.
         if found.is_err() {
             failed += 1;

@@ -7,6 +7,7 @@
 
 mod checks;
 mod compile_errors;
+mod conditions;
 mod costs;
 mod expressions;
 mod growth;
@@ -24,6 +25,7 @@ use serde_json::{Value as Json, json};
 use crate::program::Program;
 use crate::rules::MAX_CALL_COST;
 use crate::schema::Decl;
+use crate::scope::Scope;
 use crate::stop::Stop;
 use crate::value::Value;
 
@@ -85,10 +87,11 @@ fn evaluate<T>(
     read: impl FnOnce(&Value<'_>, u64) -> T,
 ) -> Result<T, String> {
     let decl = Arc::new(Decl::of(&schema(), false).unwrap());
-    let program = Program::compile(text, &decl, false, &mut 0)?;
+    let program = Program::compile(text, &Scope::of_rule(&decl, false), &mut 0)?;
     let document = document();
     let this = Value::of(&document, &decl).unwrap();
-    let (found, cost) = program.run(this, None, limit);
+    let values = [this];
+    let (found, cost) = program.run(&values, limit);
     match found {
         Ok(value) => Ok(read(&value, cost)),
         Err(Stop::Cost) => Err("cost".to_owned()),

@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use super::{document, schema};
 use crate::program::Program;
 use crate::schema::Decl;
+use crate::scope::Scope;
 use crate::stop::Stop;
 use crate::value::Value;
 
@@ -98,13 +99,14 @@ fn expression() -> impl Strategy<Value = String> {
 /// Runs an expression, if it is one. Returns whether it had a value.
 fn run(text: &str, document: &Json) -> bool {
     let decl = Arc::new(Decl::of(&schema(), false).unwrap());
-    let Ok(program) = Program::compile(text, &decl, false, &mut 0) else {
+    let Ok(program) = Program::compile(text, &Scope::of_rule(&decl, false), &mut 0) else {
         return false;
     };
     let Ok(this) = Value::of(document, &decl) else {
         return false;
     };
-    let (found, cost) = program.run(this.clone(), Some(this), 100_000);
+    let values = [this.clone(), this];
+    let (found, cost) = program.run(&values, 100_000);
     match found {
         Ok(_) => true,
         Err(Stop::Cost) => {

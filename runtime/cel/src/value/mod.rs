@@ -152,7 +152,11 @@ impl<'a> List<'a> {
         while let Self::Joined(both) = list {
             list = &both.0;
         }
-        matches!(list, Self::Json(..) | Self::Sum(..))
+        match list {
+            Self::Json(_, items, _) => !items.is_any(),
+            Self::Sum(..) => true,
+            Self::Items(_) | Self::Joined(_) => false,
+        }
     }
 }
 
@@ -343,8 +347,25 @@ impl<'a> Value<'a> {
             }
             (Json::Object(fields), Shape::Map(values)) => Self::Map(Map::Json(fields, values)),
             (Json::Object(fields), Shape::Object(_)) => Self::Map(Map::Object(fields, decl)),
+            (json, Shape::Any) => Self::of_any(json),
             _ => return wrong("a value of the type in the schema"),
         })
+    }
+
+    /// A value of a document whose form no schema says.
+    fn of_any(json: &'a Json) -> Self {
+        match json {
+            Json::Null => Self::Null,
+            Json::Bool(flag) => Self::Bool(*flag),
+            Json::Number(number) => match (number.as_i64(), number.as_u64()) {
+                (Some(number), _) => Self::Int(number),
+                (None, Some(number)) => Self::Uint(number),
+                (None, None) => Self::Double(number.as_f64().unwrap_or_default()),
+            },
+            Json::String(text) => Self::Text(Text::Borrowed(text)),
+            Json::Array(items) => Self::List(List::Json(items, Decl::any(), &Topology::Atomic)),
+            Json::Object(fields) => Self::Map(Map::Json(fields, Decl::any())),
+        }
     }
 
     /// The name of the value's type.
@@ -371,7 +392,8 @@ impl<'a> Value<'a> {
     pub(crate) fn is_part_of_document(&self) -> bool {
         match self {
             Self::List(list) => list.is_of_document(),
-            Self::Map(map) => !matches!(map, Map::Made(_)),
+            Self::Map(Map::Json(_, values)) => !values.is_any(),
+            Self::Map(map) => matches!(map, Map::Object(..)),
             _ => false,
         }
     }
