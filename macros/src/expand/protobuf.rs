@@ -82,7 +82,7 @@ fn constant_of(form: &TokenStream) -> TokenStream {
 
 /// A message with these fields as a type.
 fn message_of(name: MessageName<'_>, fields: &[Field], proto: &ProtoMessage) -> TokenStream {
-    let checks = fields.iter().map(|field| check(&field.ty));
+    let checks = fields.iter().map(check_field);
     message(name, fields.iter().map(field), checks, proto)
 }
 
@@ -122,6 +122,7 @@ fn field(field: &Field) -> TokenStream {
     };
     let has_default = field.default.is_some() || field.default_with.is_some();
     let presence = match field.shape {
+        _ if field.flatten => "Flattened",
         _ if omit_empty => "NotEmpty",
         Shape::List | Shape::Map => "NotEmpty",
         Shape::Option(_) => "Sent",
@@ -150,7 +151,21 @@ fn type_of(ty: &Code) -> TokenStream {
     quote!(::apiloom::codegen::protobuf_type(::apiloom::codegen::Probe::<#ty>::PROTOBUF))
 }
 
-/// A check that the type of a field has a form, which only rustc can evaluate.
+/// A check of a field, which only rustc can evaluate: its type has a form, that of a message if the field is flattened.
+fn check_field(field: &Field) -> TokenStream {
+    if !field.flatten {
+        return check(&field.ty);
+    }
+    let ty = &field.ty;
+    let span = ty.span().start;
+    let problem = format!(
+        "`{}` is no message in Protobuf: flatten a struct with `#[api(proto = 1)]` on its fields, or leave the numbers out here",
+        ty.text()
+    );
+    quote_spanned!(span=> const _: () = ::apiloom::codegen::refuse(::apiloom::codegen::flattened_problem(::apiloom::codegen::Probe::<#ty>::PROTOBUF, #problem));)
+}
+
+/// A check that the type of a field has a form.
 fn check(ty: &Code) -> TokenStream {
     let leaf = leaf(ty).map_or_else(|| ty.clone(), |leaf| leaf.ty);
     let span = leaf.span().start;

@@ -57,7 +57,9 @@ pub use hooks::{
 };
 pub use keywords::{Bound, BoundOther, Keyword, apply_keywords, keyword_value};
 pub use kube::{deserialize_with_metadata, serialize_with_metadata};
-pub use protobuf::{ProbeForeignProtobuf, protobuf_message, protobuf_problem, protobuf_type};
+pub use protobuf::{
+    ProbeForeignProtobuf, flattened_problem, protobuf_message, protobuf_problem, protobuf_type,
+};
 pub use record::{
     FieldVisitor, Record, deserialize_record, read_required, read_value, serialize_record,
 };

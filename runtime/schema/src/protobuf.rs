@@ -3,6 +3,7 @@
 //! `#[api(proto = N)]` on fields makes these descriptions, from which the server reads and writes Protobuf bodies and the
 //! generator writes `.proto` files. The encoding is that of Go's `protobuf:` tags and `generated.proto` files.
 
+mod flattened;
 mod json_schema;
 mod messages;
 mod normal;
@@ -52,7 +53,7 @@ impl ProtobufMessage {
 pub struct ProtobufField {
     /// The number of the field.
     pub number: u32,
-    /// The name of the field in JSON, and in `.proto` files and error messages.
+    /// The name of the field in JSON, unless it is flattened, and in `.proto` files and error messages.
     pub name: &'static str,
     /// The type of the field.
     pub value: ProtobufType,
@@ -75,6 +76,13 @@ impl ProtobufField {
     #[must_use]
     pub const fn sent(self) -> Self {
         let presence = ProtobufPresence::Sent;
+        Self { presence, ..self }
+    }
+
+    /// Sets [`ProtobufPresence::Flattened`]; the type is a message.
+    #[must_use]
+    pub const fn flattened(self) -> Self {
+        let presence = ProtobufPresence::Flattened;
         Self { presence, ..self }
     }
 
@@ -150,6 +158,9 @@ pub enum ProtobufPresence {
     Sent,
     /// Always: a Go field without `omitempty`. What was not sent is empty.
     Always,
+    /// Never: the fields of its message are members of the object around it. It is a message of its own in Protobuf alone, as an
+    /// embedded struct in Go.
+    Flattened,
 }
 
 /// The shape of the value that a message of [`ProtobufType::ByShape`] stands for, in the order in which fields go before others.

@@ -3,15 +3,9 @@
 use std::collections::BTreeMap;
 
 #[apiloom::api]
-pub struct Part {
-    #[api(proto = 1)]
-    pub name: String,
-}
-
-#[apiloom::api]
 pub struct Flat {
     #[api(proto = 1, flatten)]
-    pub part: Part,
+    pub rest: BTreeMap<String, i32>,
     #[api(proto(number = 2, omit_empty))]
     pub list: Vec<String>,
     #[api(proto(number = 3, omit_empty))]

@@ -176,13 +176,13 @@ pub(super) fn check_fields(
     check_members(owner, &members, message, d);
     for field in fields {
         let Some(number) = &field.proto else { continue };
-        if field.flatten {
+        if field.flatten && !matches!(field.shape, Shape::Other) {
             d.error(
                 Id::ProtoShape,
                 number.span,
-                "the fields of a flattened type have no message of their own in JSON",
+                "only a struct that is flattened is a message of its own in Protobuf",
             )
-            .help("write its fields here, or leave the numbers of this type out");
+            .help("flatten a struct with numbers, or leave the numbers of this type out");
         }
         if number.omit_empty && matches!(field.shape, Shape::List | Shape::Map) {
             d.error(

@@ -34,6 +34,14 @@ pub const fn protobuf_problem(form: Option<ProtobufType>, missing: &'static str)
     }
 }
 
+/// The problem of a flattened field with a number: its type is no message.
+pub const fn flattened_problem(form: Option<ProtobufType>, missing: &'static str) -> &'static str {
+    match form {
+        Some(ProtobufType::Message(_)) => "",
+        _ => missing,
+    }
+}
+
 /// The message of a kind.
 pub fn protobuf_message<T: ApiType>() -> Option<&'static ProtobufMessage> {
     match T::PROTOBUF {

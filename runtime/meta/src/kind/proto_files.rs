@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ResourceDef;
-use crate::protobuf::{LIST_META, ProtobufField, ProtobufMessage, ProtobufType};
+use crate::protobuf::{LIST_META, ProtobufField, ProtobufMessage, ProtobufPresence, ProtobufType};
 
 /// The content of a `.proto` file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,7 +170,11 @@ impl ProtoFiles {
             ..ProtoMessage::default()
         };
         for of in message.fields {
-            let schema = &schema["properties"][of.name];
+            let schema = match of.presence {
+                // The schema has its fields here.
+                ProtobufPresence::Flattened => schema,
+                _ => &schema["properties"][of.name],
+            };
             let name = identifier(of.name);
             if made.fields.values().any(|field| field.name == name) {
                 self.problems.push(format!(
@@ -186,7 +190,11 @@ impl ProtoFiles {
                 ));
             }
             let field_type = self.field_type(path, message, of, schema);
-            let description = lines(schema);
+            let description = if of.presence == ProtobufPresence::Flattened {
+                Vec::new()
+            } else {
+                lines(schema)
+            };
             made.fields.insert(
                 of.number,
                 ProtoField {

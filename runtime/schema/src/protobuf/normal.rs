@@ -23,6 +23,9 @@ impl ProtobufMessage {
 
 impl ProtobufField {
     fn normalize(&self, object: &mut Map<String, Value>) -> bool {
+        if let Some(message) = self.flattened_message() {
+            return message.normalize(object);
+        }
         let is_always = self.presence == ProtobufPresence::Always;
         let Some(value) = object.get_mut(self.name).filter(|value| !value.is_null()) else {
             let empty = Some(self.value).filter(|_| is_always).and_then(empty_value);

@@ -330,7 +330,9 @@ impl Reader {
     /// Writes the fields that were not sent, and that JSON always has.
     fn absent_fields(&mut self, fields: &[ProtobufField]) -> Result<(), Fault> {
         for field in fields {
-            if field.presence == ProtobufPresence::Always {
+            if let Some(message) = field.flattened_message() {
+                self.absent_fields(message.fields)?;
+            } else if field.presence == ProtobufPresence::Always {
                 self.name(field.name)?;
                 self.empty(field.value)?;
             }
@@ -378,13 +380,19 @@ impl Reader {
         cursor: &mut Cursor<'_, '_>,
         depth: usize,
     ) -> Result<(), Fault> {
+        if let Some(message) = field.flattened_message() {
+            let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
+            let mut merged = Vec::new();
+            let body = self.single(field.value, place, cursor, &mut merged)?;
+            return self.fields(message, body.bytes()?, depth);
+        }
         let before = self.out.len();
         self.name(field.name)?;
         let start = self.out.len();
         let is_empty = self.values(field, place, cursor, depth)?;
         let is_absent = is_empty
             && match field.presence {
-                ProtobufPresence::Always => false,
+                ProtobufPresence::Always | ProtobufPresence::Flattened => false,
                 ProtobufPresence::NotEmpty => true,
                 // Lists are sent by their items alone, and null is absence.
                 ProtobufPresence::Sent => matches!(self.out.get(start), Some(b'[' | b'n')),
@@ -425,22 +433,35 @@ impl Reader {
             }
             single => {
                 let mut merged = Vec::new();
-                let mut value = cursor.take(place)?.unwrap_or(WireValue::Group);
-                while let Some(next) = cursor.take(place)? {
-                    if is_merged(single) {
-                        if merged.is_empty() {
-                            merged.extend_from_slice(value.bytes()?);
-                        }
-                        merged.extend_from_slice(next.bytes()?);
-                        self.use_scratch(next.bytes()?.len())?;
-                    }
-                    value = next;
-                }
-                if !merged.is_empty() {
-                    value = WireValue::Bytes(&merged);
-                }
+                let value = self.single(single, place, cursor, &mut merged)?;
                 self.value(single, value, depth)?
             }
+        })
+    }
+
+    /// The value of a field that is neither a list nor a map: the last one, or all of them in `merged`.
+    fn single<'a: 'v, 'v>(
+        &mut self,
+        of: ProtobufType,
+        place: usize,
+        cursor: &mut Cursor<'_, 'a>,
+        merged: &'v mut Vec<u8>,
+    ) -> Result<WireValue<'v>, Fault> {
+        let mut value = cursor.take(place)?.unwrap_or(WireValue::Group);
+        while let Some(next) = cursor.take(place)? {
+            if is_merged(of) {
+                if merged.is_empty() {
+                    merged.extend_from_slice(value.bytes()?);
+                }
+                merged.extend_from_slice(next.bytes()?);
+                self.use_scratch(next.bytes()?.len())?;
+            }
+            value = next;
+        }
+        Ok(if merged.is_empty() {
+            value
+        } else {
+            WireValue::Bytes(merged)
         })
     }
 

@@ -1,6 +1,7 @@
 //! Protobuf bodies in JSON, refused bodies, and JSON in Protobuf.
 
 mod back;
+mod flattened;
 mod random;
 
 use serde_json::{Value, json};

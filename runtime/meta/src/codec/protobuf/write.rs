@@ -37,7 +37,7 @@ pub(super) fn append(
         is_exact: true,
     };
     writer.space();
-    writer.object(message, true, 0)?;
+    writer.object(message, Members::OfRoot, 0)?;
     writer.space();
     if writer.at < json.len() {
         return Err(MalformedJson);
@@ -97,6 +97,27 @@ struct Writer<'j, 'o> {
     /// A buffer for parts that are sorted.
     sorted: Vec<u8>,
     is_exact: bool,
+}
+
+/// Which members of an object belong to a message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Members {
+    All,
+    /// All but its type.
+    OfRoot,
+    /// Some, as the message is flattened.
+    OfSome,
+}
+
+impl Members {
+    /// Whether a member belongs elsewhere.
+    fn has_others(self, name: &[u8]) -> bool {
+        match self {
+            Self::All => false,
+            Self::OfRoot => matches!(name, b"kind" | b"apiVersion"),
+            Self::OfSome => true,
+        }
+    }
 }
 
 /// The text between the quotes of a JSON string.
@@ -176,14 +197,15 @@ impl<'j> Writer<'j, '_> {
         self.any().map(|_| ())
     }
 
-    /// Writes an object as the fields of a message. `is_root` leaves out its type.
+    /// Writes an object as the fields of a message.
     fn object(
         &mut self,
         message: &ProtobufMessage,
-        is_root: bool,
+        members: Members,
         depth: usize,
     ) -> Result<(), MalformedJson> {
         let fields = message.fields;
+        let begin = self.at;
         let first_part = self.parts.len();
         let mut in_order = true;
         let mut last = None;
@@ -194,10 +216,15 @@ impl<'j> Writer<'j, '_> {
         while self.peek() != Some(b'}') {
             let name = unescaped(self.quoted()?);
             self.expect(b':')?;
-            let is_named = |place: &usize| fields[*place].name.as_bytes() == &*name;
-            let place = Some(next).filter(|place| *place < fields.len() && is_named(place));
-            match place.or_else(|| (0..fields.len()).find(is_named)) {
-                Some(place) => {
+            let near = fields.get(next).filter(|field| {
+                field.presence != ProtobufPresence::Flattened && field.name.as_bytes() == &*name
+            });
+            match near.map_or_else(|| message.member(&name), |_| Some((next, false))) {
+                // It is written once all others are.
+                Some((_, true)) => {
+                    self.any()?;
+                }
+                Some((place, false)) => {
                     next = place + 1;
                     let field = &fields[place];
                     let start = self.out.len();
@@ -210,7 +237,7 @@ impl<'j> Writer<'j, '_> {
                         written |= bit(place);
                     }
                 }
-                None if is_root && matches!(&*name, b"kind" | b"apiVersion") => {
+                None if members.has_others(&name) => {
                     self.any()?;
                 }
                 None => self.leave_out()?,
@@ -220,6 +247,23 @@ impl<'j> Writer<'j, '_> {
             }
         }
         self.expect(b'}')?;
+        let end = self.at;
+        for (place, field) in fields.iter().enumerate() {
+            let Some(message) = field.flattened_message() else {
+                continue;
+            };
+            let (start, number) = (self.out.len(), field.number);
+            append_key(number, BYTES, self.out);
+            let length = LengthPlace::begin(self.out);
+            self.at = begin;
+            self.object(message, Members::OfSome, depth)?;
+            length.end(self.out);
+            in_order &= last.is_none_or(|last| last < number);
+            last = Some(number);
+            self.parts.push(Part { start, number });
+            written |= bit(place);
+        }
+        self.at = end;
         if !in_order {
             self.sort(first_part, |_, a, b| a.number.cmp(&b.number));
         }
@@ -434,7 +478,7 @@ impl<'j> Writer<'j, '_> {
                 append_key(number, BYTES, self.out);
                 let length = LengthPlace::begin(self.out);
                 let start = self.out.len();
-                self.object(message(), false, depth + 1)?;
+                self.object(message(), Members::All, depth + 1)?;
                 let is_empty = self.out.len() == start;
                 length.end(self.out);
                 Some(is_empty)
