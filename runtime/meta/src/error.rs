@@ -92,6 +92,9 @@ pub struct ApiError {
     pub details: Option<Box<StatusDetails>>,
     /// A continue token for the Status' metadata (410 of a paged list).
     pub continue_token: Option<String>,
+    /// The answer of another program, such as a webhook, which is passed on with its code and its reason; `None` for an error of this
+    /// server.
+    pub foreign: Option<Box<Status>>,
 }
 
 impl ApiError {
@@ -102,6 +105,7 @@ impl ApiError {
             message: message.into(),
             details: None,
             continue_token: None,
+            foreign: None,
         }
     }
 
@@ -112,6 +116,22 @@ impl ApiError {
             message: message.into(),
             details: None,
             continue_token: None,
+            foreign: None,
+        }
+    }
+
+    /// The error that another program answers: its code, reason, message and details. A code below 400 is 400.
+    pub fn of_status(mut status: Status) -> Self {
+        status.code = Some(status.code.unwrap_or_default().max(400));
+        if status.status.is_empty() || status.status == "Success" {
+            status.status = "Failure".to_owned();
+        }
+        Self {
+            reason: None,
+            message: status.message.clone(),
+            details: status.details.clone().map(Box::new),
+            continue_token: None,
+            foreign: Some(Box::new(status)),
         }
     }
 
@@ -243,6 +263,9 @@ impl ApiError {
 impl Status {
     /// The failure for an error. The code is set by the `http` layer, which maps reasons to codes.
     pub fn failure(error: &ApiError) -> Self {
+        if let Some(foreign) = &error.foreign {
+            return Self::clone(foreign);
+        }
         Self {
             metadata: ListMeta {
                 continue_token: error.continue_token.clone(),

@@ -98,7 +98,7 @@ fn refusal(failure: &ApiError) -> Response<Body> {
     // A Status is text and numbers.
     let json = serde_json::to_vec(&status).unwrap_or_default();
     let mut response = Response::new(Body::from(Bytes::from(json)));
-    *response.status_mut() = error::code(failure.reason);
+    *response.status_mut() = error::code_of(failure);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let seconds = status

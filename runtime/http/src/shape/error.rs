@@ -2,7 +2,7 @@
 
 use apiloom_meta::codec::Encoder;
 use apiloom_meta::kind::protobuf::STATUS;
-use apiloom_meta::{ApiError, ListMeta, Status, StatusDetails, StatusReason};
+use apiloom_meta::{ApiError, Status, StatusDetails, StatusReason};
 use http::header::{CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
@@ -38,6 +38,14 @@ pub fn code(reason: Option<StatusReason>) -> StatusCode {
     }
 }
 
+/// The HTTP status code of an error: that of the other program whose answer it is, else that of its reason.
+pub fn code_of(error: &ApiError) -> StatusCode {
+    let foreign = error.foreign.as_ref().and_then(|status| status.code);
+    foreign
+        .and_then(|code| StatusCode::from_u16(code).ok())
+        .unwrap_or_else(|| code(error.reason))
+}
+
 /// Limits for the message of an error, and for that of one cause. Parts of a request are truncated where the text is
 /// built; these limits are for texts where that was forgotten.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024;
@@ -53,28 +61,14 @@ fn cut(text: &mut String, most: usize) {
 
 /// The `Status` object of an error.
 pub fn status(error: &ApiError) -> Status {
-    let (mut message, mut details) = (error.message.clone(), error.details.as_deref().cloned());
-    cut(&mut message, MAX_MESSAGE_BYTES);
-    for cause in details.iter_mut().flat_map(|details| &mut details.causes) {
+    let mut status = Status::failure(error);
+    cut(&mut status.message, MAX_MESSAGE_BYTES);
+    let details = status.details.iter_mut();
+    for cause in details.flat_map(|details| &mut details.causes) {
         cut(&mut cause.message, MAX_CAUSE_BYTES);
     }
-    Status {
-        kind: "Status".to_owned(),
-        api_version: "v1".to_owned(),
-        metadata: ListMeta {
-            continue_token: error.continue_token.clone(),
-            ..ListMeta::default()
-        },
-        status: "Failure".to_owned(),
-        message,
-        reason: error
-            .reason
-            .map(StatusReason::as_str)
-            .unwrap_or_default()
-            .to_owned(),
-        details,
-        code: Some(code(error.reason).as_u16()),
-    }
+    status.code = Some(code_of(error).as_u16());
+    status
 }
 
 /// The response to a failed request, with the error's code, in the format that [`negotiate_error`] chose.
@@ -86,7 +80,7 @@ pub(crate) fn respond_as(error: &ApiError, format: &dyn Writer) -> Response<Body
     };
     let body = format.document(&show, json.len());
     let mut response = Response::new(full(body));
-    *response.status_mut() = code(error.reason);
+    *response.status_mut() = code_of(error);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
     if let Some(seconds) = error
