@@ -6,11 +6,15 @@ use super::table::{GROUP, LocalService, Priority, Table};
 use crate::documents::served::{Group, RemoteVersion, Version};
 
 /// The groups of Kubernetes that a server can have, with their priorities in kube-apiserver.
-const KNOWN_GROUPS: [(&str, Priority); 6] = [
+const KNOWN_GROUPS: [(&str, Priority); 10] = [
     (GROUP, known(20_000, 1)),
     ("", known(18_000, 1)),
     ("events.k8s.io", known(17_750, 15)),
+    ("authentication.k8s.io", known(17_700, 15)),
+    ("authorization.k8s.io", known(17_600, 15)),
     ("autoscaling", known(17_500, 15)),
+    ("rbac.authorization.k8s.io", known(17_000, 15)),
+    ("admissionregistration.k8s.io", known(16_700, 15)),
     ("apiextensions.k8s.io", known(16_700, 15)),
     ("coordination.k8s.io", known(16_500, 15)),
 ];
