@@ -36,6 +36,7 @@
 
 pub mod options;
 pub mod server;
+pub mod webhook;
 
 pub use apiloom_http as http;
 pub use apiloom_kinds as kinds;

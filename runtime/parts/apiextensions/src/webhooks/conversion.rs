@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 
 use apiloom_http::background;
 use apiloom_http::observation::metrics::{ConversionFailure, ConversionMetrics};
-use apiloom_kinds::apiextensions::v1::WebhookConversion;
+use apiloom_kinds::apiextensions::v1::{WebhookClientConfig, WebhookConversion};
 use apiloom_meta::GroupVersion;
 use apiloom_meta::kind::{ConversionReport, ConversionResult, Converter};
+use apiloom_server::services::{DEFAULT_SERVICE_PORT, ServicePort};
+use apiloom_server::webhook::{WebhookAddress, WebhookClient};
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde::Deserialize;
@@ -20,9 +22,11 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::Webhooks;
-use super::client::WebhookClient;
 
 const GROUP: &str = "apiextensions.k8s.io";
+
+/// How long a call may take, with its wait for a turn, as in kube-apiserver.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Minimum size of a response that is read by a thread of its own.
 const LARGE_BYTES: usize = 64 << 10;
@@ -70,7 +74,8 @@ impl ConversionWebhook {
             .map_err(|problem| of_call(problem.clone()))?;
         let uid = Uuid::new_v4().to_string();
         let request = request(*version, &uid, to, documents);
-        let response = client.post(request).await.map_err(of_call)?;
+        let response = client.post(request, TIMEOUT).await;
+        let response = response.map_err(|error| of_call(error.text))?;
         if response.len() < LARGE_BYTES {
             return converted(&response, *version, &uid);
         }
@@ -139,8 +144,26 @@ fn configured(
     });
     let version = version.ok_or("no supported conversion review versions")?;
     let config = webhook.client_config.unwrap_or_default();
-    let client = WebhookClient::new(&config, Arc::clone(&webhooks.services))?;
+    let client = WebhookClient::new(&address(config)?, Arc::clone(&webhooks.services))?;
     Ok((client, version))
+}
+
+fn address(config: WebhookClientConfig) -> Result<WebhookAddress, String> {
+    let mut address = WebhookAddress {
+        url: config.url,
+        ca_bundle: config.ca_bundle,
+        ..WebhookAddress::default()
+    };
+    if let Some(service) = config.service {
+        let port = service.port.unwrap_or(i32::from(DEFAULT_SERVICE_PORT));
+        address.path = service.path;
+        address.service = Some(ServicePort {
+            namespace: service.namespace,
+            name: service.name,
+            port: u16::try_from(port).map_err(|_| format!("port {port} is not valid"))?,
+        });
+    }
+    Ok(address)
 }
 
 impl ReviewVersion {

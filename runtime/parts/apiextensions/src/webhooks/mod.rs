@@ -1,11 +1,6 @@
-//! Webhooks that the server calls: HTTPS, JSON, one POST for each question.
-//!
-//! A webhook is another program, possibly one of a tenant: each has connections, a number of calls at a time and memory of its
-//! own, so that a slow one holds up no other, and each call ends in time.
+//! Webhooks that convert objects.
 
-mod client;
 mod conversion;
-mod refusal;
 
 use std::sync::{Arc, OnceLock};
 

@@ -2,12 +2,14 @@
 
 use std::sync::atomic::AtomicUsize;
 
-use apiloom_kinds::apiextensions::v1::ServiceReference;
-use apiloom_server::services::{ClusterDns, ServiceError};
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
 
 use super::*;
+use crate::services::{ClusterDns, ServiceError};
+
+/// How long the calls of the tests may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Never finds a service.
 #[derive(Debug, Default)]
@@ -22,25 +24,25 @@ impl ServiceResolver for Lost {
 }
 
 fn of_service(services: Arc<dyn ServiceResolver>) -> WebhookClient {
-    let config = WebhookClientConfig {
-        service: Some(ServiceReference {
+    let address = WebhookAddress {
+        service: Some(ServicePort {
             namespace: "default".to_owned(),
             name: "hook".to_owned(),
-            path: Some("/convert/".to_owned()),
-            port: None,
+            port: 443,
         }),
-        ..WebhookClientConfig::default()
+        path: Some("/convert/".to_owned()),
+        ..WebhookAddress::default()
     };
-    WebhookClient::new(&config, services).unwrap()
+    WebhookClient::new(&address, services).unwrap()
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_ends_after_half_a_minute() {
     let client = of_service(Arc::<Lost>::default());
     let began = tokio::time::Instant::now();
-    let error = client.post(Bytes::new()).await.unwrap_err();
+    let error = client.post(Bytes::new(), TIMEOUT).await.unwrap_err();
     assert_eq!(
-        error,
+        error.text,
         "Post \"https://hook.default.svc:443/convert?timeout=30s\": context deadline exceeded"
     );
     assert_eq!(began.elapsed().as_secs(), 30);
@@ -54,7 +56,7 @@ async fn some_calls_are_made_at_a_time_some_wait_and_more_fail() {
         // Without the budget of a task, which one poll of so many calls exceeds.
         .map(|_| {
             Box::pin(tokio::task::unconstrained(
-                client.post(Bytes::from_static(b"{}")),
+                client.post(Bytes::from_static(b"{}"), TIMEOUT),
             ))
         })
         .collect();
@@ -62,8 +64,8 @@ async fn some_calls_are_made_at_a_time_some_wait_and_more_fail() {
         assert!(call.now_or_never().is_none());
     }
     assert_eq!(services.0.load(Ordering::Acquire), MAX_CALLS);
-    let error = client.post(Bytes::new()).await.unwrap_err();
-    assert!(error.contains("too many calls wait"), "{error}");
+    let error = client.post(Bytes::new(), TIMEOUT).await.unwrap_err();
+    assert!(error.text.contains("too many calls wait"), "{error:?}");
     // The end of a call gives its turn to the next one.
     drop(calls.remove(0));
     for call in &mut calls {
@@ -81,9 +83,9 @@ async fn a_large_request_is_alone() {
     let services = Arc::<Lost>::default();
     let client = of_service(Arc::clone(&services) as _);
     let large = Bytes::from(vec![b' '; (ROOM_KIB + 1) * 1024]);
-    let mut first = Box::pin(client.post(large));
+    let mut first = Box::pin(client.post(large, TIMEOUT));
     assert!((&mut first).now_or_never().is_none());
-    let mut second = Box::pin(client.post(Bytes::new()));
+    let mut second = Box::pin(client.post(Bytes::new(), TIMEOUT));
     assert!((&mut second).now_or_never().is_none());
     assert_eq!(services.0.load(Ordering::Acquire), 1);
     drop(first);
@@ -107,10 +109,13 @@ fn urls_have_an_origin_and_a_path() {
     check("https://LOCALHOST:1", ("https://LOCALHOST:1", true, "/"));
     check("https://127.0.0.9:1/", ("https://127.0.0.9:1", true, "/"));
     check("https://[::1]:1/x", ("https://[::1]:1", true, "/x"));
-    let config = WebhookClientConfig {
+    let address = WebhookAddress {
         url: Some("https://a".to_owned()),
-        ..WebhookClientConfig::default()
+        ..WebhookAddress::default()
     };
-    let client = WebhookClient::new(&config, Arc::new(ClusterDns)).unwrap();
-    assert_eq!(client.url(), "https://a/?timeout=30s");
+    let client = WebhookClient::new(&address, Arc::new(ClusterDns)).unwrap();
+    assert_eq!(
+        (client.origin().as_str(), client.path.as_str()),
+        ("https://a", "/")
+    );
 }

@@ -1,7 +1,10 @@
-//! The client of one webhook.
+//! The client of one webhook: HTTPS, JSON, one POST for each question.
 //!
-//! Connections are kept and made anew when the address of the service changes. A call waits for its turn, and its time counts
-//! from the beginning: 30 seconds. No call is repeated, and redirects are not followed.
+//! A webhook is another program, possibly one of a tenant: each has connections, a number of calls at a time and memory of its own, so that
+//! a slow one holds up no other, and each call ends in time. Connections are kept and made anew when the address of the service changes. A
+//! call waits for its turn, and its time counts from the beginning. No call is repeated, and redirects are not followed.
+
+mod refusal;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,24 +12,14 @@ use std::time::Duration;
 
 use apiloom_client::transport::{Body, HttpTransport, TlsOptions, Transport as _};
 use apiloom_http::received::{self, CollectError};
-use apiloom_kinds::apiextensions::v1::WebhookClientConfig;
-use apiloom_server::services::{
-    DEFAULT_SERVICE_PORT, ServiceAddress, ServicePort, ServiceResolver,
-};
 use bytes::Bytes;
-use http::{Request, Uri, header};
+use http::{Request, StatusCode, Uri, header};
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
-use super::refusal;
-
-/// How long a call may take, with its wait for a turn, as in kube-apiserver.
-const TIMEOUT: Duration = Duration::from_secs(30);
+use crate::services::{ServiceAddress, ServicePort, ServiceResolver};
 
 /// How long a new connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The parameter with which a webhook is told the time, as kube-apiserver does.
-const QUERY: &str = "?timeout=30s";
 
 /// Most calls of a webhook at a time.
 const MAX_CALLS: usize = 64;
@@ -47,6 +40,28 @@ const RESPONSE_FACTOR: usize = 4;
 /// Most bytes that are read of a response without success.
 const REFUSAL_BYTES: usize = 64 << 10;
 
+/// How to reach a webhook: by a URL or by a service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WebhookAddress {
+    /// The URL, of the form `https://host[/path]`.
+    pub url: Option<String>,
+    /// The service, in place of a URL.
+    pub service: Option<ServicePort>,
+    /// The path of requests to the service; `/` by default.
+    pub path: Option<String>,
+    /// The certificate authorities of the webhook, in PEM; those of the system without them.
+    pub ca_bundle: Option<Vec<u8>>,
+}
+
+/// Why a call has no document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookError {
+    /// Why, for clients, in the words of kube-apiserver.
+    pub text: String,
+    /// The status code of the webhook's answer; `None` if there is none.
+    pub code: Option<u16>,
+}
+
 /// Where a webhook is.
 #[derive(Clone, Debug)]
 enum Target {
@@ -60,7 +75,7 @@ enum Target {
 
 /// The client of one webhook.
 #[derive(Debug)]
-pub(super) struct WebhookClient {
+pub struct WebhookClient {
     target: Target,
     /// Begins with a slash; without a query.
     path: String,
@@ -86,21 +101,15 @@ impl WebhookClient {
     ///
     /// # Errors
     /// If the configuration does not say where the webhook is, or has malformed certificates.
-    pub(super) fn new(
-        config: &WebhookClientConfig,
+    pub fn new(
+        address: &WebhookAddress,
         services: Arc<dyn ServiceResolver>,
     ) -> Result<Self, String> {
-        let (target, path) = match (&config.service, &config.url) {
-            (Some(service), _) => {
-                let port = service.port.unwrap_or(i32::from(DEFAULT_SERVICE_PORT));
-                let port = u16::try_from(port).map_err(|_| format!("port {port} is not valid"))?;
-                let target = Target::Service(ServicePort {
-                    namespace: service.namespace.clone(),
-                    name: service.name.clone(),
-                    port,
-                });
-                (target, service.path.clone().unwrap_or_default())
-            }
+        let (target, path) = match (&address.service, &address.url) {
+            (Some(service), _) => (
+                Target::Service(service.clone()),
+                address.path.clone().unwrap_or_default(),
+            ),
             (None, Some(url)) => of_url(url)?,
             (None, None) => {
                 return Err("webhook configuration must have either service or URL".to_owned());
@@ -109,7 +118,7 @@ impl WebhookClient {
         Ok(Self {
             target,
             path: format!("/{}", path.trim_matches('/')),
-            authorities: authorities(config.ca_bundle.as_deref()),
+            authorities: authorities(address.ca_bundle.as_deref()),
             services,
             connections: Mutex::new(None),
             calls: Semaphore::new(MAX_CALLS),
@@ -118,39 +127,44 @@ impl WebhookClient {
         })
     }
 
-    /// Sends a document; returns that of the response.
+    /// Sends a document; returns that of the response. The time for it, with the wait for a turn, is told to the webhook as the parameter
+    /// `timeout`, in whole seconds.
     ///
     /// # Errors
-    /// Why there is none, as a text for clients.
-    pub(super) async fn post(&self, body: Bytes) -> Result<Bytes, String> {
-        let call = tokio::time::timeout(TIMEOUT, self.call(body));
+    /// Why there is none.
+    pub async fn post(&self, body: Bytes, timeout: Duration) -> Result<Bytes, WebhookError> {
+        let path = format!("{}?timeout={}s", self.path, timeout.as_secs());
+        let call = tokio::time::timeout(timeout, self.call(body, &path));
+        let failed = |text: &str| WebhookError {
+            text: format!("Post \"{}{path}\": {text}", self.origin()),
+            code: None,
+        };
         match call.await {
             Ok(Ok(response)) => Ok(response),
-            Ok(Err(CallError::Refused(text))) => Err(text),
-            Ok(Err(CallError::Failed(text))) => Err(format!("Post \"{}\": {text}", self.url())),
-            Err(_) => Err(format!(
-                "Post \"{}\": context deadline exceeded",
-                self.url()
-            )),
+            Ok(Err(CallError::Refused(code, text))) => Err(WebhookError {
+                text,
+                code: Some(code.as_u16()),
+            }),
+            Ok(Err(CallError::Failed(text))) => Err(failed(&text)),
+            Err(_) => Err(failed("context deadline exceeded")),
         }
     }
 
-    /// The URL, as kube-apiserver names it in errors.
-    fn url(&self) -> String {
-        let origin = match &self.target {
+    /// The beginning of the URL, as kube-apiserver names it in errors.
+    fn origin(&self) -> String {
+        match &self.target {
             Target::Url { origin, .. } => origin.clone(),
             Target::Service(service) => service.url(),
-        };
-        format!("{origin}{}{QUERY}", self.path)
+        }
     }
 
-    async fn call(&self, body: Bytes) -> Result<Bytes, CallError> {
+    async fn call(&self, body: Bytes, path: &str) -> Result<Bytes, CallError> {
         let failed = |error: &dyn std::fmt::Display| CallError::Failed(error.to_string());
         let _turn = self.turn(body.len()).await?;
         let transport = self.transport().await.map_err(CallError::Failed)?;
         let most = body.len().saturating_mul(RESPONSE_FACTOR);
         let most = most.saturating_add(RESPONSE_BYTES);
-        let request = Request::post(format!("{}{QUERY}", self.path))
+        let request = Request::post(path)
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::ACCEPT, "application/json, */*")
             .header(
@@ -166,10 +180,8 @@ impl WebhookClient {
         let code = response.status();
         if !code.is_success() {
             let body = response.into_body().collect(REFUSAL_BYTES).await;
-            return Err(CallError::Refused(refusal::text(
-                code,
-                &body.unwrap_or_default(),
-            )));
+            let text = refusal::text(code, &body.unwrap_or_default());
+            return Err(CallError::Refused(code, text));
         }
         let body = received::ANSWERS.collect(response.into_body(), most).await;
         body.map_err(|error| match error {
@@ -273,10 +285,10 @@ fn authorities(bundle: Option<&[u8]>) -> Option<Vec<u8>> {
     pem.map(<[u8]>::to_vec)
 }
 
-/// Why a call has no document.
+/// Why a call fails.
 enum CallError {
     /// The response had no success.
-    Refused(String),
+    Refused(StatusCode, String),
     /// There was no response.
     Failed(String),
 }
