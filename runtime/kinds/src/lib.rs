@@ -9,6 +9,8 @@
 #[rustfmt::skip]
 pub mod generated;
 
+#[cfg(feature = "admissionregistration")]
+pub mod admissionregistration;
 #[cfg(feature = "apiextensions")]
 pub mod apiextensions;
 #[cfg(feature = "apiregistration")]
@@ -36,6 +38,11 @@ mod registration;
     any(feature = "authentication", feature = "authorization")
 ))]
 mod review;
+#[cfg(all(
+    feature = "rules",
+    any(feature = "admissionregistration", feature = "apiextensions")
+))]
+mod webhook;
 
 #[cfg(feature = "rules")]
 pub use built_in::BuiltIn;

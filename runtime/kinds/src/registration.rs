@@ -18,7 +18,7 @@ pub fn registry(store: Arc<dyn Storage>) -> RegistryBuilder {
     registry
 }
 
-/// Registers the built-in kinds of all enabled cargo features, but those that a part serves: reviews, and roles and bindings.
+/// Registers the built-in kinds of all enabled cargo features, but those that a part serves: reviews, roles and bindings.
 #[allow(unused_variables, reason = "without features there are none")]
 pub fn register_all(registry: &mut RegistryBuilder) {
     #[cfg(feature = "core")]
@@ -28,6 +28,14 @@ pub fn register_all(registry: &mut RegistryBuilder) {
         Event::register(registry);
         Secret::register(registry);
         ServiceAccount::register(registry);
+    }
+    #[cfg(feature = "admissionregistration")]
+    {
+        use crate::admissionregistration::v1::{
+            MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+        };
+        MutatingWebhookConfiguration::register(registry);
+        ValidatingWebhookConfiguration::register(registry);
     }
     #[cfg(feature = "apiextensions")]
     crate::apiextensions::v1::CustomResourceDefinition::register(registry);

@@ -8,7 +8,6 @@ mod registration;
 mod schema;
 mod strategy;
 mod versions;
-mod webhook;
 
 use apiloom_meta::{Condition, Conditions as _, FieldError, FieldPath, ObjectMeta};
 use apiloom_registry::{RequestContext, Strategy};
@@ -18,11 +17,11 @@ use self::conversion::authorities_error;
 use self::names::{name_errors, names_errors};
 pub use self::strategy::take_schemas;
 use self::versions::version_errors;
-use self::webhook::client_errors;
 use crate::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionNames,
     CustomResourceDefinitionSpec, CustomResourceDefinitionStatus,
 };
+use crate::webhook::{client_config, client_errors};
 
 /// The strategy of definitions, but for its warnings.
 struct DefinitionRules;
@@ -313,7 +312,7 @@ fn conversion_errors(conversion: &CustomResourceConversion, path: &FieldPath) ->
             &config,
             "required when strategy is set to Webhook",
         )),
-        Some(client) => errors.extend(client_errors(client, &config)),
+        Some(client) => errors.extend(client_errors(&client_config!(client), &config)),
     }
     errors.extend(review_errors(versions, &reviews));
     errors

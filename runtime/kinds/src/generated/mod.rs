@@ -13,6 +13,10 @@ pub fn definitions() -> ::std::vec::Vec<ResourceDef> {
         <crate::core::v1::Secret as Resource>::definition(),
         #[cfg(feature = "core")]
         <crate::core::v1::ServiceAccount as Resource>::definition(),
+        #[cfg(feature = "admissionregistration")]
+        <crate::admissionregistration::v1::MutatingWebhookConfiguration as Resource>::definition(),
+        #[cfg(feature = "admissionregistration")]
+        <crate::admissionregistration::v1::ValidatingWebhookConfiguration as Resource>::definition(),
         #[cfg(feature = "apiextensions")]
         <crate::apiextensions::v1::CustomResourceDefinition as Resource>::definition(),
         #[cfg(feature = "apiregistration")]

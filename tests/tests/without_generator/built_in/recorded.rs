@@ -18,7 +18,22 @@ const MUTATIONS: &str = include_str!("recorded/mutations.jsonl");
 const SEQUENCES: &str = include_str!("recorded/sequences.jsonl");
 
 /// The cases that are answered otherwise, with the reason.
-const OTHERWISE: &[(&str, &str)] = &[];
+const OTHERWISE: &[(&str, &str)] = &[
+    ("vwc|webhooks.0.sideEffects|num", TYPE_OF_TEXT),
+    ("vwc|webhooks.0.failurePolicy|num", TYPE_OF_TEXT),
+    ("vwc|webhooks.0.rules.0.operations.0|num", TYPE_OF_TEXT),
+    ("vwc|webhooks.0.rules.0.apiGroups.0|num", EMBEDDED),
+    ("vwc|webhooks.0.rules.0.apiVersions.0|num", EMBEDDED),
+    ("vwc|webhooks.0.rules.0.resources.0|num", EMBEDDED),
+    ("mwc|webhooks.0.sideEffects|num", TYPE_OF_TEXT),
+    ("mwc|webhooks.0.failurePolicy|num", TYPE_OF_TEXT),
+    ("mwc|webhooks.0.rules.0.operations.0|num", TYPE_OF_TEXT),
+    ("mwc|webhooks.0.rules.0.apiGroups.0|num", EMBEDDED),
+];
+
+const TYPE_OF_TEXT: &str = "Go names the type of a text, which is a plain one here";
+
+const EMBEDDED: &str = "Go names an embedded struct in the path of a field";
 
 #[tokio::test]
 async fn odd_values_are_answered_as_by_kubernetes() {

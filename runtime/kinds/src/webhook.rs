@@ -1,15 +1,46 @@
-//! Rules for where the webhook of a conversion is.
+//! Rules for where webhooks are. Those of conversions and of admission are told in types of their groups, which have the same fields.
 
 use apiloom_meta::{FieldError, FieldPath};
-
-use crate::apiextensions::v1::{ServiceReference, WebhookClientConfig};
 
 /// What a URL should look like, at the end of a problem.
 const FORM: &str = "; desired format: https://host[/path]";
 
+/// How to reach a webhook: by a URL or by a service.
+pub(crate) struct ClientConfig<'a> {
+    pub(crate) url: Option<&'a str>,
+    pub(crate) service: Option<ServiceReference<'a>>,
+}
+
+/// The service of a webhook.
+pub(crate) struct ServiceReference<'a> {
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) path: Option<&'a str>,
+    pub(crate) port: Option<i32>,
+}
+
+/// The view of a group's type.
+macro_rules! client_config {
+    ($config:expr) => {
+        $crate::webhook::ClientConfig {
+            url: $config.url.as_deref(),
+            service: $config
+                .service
+                .as_ref()
+                .map(|service| $crate::webhook::ServiceReference {
+                    namespace: &service.namespace,
+                    name: &service.name,
+                    path: service.path.as_deref(),
+                    port: service.port,
+                }),
+        }
+    };
+}
+pub(crate) use client_config;
+
 /// The errors of a webhook, which has either a URL or a service.
-pub(super) fn client_errors(client: &WebhookClientConfig, path: &FieldPath) -> Vec<FieldError> {
-    match (&client.url, &client.service) {
+pub(crate) fn client_errors(client: &ClientConfig<'_>, path: &FieldPath) -> Vec<FieldError> {
+    match (client.url, &client.service) {
         (Some(url), None) => url_errors(url, &path.child("url")),
         (None, Some(service)) => service_errors(service, &path.child("service")),
         _ => {
@@ -79,7 +110,7 @@ fn url_problem(url: &str) -> Option<String> {
     })
 }
 
-fn service_errors(service: &ServiceReference, path: &FieldPath) -> Vec<FieldError> {
+fn service_errors(service: &ServiceReference<'_>, path: &FieldPath) -> Vec<FieldError> {
     let mut errors = Vec::new();
     // As in kube-apiserver, the error of one is at the other.
     if service.namespace.is_empty() {
@@ -92,7 +123,7 @@ fn service_errors(service: &ServiceReference, path: &FieldPath) -> Vec<FieldErro
         let why = "port is not valid: must be between 1 and 65535, inclusive";
         errors.push(FieldError::invalid(&path.child("port"), port, why));
     }
-    let text = service.path.as_deref().unwrap_or_default();
+    let text = service.path.unwrap_or_default();
     if text.is_empty() || text == "/" {
         return errors;
     }
