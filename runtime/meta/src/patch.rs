@@ -238,6 +238,20 @@ impl Patch {
     /// [`PatchError::NotApplicable`]; of a strategic merge patch also [`PatchError::BadFormat`],
     /// [`PatchError::Unmergeable`] and [`PatchError::UnknownDirective`].
     pub fn apply(&self, schema: &Schema, target: &mut Value) -> Result<(), PatchError> {
+        let Change::Strategic(document) = &self.change else {
+            return self.apply_without_schema(target);
+        };
+        if let Value::Object(fields) = target {
+            *fields = strategic::merge(schema.root(), fields.clone(), document)?;
+        }
+        Ok(())
+    }
+
+    /// As [`Patch::apply`], of a JSON patch or a merge patch, to a document whose schema is not known.
+    ///
+    /// # Errors
+    /// [`PatchError::NotApplicable`]; for a strategic merge patch [`PatchError::BadFormat`].
+    pub fn apply_without_schema(&self, target: &mut Value) -> Result<(), PatchError> {
         match &self.change {
             Change::Json(patch) => {
                 let mut patched = target.clone();
@@ -247,10 +261,9 @@ impl Patch {
                 *target = patched;
             }
             Change::Merge(document) => merge(target, document),
-            Change::Strategic(document) => {
-                if let Value::Object(fields) = target {
-                    *fields = strategic::merge(schema.root(), fields.clone(), document)?;
-                }
+            Change::Strategic(_) => {
+                let why = "a strategic merge patch needs the schema of the document";
+                return Err(PatchError::BadFormat(why.to_owned()));
             }
         }
         Ok(())

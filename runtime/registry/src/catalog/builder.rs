@@ -351,7 +351,7 @@ impl RegistryBuilder {
         };
         let (order, kinds) = kinds.build(self.defs.clone(), own_kinds);
         problems.extend(unused_stores(&self.stores, &order, &self.defs));
-        let context = AdmissionContext::new(self.listers.clone());
+        let context = AdmissionContext::new(self.listers.clone(), kinds.keys().cloned().collect());
         let plugins: Vec<Box<dyn Admission>> = self
             .admission
             .into_iter()

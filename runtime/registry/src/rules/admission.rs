@@ -1,11 +1,14 @@
 //! Admission plugins: they see every write of every kind, may change it (mutate) and may refuse it (validate).
 
+use std::any::{Any, TypeId};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use apiloom_meta::managed_fields::ManagedFields;
 use apiloom_meta::{ApiError, GroupKind, GroupResource, Object, Resource};
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::options::RequestContext;
@@ -49,6 +52,47 @@ pub struct AdmissionRequest<'a> {
     pub old_object: Option<&'a Object>,
     /// User and warnings of the request.
     pub ctx: &'a RequestContext,
+    pub(crate) bodies: &'a dyn Bodies,
+    pub(crate) rounds: Rounds,
+}
+
+/// The objects of a request in other versions, and what another program made of one.
+pub(crate) trait Bodies: fmt::Debug + Send + Sync {
+    /// The version of the kind of the objects.
+    fn kind_version(&self) -> &str;
+
+    /// The names of the versions of the resource, with that of the request.
+    fn versions(&self) -> Vec<&str>;
+
+    /// The object in another version.
+    fn convert<'a>(
+        &'a self,
+        object: Object,
+        from: &'a str,
+        to: &'a str,
+    ) -> BoxFuture<'a, Result<Object, ApiError>>;
+
+    /// The object of a document in the version of the request, with its defaults.
+    fn decode(&self, document: Value) -> Result<Object, ApiError>;
+
+    /// Conceals the secret values in the steps of a JSON patch of an object in this version.
+    fn conceal_steps(&self, steps: &mut Value, version: &str);
+}
+
+/// How often the mutating phase of a request runs, and what plugins note for the second time.
+#[derive(Default)]
+pub(crate) struct Rounds {
+    is_second: bool,
+    is_second_wanted: bool,
+    notes: BTreeMap<TypeId, Box<dyn Any + Send + Sync>>,
+}
+
+impl fmt::Debug for Rounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rounds")
+            .field("is_second", &self.is_second)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The new object of a request, to read or to change. It records mutable access: an object without it need not be
@@ -110,6 +154,75 @@ impl AdmissionRequest<'_> {
     pub fn forbidden(&self, why: &str) -> ApiError {
         ApiError::forbidden(self.resource, self.refused_name(), why)
     }
+    /// The version of the kind of the objects; that of the request, unless the objects are bodies of a subresource, such as a Scale.
+    pub fn kind_version(&self) -> &str {
+        self.bodies.kind_version()
+    }
+
+    /// The names of the versions in which the resource is served, in their order, with that of the request. The objects of the request can
+    /// be shown in each of them.
+    pub fn versions(&self) -> Vec<&str> {
+        self.bodies.versions()
+    }
+
+    /// An object of the request in another version of the resource.
+    ///
+    /// # Errors
+    /// InternalError if it cannot be converted.
+    pub async fn shown_in(&self, object: &Object, version: &str) -> Result<Object, ApiError> {
+        let converted = self.bodies.convert(object.clone(), self.version, version);
+        converted.await
+    }
+
+    /// Replaces the new object by a document in this version of the resource, as another program changed it. Unknown fields are dropped, and
+    /// defaults applied.
+    ///
+    /// # Errors
+    /// InternalError if the document is no object of the kind, or cannot be converted.
+    pub async fn replace_object(&mut self, document: Value, version: &str) -> Result<(), ApiError> {
+        let mut object = document;
+        if version != self.version {
+            let other = Object::from_value(object)
+                .ok_or_else(|| ApiError::internal("the document is not an object"))?;
+            let converted = self.bodies.convert(other, version, self.version).await?;
+            object = converted.into_value();
+        }
+        let object = self.bodies.decode(object)?;
+        if let Some(admitted) = &mut self.object {
+            **admitted = object;
+        }
+        Ok(())
+    }
+
+    /// The steps of a JSON patch of an object in this version of the resource, without their secret values: as an audit may show them.
+    pub fn concealed_steps(&self, mut steps: Value, version: &str) -> Value {
+        self.bodies.conceal_steps(&mut steps, version);
+        steps
+    }
+
+    /// Whether the mutating phase runs for the second time, which [`reinvoke`](Self::reinvoke) asked for.
+    pub fn is_reinvocation(&self) -> bool {
+        self.rounds.is_second
+    }
+
+    /// Lets the mutating phase run once more, at most: plugins that ran before may have something to add to what has changed.
+    pub fn reinvoke(&mut self) {
+        self.rounds.is_second_wanted = true;
+    }
+
+    /// Takes what the plugin kept in the first round, by its type; the default if it kept nothing.
+    pub fn take_notes<T: Any + Default + Send + Sync>(&mut self) -> T {
+        let notes = self.rounds.notes.remove(&TypeId::of::<T>());
+        let notes = notes.and_then(|notes| notes.downcast().ok());
+        notes.map(|notes| *notes).unwrap_or_default()
+    }
+
+    /// Keeps notes of the plugin for the second round, by their type.
+    pub fn keep_notes<T: Any + Send + Sync>(&mut self, notes: T) {
+        let notes = Box::new(notes);
+        self.rounds.notes.insert(TypeId::of::<T>(), notes);
+    }
+
     /// The name for a refusal: the request's, else the object's, else its generateName.
     fn refused_name(&self) -> &str {
         let object = self.object.as_deref();
@@ -131,6 +244,10 @@ impl AdmissionRequest<'_> {
 pub trait Admission: Send + Sync + 'static {
     /// The plugin's name in `--disable-admission-plugins`.
     fn name(&self) -> &'static str;
+    /// Whether it runs after the plugins of the server and of the program, as those do that ask other programs. Default no.
+    fn asks_others(&self) -> bool {
+        false
+    }
     /// May change the object before validation, or refuse the request.
     async fn mutate(&self, _request: &mut AdmissionRequest<'_>) -> Result<(), ApiError> {
         Ok(())
@@ -145,17 +262,28 @@ pub trait Admission: Send + Sync + 'static {
 #[derive(Debug)]
 pub struct AdmissionContext {
     listers: Listers,
+    registered: BTreeSet<GroupResource>,
 }
 
 impl AdmissionContext {
-    pub(crate) fn new(listers: Listers) -> Self {
-        Self { listers }
+    pub(crate) fn new(listers: Listers, registered: BTreeSet<GroupResource>) -> Self {
+        Self {
+            listers,
+            registered,
+        }
     }
 
     /// A lister of all objects of a kind, from memory. A kind that cannot be listed, such as one that is not registered, is
     /// an error of [`RegistryBuilder::build`](crate::RegistryBuilder::build).
     pub fn lister<K: Resource>(&self) -> Lister<K> {
         self.listers.lister()
+    }
+
+    /// As [`AdmissionContext::lister`]; `None` if the server has no such kind, in any version.
+    pub fn lister_if_registered<K: Resource>(&self) -> Option<Lister<K>> {
+        let resource = GroupResource::new(K::GROUP, K::PLURAL);
+        let is_registered = self.registered.contains(&resource);
+        is_registered.then(|| self.lister())
     }
 }
 
@@ -174,12 +302,23 @@ impl fmt::Debug for Chain {
 }
 
 impl Chain {
-    pub(crate) fn new(plugins: Vec<Box<dyn Admission>>) -> Self {
+    pub(crate) fn new(mut plugins: Vec<Box<dyn Admission>>) -> Self {
+        // The order of others is kept.
+        plugins.sort_by_key(|plugin| plugin.asks_others());
         Self { plugins }
     }
 
-    /// Runs the mutating hooks.
+    /// Runs the mutating hooks, and once more if one of them asks for it.
     pub(crate) async fn mutate(&self, request: &mut AdmissionRequest<'_>) -> Result<(), ApiError> {
+        self.mutate_once(request).await?;
+        if !request.rounds.is_second_wanted {
+            return Ok(());
+        }
+        request.rounds.is_second = true;
+        self.mutate_once(request).await
+    }
+
+    async fn mutate_once(&self, request: &mut AdmissionRequest<'_>) -> Result<(), ApiError> {
         for plugin in &self.plugins {
             let judged = plugin.mutate(request).await;
             judged.map_err(|error| refusal(request, error))?;
@@ -201,7 +340,7 @@ impl Chain {
 
 /// Makes an error without a reason a Forbidden one; other errors are passed on unchanged.
 fn refusal(request: &AdmissionRequest<'_>, error: ApiError) -> ApiError {
-    if error.reason.is_some() {
+    if error.reason.is_some() || error.foreign.is_some() {
         error
     } else {
         request.forbidden(&error.message)

@@ -3,15 +3,20 @@
 use std::sync::Arc;
 
 use apiloom_meta::kind::DeletionRule;
+use apiloom_meta::schema::conceal_steps;
 use apiloom_meta::{ApiError, Object};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde_json::Value;
 
+use super::decode::Decoder;
 use super::request::WriteRequest;
 use super::settings::WriteSettings;
 use super::versions::HubObject;
 use super::{managed, stamp};
 use crate::objects::hooks::ErasedStrategy;
 use crate::objects::versioned_resource::VersionedResource;
-use crate::rules::admission::{AdmissionRequest, AdmittedObject, Operation};
+use crate::rules::admission::{AdmissionRequest, AdmittedObject, Bodies, Operation, Rounds};
 
 /// Prepares and admits the objects of a resource.
 #[derive(Debug)]
@@ -20,6 +25,60 @@ pub(crate) struct Rules {
     /// Of the bodies of a subresource: the resource to which it belongs.
     parent: Option<Arc<VersionedResource>>,
     settings: Arc<WriteSettings>,
+    decoder: Decoder,
+}
+
+impl Bodies for Rules {
+    fn kind_version(&self) -> &str {
+        &self.resource.def().version
+    }
+
+    fn versions(&self) -> Vec<&str> {
+        let resource = self.of_url();
+        let all = resource.kind.versions.all.iter();
+        all.filter(|version| version.resource == *resource.group_resource())
+            .map(|version| version.def.version.as_str())
+            .collect()
+    }
+
+    fn convert<'a>(
+        &'a self,
+        object: Object,
+        from: &'a str,
+        to: &'a str,
+    ) -> BoxFuture<'a, Result<Object, ApiError>> {
+        async move {
+            if self.parent.is_some() || from == to {
+                // The body of a subresource is the same in all versions of the resource.
+                return Ok(object);
+            }
+            let versions = &self.resource.kind.versions;
+            let find = |name: &str| {
+                let found = versions.find_named(self.resource.group_resource(), name);
+                found.ok_or_else(|| ApiError::internal(format!("there is no version {name}")))
+            };
+            versions.object_in(object, find(from)?, find(to)?).await
+        }
+        .boxed()
+    }
+
+    fn decode(&self, document: Value) -> Result<Object, ApiError> {
+        let decoded = self.decoder.decode_result(document);
+        let (mut object, _) = decoded.map_err(ApiError::internal)?;
+        self.resource.kind.versions.default_within(
+            &mut object,
+            self.resource.version,
+            self.settings.max_object_bytes,
+        )?;
+        Ok(object)
+    }
+
+    fn conceal_steps(&self, steps: &mut Value, version: &str) {
+        let versions = &self.resource.kind.versions;
+        let found = versions.find_named(self.resource.group_resource(), version);
+        let schema = found.map_or(self.resource.schema(), |found| versions[found].schema());
+        conceal_steps(schema, steps);
+    }
 }
 
 impl Rules {
@@ -29,6 +88,7 @@ impl Rules {
         settings: Arc<WriteSettings>,
     ) -> Self {
         Self {
+            decoder: Decoder::new(Arc::clone(&resource), Arc::clone(&settings)),
             resource,
             parent,
             settings,
@@ -64,6 +124,8 @@ impl Rules {
             object: object.map(AdmittedObject::new),
             old_object,
             ctx: request.ctx,
+            bodies: self,
+            rounds: Rounds::default(),
         }
     }
 
