@@ -1,6 +1,8 @@
 //! The built-in kinds, a module for each group, for clients and for servers. Every server serves Namespace; the others need
 //! the cargo feature of their group, and `Builder::built_in` of the feature `server`.
 
+#[cfg(feature = "apis-admissionregistration")]
+pub use apiloom_kinds::admissionregistration;
 #[cfg(feature = "apis-apiextensions")]
 pub use apiloom_kinds::apiextensions;
 #[cfg(feature = "apis-apiregistration")]

@@ -106,6 +106,8 @@ pub mod metrics {
 
 /// The parts that [`builder`] adds, for programs that add some of them to [`Builder::new`].
 pub mod parts {
+    #[cfg(feature = "apis-admissionregistration")]
+    pub use apiloom_parts::AdmissionWebhooks;
     #[cfg(feature = "apis-apiregistration")]
     pub use apiloom_parts::ApiServices;
     pub use apiloom_parts::Audit;

@@ -2,6 +2,8 @@
 //!
 //! [`builder`] begins a server with all of them. [`Builder::new`] begins one with none, to which a program adds those that it wants.
 
+#[cfg(feature = "admissionregistration")]
+pub use apiloom_admission::AdmissionWebhooks;
 #[cfg(feature = "apiregistration")]
 pub use apiloom_aggregator::ApiServices;
 #[cfg(feature = "apiextensions")]
@@ -43,6 +45,9 @@ pub struct PartsConfig {
     /// Says who may do what.
     #[cfg(feature = "authorization")]
     pub authorization: Authorization,
+    /// Asks webhooks about writes.
+    #[cfg(feature = "admissionregistration")]
+    pub admission_webhooks: AdmissionWebhooks,
     /// Deletes objects whose owners are gone.
     pub garbage_collection: GarbageCollection,
     /// Deletes the content of deleted namespaces.
@@ -64,6 +69,8 @@ impl PartsConfig {
             Box::new(self.authentication),
             #[cfg(feature = "authorization")]
             Box::new(self.authorization),
+            #[cfg(feature = "admissionregistration")]
+            Box::new(self.admission_webhooks),
             Box::new(self.garbage_collection),
             Box::new(self.namespace_deletion),
             #[cfg(feature = "apiregistration")]

@@ -26,6 +26,7 @@ macro_rules! on_each_backend {
     };
 }
 
+mod admission;
 mod aggregation;
 mod apply;
 mod audit;

@@ -13,8 +13,9 @@ const TABLE: &str = include_str!("bounds.txt");
 const STATE: &str = include_str!("state.txt");
 
 /// The crates that a server keeps state in.
-const CRATES: [&str; 15] = [
+const CRATES: [&str; 16] = [
     "server",
+    "parts/admission",
     "parts/aggregator",
     "parts/apiextensions",
     "parts/audit",

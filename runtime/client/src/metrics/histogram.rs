@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// The upper bounds of buckets, in nanoseconds and as the text format shows them in seconds.
+/// The upper bounds of buckets, in order: in nanoseconds, and as the text format shows them in seconds.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Bounds(pub(crate) &'static [(u64, &'static str)]);
+pub struct Bounds(pub &'static [(u64, &'static str)]);
 
 /// The bounds of client-go's work queues: 10 ns to 1000 s.
 pub(crate) static OF_WORK: Bounds = Bounds(&[
@@ -56,7 +56,8 @@ impl Default for DurationHistogram {
 }
 
 impl DurationHistogram {
-    pub(crate) fn with_bounds(bounds: &'static Bounds) -> Self {
+    /// Empty, with these buckets.
+    pub fn with_bounds(bounds: &'static Bounds) -> Self {
         Self {
             bounds,
             buckets: vec![0; bounds.0.len()].into(),
@@ -65,7 +66,8 @@ impl DurationHistogram {
         }
     }
 
-    pub(crate) fn observe(&mut self, duration: Duration) {
+    /// Counts a duration.
+    pub fn observe(&mut self, duration: Duration) {
         let bounds = self.bounds.0;
         let first = bounds.partition_point(|(bound, _)| u128::from(*bound) < duration.as_nanos());
         for bucket in &mut self.buckets[first..] {

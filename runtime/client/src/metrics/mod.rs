@@ -24,7 +24,7 @@ mod registry;
 mod requests;
 mod samples;
 
-pub use histogram::DurationHistogram;
+pub use histogram::{Bounds, DurationHistogram};
 pub(crate) use registry::WeakRegistry;
 pub use registry::{Collect, Registry};
 pub use requests::RequestMetrics;

@@ -258,7 +258,8 @@ impl Signals {
 }
 
 /// The crates that log what the server does.
-const OF_SERVER: [&str; 10] = [
+const OF_SERVER: [&str; 11] = [
+    "apiloom_admission",
     "apiloom_aggregator",
     "apiloom_apiextensions",
     "apiloom_audit",
