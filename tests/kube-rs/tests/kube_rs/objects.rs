@@ -33,6 +33,7 @@ async fn discovery_finds_built_in_and_own_kinds() {
         groups.sort_unstable();
         let expected = [
             "",
+            "admissionregistration.k8s.io",
             "apiextensions.k8s.io",
             "apiregistration.k8s.io",
             "coordination.k8s.io",
