@@ -9,7 +9,7 @@ use crate::literal_format;
 use crate::names::{dotted, head_name, type_name, without_dot};
 use crate::operator::Operator;
 use crate::patterns;
-use crate::schema::Shape;
+use crate::schema::{Shape, unescape};
 use crate::scope::Scope;
 use crate::types::{Bindings, Type};
 use crate::value::timestamp::{self, Timestamp};
@@ -165,10 +165,20 @@ impl Checker<'_> {
     }
 
     #[inline(never)]
-    fn has(&mut self, position: u32, operand: &mut Expr, field: &str) -> Type {
+    fn has(&mut self, position: u32, operand: &mut Expr, field: &mut Arc<str>) -> Type {
         let operand = self.visit(operand);
+        self.unescape(field);
         self.select(position, &operand, field);
         Type::Bool
+    }
+
+    /// Names the key that an escaped name stands for.
+    fn unescape(&self, field: &mut Arc<str>) {
+        if self.scope.is_unescaped()
+            && let Some(name) = unescape(field)
+        {
+            *field = name.into();
+        }
     }
 
     #[inline(never)]
@@ -255,6 +265,7 @@ impl Checker<'_> {
             return Type::Dyn;
         };
         let operand = self.visit(operand);
+        self.unescape(field);
         let found = self.select(position, &operand, field);
         if *is_optional && !matches!(self.bindings.head(&operand), Type::Optional(_)) {
             return Type::Optional(Arc::new(found));

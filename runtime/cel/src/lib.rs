@@ -68,7 +68,7 @@ mod value;
 mod walk;
 
 pub use self::declare::{Compilation, compile};
-pub use self::expression::{Condition, Failure, Variables};
+pub use self::expression::{Condition, Expression, Failure, Variables};
 pub use self::rules::{
     MAX_CALL_COST, MAX_OBJECT_COST, Rules, Violations, blocks_rules, not_checked,
 };

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use apiloom_schema::regexp::Pattern;
 
-use crate::ast::{Expr, Kind, Literal};
+use crate::ast::{Expr, Kind, Literal, Variable};
 use crate::check::check;
 use crate::estimate::{Cost, estimate};
 use crate::issue::{self, Issue};
@@ -78,6 +78,30 @@ impl Program {
     /// Whether the result is a string.
     pub(crate) fn is_text(&self) -> bool {
         matches!(self.output, Type::Text)
+    }
+
+    /// Whether a field of a variable of the scope is named somewhere.
+    pub(crate) fn names_field(&self, index: usize, wanted: &str) -> bool {
+        let is_variable = |operand: &Expr| {
+            let Kind::Variable(Variable::Global(found)) = operand.kind else {
+                return false;
+            };
+            found as usize == index
+        };
+        let mut is_named = false;
+        for_each(&self.expr, &mut |part| {
+            is_named |= match &part.kind {
+                Kind::Select { operand, field, .. } | Kind::Has { operand, field } => {
+                    is_variable(operand) && &**field == wanted
+                }
+                Kind::Index { operand, index, .. } => {
+                    let is_wanted = matches!(&index.kind, Kind::Literal(Literal::Text(text)) if &**text == wanted);
+                    is_variable(operand) && is_wanted
+                }
+                _ => false,
+            };
+        });
+        is_named
     }
 
     /// The type of the result.

@@ -201,6 +201,12 @@ impl Decl {
         &ANY
     }
 
+    /// A map with values of any type.
+    pub(crate) fn map_of_any() -> Arc<Self> {
+        let values = Arc::clone(Self::any());
+        Arc::new(Self::new(Shape::Map(values), MAX_REQUEST, 2))
+    }
+
     pub(crate) fn is_any(&self) -> bool {
         matches!(self.shape, Shape::Any)
     }
@@ -282,4 +288,37 @@ pub(crate) fn escape(name: &str) -> Option<String> {
             .replace('-', "__dash__")
             .replace('/', "__slash__")
     })
+}
+
+/// The name of a key that is escaped; `None` for one that is not.
+pub(crate) fn unescape(escaped: &str) -> Option<String> {
+    let mut name = String::with_capacity(escaped.len());
+    let mut rest = escaped;
+    while let Some((before, after)) = rest.split_once("__") {
+        name.push_str(before);
+        let Some((word, after)) = after.split_once("__").filter(|(word, _)| is_word(word)) else {
+            // The second of the underscores may begin the next sequence.
+            name.push('_');
+            rest = &rest[before.len() + 1..];
+            continue;
+        };
+        match word {
+            "underscores" => name.push_str("__"),
+            "dot" => name.push('.'),
+            "dash" => name.push('-'),
+            "slash" => name.push('/'),
+            // A word is escaped as a whole name only.
+            keyword if escaped.len() == word.len() + 4 && KEYWORDS.contains(&keyword) => {
+                name.push_str(keyword);
+            }
+            _ => return None,
+        }
+        rest = after;
+    }
+    name.push_str(rest);
+    (name != escaped).then_some(name)
+}
+
+fn is_word(word: &str) -> bool {
+    !word.is_empty() && !word.contains('_')
 }

@@ -11,6 +11,8 @@ pub(crate) struct Scope {
     variables: Vec<Declaration>,
     /// Whether the largest cost is estimated, for values of the type of the first variable.
     is_estimated: bool,
+    /// Whether a field of a map may be named by its escaped name.
+    is_unescaped: bool,
 }
 
 /// A variable with its type.
@@ -35,6 +37,7 @@ impl Scope {
                 declared("oldSelf", has_optional_old),
             ],
             is_estimated: true,
+            is_unescaped: false,
         }
     }
 
@@ -45,6 +48,15 @@ impl Scope {
             decl,
             is_optional: false,
         });
+    }
+
+    /// Lets fields of maps be named by their escaped names: `a__dot__b` is the key `a.b`.
+    pub(crate) fn unescape(&mut self) {
+        self.is_unescaped = true;
+    }
+
+    pub(crate) fn is_unescaped(&self) -> bool {
+        self.is_unescaped
     }
 
     pub(crate) fn len(&self) -> usize {

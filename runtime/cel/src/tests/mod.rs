@@ -14,6 +14,7 @@ mod growth;
 mod hostile;
 mod kubernetes;
 mod properties;
+mod results;
 mod rules;
 
 use std::sync::Arc;

@@ -4,6 +4,7 @@ pub(crate) mod address;
 pub(crate) mod amount;
 pub(crate) mod go_address;
 pub(crate) mod go_url;
+mod json;
 pub(crate) mod name_format;
 pub(crate) mod semver;
 pub(crate) mod timestamp;
