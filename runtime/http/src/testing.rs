@@ -92,7 +92,7 @@ async fn user() -> Authenticated {
     let mut authenticators = Authenticators::default();
     authenticators.push(OneUser);
     let (connection, mut headers) = (Connection::in_process(), HeaderMap::new());
-    let user = authenticators.authenticate(&connection, &mut headers, Instant::now());
+    let user = authenticators.authenticate(&connection, "/", &mut headers, Instant::now());
     user.await.unwrap()
 }
 

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod oidc;
 mod service_accounts;
 
 use std::path::Path;

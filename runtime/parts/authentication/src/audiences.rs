@@ -1,5 +1,7 @@
 //! Audiences of tokens: for whom they are.
 
+use apiloom_meta::field::go_quote;
+
 /// The audiences of the first that are among the second, each once.
 pub(crate) fn common(asked: &[String], others: &[String]) -> Vec<String> {
     let mut common: Vec<String> = Vec::new();
@@ -9,4 +11,21 @@ pub(crate) fn common(asked: &[String], others: &[String]) -> Vec<String> {
         }
     }
     common
+}
+
+/// Texts as Go prints a list of them.
+pub(crate) fn quoted(texts: &[impl AsRef<str>]) -> String {
+    let texts: Vec<String> = texts.iter().map(|text| go_quote(text.as_ref())).collect();
+    format!("[{}]", texts.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_printed_as_go_does() {
+        assert_eq!(quoted(&[] as &[&str]), "[]");
+        assert_eq!(quoted(&["a", "b\n"]), r#"["a" "b\n"]"#);
+    }
 }

@@ -1,5 +1,5 @@
-//! Authentication, a part of a server: who is asking, by headers of a proxy, client certificates, a file of tokens, bootstrap tokens, and the
-//! tokens of service accounts, which it issues; and the reviews that tell.
+//! Authentication, a part of a server: who is asking, by headers of a proxy, client certificates, a file of tokens, bootstrap tokens, tokens of
+//! OpenID Connect, and those of service accounts, which it issues; and the reviews that tell.
 
 mod audiences;
 mod bootstrap_tokens;
@@ -7,6 +7,8 @@ mod certificates;
 mod confirmations;
 mod followed_file;
 mod front_proxy;
+mod now;
+mod oidc;
 mod reviews;
 mod service_accounts;
 mod token_file;
@@ -20,21 +22,44 @@ use apiloom_registry::Registry;
 use apiloom_server::host::ControllerHost;
 use apiloom_server::{Builder, Capability, Config, Part, ServerError};
 use async_trait::async_trait;
-use clap::{ArgMatches, Args, Command, Error, FromArgMatches as _};
+use clap::{ArgAction, ArgMatches, Args, Command, Error, FromArgMatches as _};
 use futures_util::future::join_all;
 
 use self::bootstrap_tokens::BootstrapTokens;
 use self::certificates::ClientCertificates;
 pub use self::front_proxy::FrontProxy;
+pub use self::oidc::Oidc;
+use self::oidc::{JwtUsers, OidcOptions};
 pub use self::service_accounts::ServiceAccounts;
 use self::service_accounts::key_files::KeyFiles;
 use self::token_file::TokenFile;
 
 /// The part: a server with it knows users beside its administrator. Each way is off unless its file is named; the program's own
 /// authenticators come first.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Authentication flags")]
 pub struct Authentication {
+    /// Whether requests without credentials are answered, as those of the user system:anonymous. A file of `--authentication-config` may say
+    /// for which paths.
+    #[arg(
+        id = "anonymous-auth",
+        long = "anonymous-auth",
+        value_name = "true|false",
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = true,
+        default_missing_value = "true"
+    )]
+    pub anonymous: bool,
+    /// File of an AuthenticationConfiguration (apiserver.config.k8s.io/v1): issuers of tokens of users, and for which paths there are anonymous
+    /// ones. It is read again when it changes.
+    #[arg(
+        id = "authentication-config",
+        long = "authentication-config",
+        value_name = "FILE"
+    )]
+    pub config_file: Option<PathBuf>,
     /// PEM file of the authorities whose client certificates name users: the common name is the name, the organizations are the groups. It
     /// is read again when it changes.
     #[arg(id = "client-ca-file", long = "client-ca-file", value_name = "FILE")]
@@ -60,9 +85,28 @@ pub struct Authentication {
     /// Users that proxies name.
     #[command(flatten)]
     pub front_proxy: FrontProxy,
+    /// Users by the tokens of an issuer of OpenID Connect.
+    #[command(flatten)]
+    pub oidc: Oidc,
     /// The tokens of service accounts.
     #[command(flatten)]
     pub service_accounts: ServiceAccounts,
+}
+
+impl Default for Authentication {
+    fn default() -> Self {
+        Self {
+            anonymous: true,
+            config_file: None,
+            client_ca_file: None,
+            token_auth_file: None,
+            bootstrap_tokens: false,
+            api_audiences: Vec::new(),
+            front_proxy: FrontProxy::default(),
+            oidc: Oidc::default(),
+            service_accounts: ServiceAccounts::default(),
+        }
+    }
 }
 
 impl Part for Authentication {
@@ -86,6 +130,14 @@ impl Part for Authentication {
         } else {
             self.api_audiences
         };
+        let options = OidcOptions {
+            flags: self.oidc,
+            config_file: self.config_file,
+            anonymous: self.anonymous,
+            disallowed: self.service_accounts.issuers.clone(),
+        };
+        let jwt = options.are_set().then(|| Arc::new(JwtUsers::new(options)));
+        problems.extend(jwt.iter().flat_map(|users| users.problems()));
         let certificates = self.client_ca_file.map(ClientCertificates::new);
         let certificates = certificates.map(Arc::new);
         let tokens = self.token_auth_file.map(TokenFile::new).map(Arc::new);
@@ -106,8 +158,13 @@ impl Part for Authentication {
             let secrets = builder.lister();
             builder = builder.authenticator(BootstrapTokens { secrets });
         }
+        if let Some(users) = &jwt {
+            let reloads = users.reloads.clone();
+            builder = builder.metrics(reloads).authenticator(Arc::clone(users));
+        }
         let certificates: Vec<_> = proxies.into_iter().chain(certificates).collect();
-        if !certificates.is_empty() || tokens.is_some() || keys.is_some() || self.bootstrap_tokens {
+        let has_users = !certificates.is_empty() || tokens.is_some() || keys.is_some();
+        if has_users || jwt.is_some() || self.bootstrap_tokens {
             builder = reviews::add(builder, &audiences);
         }
         builder.capability(|_| CredentialFiles {
@@ -115,6 +172,7 @@ impl Part for Authentication {
             certificates,
             tokens,
             keys,
+            jwt,
         })
     }
 }
@@ -127,6 +185,7 @@ struct CredentialFiles {
     certificates: Vec<Arc<ClientCertificates>>,
     tokens: Option<Arc<TokenFile>>,
     keys: Option<Arc<KeyFiles>>,
+    jwt: Option<Arc<JwtUsers>>,
 }
 
 #[async_trait]
@@ -135,7 +194,8 @@ impl Capability for CredentialFiles {
         let certificates = self.certificates.iter().map(|file| file.read());
         let tokens = self.tokens.as_ref().map(|file| file.read());
         let keys = self.keys.as_ref().map(|files| files.check());
-        let read = certificates.chain(tokens).chain(keys);
+        let jwt = self.jwt.as_ref().map(|users| users.read());
+        let read = certificates.chain(tokens).chain(keys).chain(jwt);
         let mut problems = self.problems.clone();
         problems.extend(read.filter_map(Result::err));
         if problems.is_empty() {
@@ -161,6 +221,11 @@ impl Capability for CredentialFiles {
                 keys.follow().await;
             }
         };
-        tokio::join!(certificates, keys);
+        let jwt = async {
+            if let Some(users) = &self.jwt {
+                users.run().await;
+            }
+        };
+        tokio::join!(certificates, keys, jwt);
     }
 }

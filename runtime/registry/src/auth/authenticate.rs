@@ -62,6 +62,13 @@ pub trait Authenticator: Send + Sync + 'static {
         CredentialHeaders::default()
     }
 
+    /// Whether a request without credentials for this path may be one of the anonymous user; all authenticators must agree, or it is refused
+    /// with 401. Default: true.
+    fn allows_anonymous(&self, path: &str) -> bool {
+        let _ = path;
+        true
+    }
+
     /// The audiences of a token whose user it has returned, among those that a review asks for ([`Credentials::audiences`]).
     /// Default: `None`, for tokens that name no audience. They are for this server.
     fn audiences(&self, credentials: &Credentials<'_>) -> Option<Vec<String>> {
@@ -78,6 +85,10 @@ impl<A: Authenticator> Authenticator for Arc<A> {
 
     fn headers(&self) -> CredentialHeaders {
         (**self).headers()
+    }
+
+    fn allows_anonymous(&self, path: &str) -> bool {
+        (**self).allows_anonymous(path)
     }
 
     fn audiences(&self, credentials: &Credentials<'_>) -> Option<Vec<String>> {
@@ -155,14 +166,15 @@ impl Authenticators {
         self.all.insert(0, Box::new(authenticator));
     }
 
-    /// Takes the credentials out of the headers and authenticates them. Requests without any are anonymous; invalid
-    /// ones are an error, never anonymous. Headers of proxies are removed whether they were believed or not.
+    /// Takes the credentials out of the headers of a request for a path and authenticates them. Requests without any are anonymous;
+    /// invalid ones are an error, never anonymous. Headers of proxies are removed whether they were believed or not.
     ///
     /// # Errors
     /// Unauthorized.
     pub async fn authenticate(
         &self,
         connection: &Connection,
+        path: &str,
         headers: &mut HeaderMap,
         deadline: Instant,
     ) -> Result<Authenticated, ApiError> {
@@ -177,6 +189,9 @@ impl Authenticators {
             tracing::error!(error = ?echoed(error), "unable to authenticate the request");
         }
         if has_token || !errors.is_empty() {
+            return Err(unauthorized());
+        }
+        if !self.all.iter().all(|one| one.allows_anonymous(path)) {
             return Err(unauthorized());
         }
         Ok(Authenticated::anonymous())

@@ -29,7 +29,7 @@ async fn authenticate(
 ) -> Result<Authenticated, ApiError> {
     let connection = Connection::in_process();
     authenticators
-        .authenticate(&connection, headers, soon())
+        .authenticate(&connection, "/", headers, soon())
         .await
 }
 

@@ -16,7 +16,7 @@ use jsonwebtoken::{Validation, decode, decode_header};
 
 use super::claims::{Claims, ObjectClaim};
 use super::key_files::{KeyFiles, Keys, KnownToken};
-use crate::audiences::common;
+use crate::audiences::{common, quoted};
 use crate::users::CREDENTIAL_ID;
 
 /// By so many seconds the clocks of servers may differ.
@@ -254,12 +254,6 @@ fn user(claims: &Claims) -> UserInfo {
     }
 }
 
-/// Texts as Go prints a list of them.
-fn quoted(texts: &[String]) -> String {
-    let texts: Vec<String> = texts.iter().map(|text| go_quote(text)).collect();
-    format!("[{}]", texts.join(" "))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::claims::Seconds;
@@ -308,12 +302,5 @@ mod tests {
             ["system:serviceaccounts", "system:serviceaccounts:shop"]
         );
         assert_eq!(user.extra[CREDENTIAL_ID], ["JTI=j"]);
-    }
-
-    #[test]
-    fn lists_are_printed_as_go_does() {
-        assert_eq!(quoted(&[]), "[]");
-        let two = ["a", "b\n"].map(str::to_owned);
-        assert_eq!(quoted(&two), r#"["a" "b\n"]"#);
     }
 }

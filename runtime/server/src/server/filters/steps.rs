@@ -251,7 +251,8 @@ impl Authentication {
         let auditor = context.auditor.as_ref();
         let attempted = auditor.map(|_| attempted(headers, arrival.connection));
         ending.impersonated = ImpersonationHeaders::take(headers);
-        let user = authenticators.authenticate(arrival.connection, headers, deadline);
+        let path = request.uri.path();
+        let user = authenticators.authenticate(arrival.connection, path, headers, deadline);
         match user.await {
             Ok(user) => {
                 if !context.added.is_empty() {

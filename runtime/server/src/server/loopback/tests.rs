@@ -161,7 +161,7 @@ async fn the_token_of_a_loopback_is_for_its_process() {
         };
         let soon = Instant::now() + Duration::from_secs(60);
         let user = authenticators
-            .authenticate(&connection, &mut headers, soon)
+            .authenticate(&connection, "/", &mut headers, soon)
             .await;
         user.map(|user| user.user().clone())
             .map_err(|error| error.message)
