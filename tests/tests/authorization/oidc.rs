@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use apiloom_tests::https::{Body, HttpsServer, SignedBy, text};
 use apiloom_tests::{Client, Kubectl, Server, created};
@@ -31,14 +31,14 @@ impl Key {
         let key = match algorithm {
             Algorithm::ES256 => {
                 let pair = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
-                EncodingKey::from_ec_pem(pair.serialize_pem().as_bytes())
+                EncodingKey::from_ec_der(pair.serialized_der())
             }
             _ => {
                 let pair = KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048).unwrap();
-                EncodingKey::from_rsa_pem(pair.serialize_pem().as_bytes())
+                // The key of PKCS#1 in that of PKCS#8.
+                EncodingKey::from_rsa_der(&pair.serialized_der()[26..])
             }
         };
-        let key = key.unwrap();
         Self { id, algorithm, key }
     }
 
@@ -174,6 +174,7 @@ fn start_by_flags(folder: &Path, issuer: &Issuer, more: &[&str]) -> Server {
     let url = format!("--oidc-issuer-url={}", issuer.url);
     let own = [
         "--storage-backend=memory",
+        "--authorization-mode=AlwaysAllow",
         "--oidc-client-id=me",
         "--oidc-username-prefix=u:",
         "--oidc-groups-claim=groups",
@@ -189,7 +190,11 @@ fn start_by_flags(folder: &Path, issuer: &Issuer, more: &[&str]) -> Server {
 fn start_by_file(file: &Path, configuration: &Value) -> Server {
     write(file, configuration);
     let flag = format!("--authentication-config={}", file.display());
-    Server::start(&["--storage-backend=memory", &flag])
+    Server::start(&[
+        "--storage-backend=memory",
+        "--authorization-mode=AlwaysAllow",
+        &flag,
+    ])
 }
 
 fn write(file: &Path, configuration: &Value) {
@@ -220,18 +225,20 @@ async fn review(administrator: &Client, token: &str) -> Value {
 }
 
 /// Asks again until the token is that of a user.
-async fn until_known(client: &Client, token: &str) -> Value {
-    let asking = async {
-        loop {
-            if let Ok(user) = user(client, token).await {
-                return user;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
+async fn until_known(administrator: &Client, token: &str) -> Value {
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Ok(user) = user(administrator, token).await {
+            return user;
         }
-    };
-    tokio::time::timeout(Duration::from_secs(60), asking)
-        .await
-        .expect("the token is never known")
+        if Instant::now() > end {
+            panic!(
+                "the token is never known: {}",
+                review(administrator, token).await
+            );
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 #[tokio::test]
