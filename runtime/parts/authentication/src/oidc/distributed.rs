@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::claims::Claims;
 use super::fetch::Fetcher;
 use super::provider::{Acceptance, Provider};
-use super::token::Unverified;
+use super::token::UnverifiedToken;
 
 /// The claim with the sources of claims by their names, and that with the endpoints of sources.
 const NAMES: &str = "_claim_names";
@@ -91,7 +91,7 @@ impl DistributedClaim {
         let document = self.fetcher.get(url, token).await;
         let document =
             document.map_err(|why| format!("while getting distributed claim {claim}: {why}"))?;
-        let mut other = Unverified::read(document.body.trim_ascii()).ok_or_else(|| {
+        let mut other = UnverifiedToken::read(document.body.trim_ascii()).ok_or_else(|| {
             format!(
                 "getting untrusted issuer from endpoint {url} failed for claim {claim}: malformed token"
             )

@@ -1,7 +1,6 @@
 //! An issuer of a configuration: its tokens become users.
 
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
 
 use apiloom_registry::auth::UserInfo;
 use tokio::sync::Mutex;
@@ -12,16 +11,7 @@ use super::distributed::DistributedClaim;
 use super::expressions::Expressions;
 use super::fetch::Fetcher;
 use super::provider::{Acceptance, Provider};
-use super::token::Unverified;
-use crate::confirmations::{Confirmations, hash};
-use crate::now::now;
-
-/// For how long a token is not checked again, as in kube-apiserver: so late may a key that is gone, and a changed group of a distributed
-/// claim, be seen.
-const KEPT: Duration = Duration::from_secs(10);
-
-/// The longest token that is known, in bytes.
-const MAX_KNOWN_BYTES: usize = 16 * 1024;
+use super::token::UnverifiedToken;
 
 /// An issuer, ready to be asked.
 pub(super) struct Issuer {
@@ -33,16 +23,6 @@ pub(super) struct Issuer {
     provider: OnceLock<Provider>,
     /// Held while the issuer is asked who it is.
     discovering: Mutex<()>,
-    known: Confirmations<Known>,
-}
-
-/// A token that was checked.
-#[derive(Clone)]
-struct Known {
-    user: Arc<UserInfo>,
-    until: Instant,
-    /// In seconds since 1970.
-    expiry: f64,
 }
 
 impl std::fmt::Debug for Issuer {
@@ -75,7 +55,6 @@ impl Issuer {
             distributed,
             provider: OnceLock::new(),
             discovering: Mutex::new(()),
-            known: Confirmations::default(),
             config,
         }
     }
@@ -105,18 +84,14 @@ impl Issuer {
         Ok(())
     }
 
-    /// The user of a token that was checked a moment ago.
-    pub(super) fn known(&self, token: &[u8]) -> Option<Arc<UserInfo>> {
-        let known = self.known.get(&hash(token))?;
-        let is_valid = known.until > Instant::now() && known.expiry >= now();
-        is_valid.then_some(known.user)
-    }
-
     /// The user of a token of this issuer.
     ///
     /// # Errors
     /// Why it is not accepted, in the words of kube-apiserver.
-    pub(super) async fn user(&self, mut token: Unverified<'_>) -> Result<Arc<UserInfo>, String> {
+    pub(super) async fn user(
+        &self,
+        mut token: UnverifiedToken<'_>,
+    ) -> Result<Arc<UserInfo>, String> {
         let provider = self.provider.get();
         let provider = provider.ok_or("oidc: authenticator not initialized")?;
         provider
@@ -133,15 +108,6 @@ impl Issuer {
             config: &self.config,
             expressions: &self.expressions,
         };
-        let user = Arc::new(mapper.user(&token.claims)?);
-        if token.text.len() <= MAX_KNOWN_BYTES {
-            let known = Known {
-                user: Arc::clone(&user),
-                until: Instant::now() + KEPT,
-                expiry: token.expiry(),
-            };
-            self.known.insert(hash(token.text), known);
-        }
-        Ok(user)
+        Ok(Arc::new(mapper.user(&token.claims)?))
     }
 }

@@ -14,6 +14,7 @@ mod fetch;
 mod flags;
 mod issuer;
 mod key_set;
+mod known;
 mod provider;
 mod reloads;
 mod token;
@@ -37,8 +38,9 @@ use tokio::sync::Notify;
 use self::config::{AnonymousConfig, Configuration, GROUP, KIND, VERSIONS};
 pub use self::flags::Oidc;
 use self::issuer::Issuer;
+use self::known::KnownUsers;
 pub(crate) use self::reloads::Reloads;
-use self::token::{ALGORITHMS, Unverified};
+use self::token::{ALGORITHMS, UnverifiedToken};
 use crate::followed_file::follow;
 
 /// Time between two questions to an issuer that does not say who it is.
@@ -83,6 +85,7 @@ struct Current {
     issuers: BTreeMap<String, Arc<Issuer>>,
     /// `None` for what the flag says.
     anonymous: Option<AnonymousConfig>,
+    known: KnownUsers,
 }
 
 impl JwtUsers {
@@ -267,6 +270,7 @@ impl JwtUsers {
         Ok(Current {
             issuers: issuers.collect(),
             anonymous: configuration.anonymous,
+            known: KnownUsers::default(),
         })
     }
 }
@@ -297,17 +301,23 @@ impl Authenticator for JwtUsers {
         let Some(token) = credentials.token() else {
             return Answer::Now(Ok(None));
         };
-        let Some(unverified) = Unverified::read(token) else {
+        if let Some(user) = current.known.get(token) {
+            return Answer::Now(Ok(Some(user)));
+        }
+        let Some(unverified) = UnverifiedToken::read(token) else {
             return Answer::Now(Ok(None));
         };
         let Some(issuer) = current.issuers.get(unverified.issuer()) else {
             return Answer::Now(Ok(None));
         };
-        if let Some(user) = issuer.known(token) {
-            return Answer::Now(Ok(Some(user)));
-        }
         let issuer = Arc::clone(issuer);
-        Answer::later(async move { Ok(Some(issuer.user(unverified).await?)) })
+        let current = Arc::clone(&current);
+        Answer::later(async move {
+            let expiry = unverified.expiry();
+            let user = issuer.user(unverified).await?;
+            current.known.insert(token, &user, expiry);
+            Ok(Some(user))
+        })
     }
 
     fn allows_anonymous(&self, path: &str) -> bool {

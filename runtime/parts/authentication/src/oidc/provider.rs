@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::fetch::Fetcher;
 use super::key_set::KeySet;
-use super::token::Unverified;
+use super::token::UnverifiedToken;
 use crate::now::now;
 
 /// The path of discovery documents, behind the URL of the issuer.
@@ -70,7 +70,7 @@ impl Provider {
     /// The first that is wrong with it.
     pub(super) async fn verify(
         &self,
-        token: &Unverified<'_>,
+        token: &UnverifiedToken<'_>,
         acceptance: &Acceptance,
     ) -> Result<(), String> {
         let Acceptance {

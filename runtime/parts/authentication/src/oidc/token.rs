@@ -27,7 +27,7 @@ pub(super) const ALGORITHMS: [(&str, Algorithm); 8] = [
 
 /// A token that is not verified yet.
 #[derive(Debug)]
-pub(super) struct Unverified<'a> {
+pub(super) struct UnverifiedToken<'a> {
     pub(super) text: &'a [u8],
     pub(super) claims: Claims,
 }
@@ -46,7 +46,7 @@ pub(super) struct Signature {
     pub(super) key: Option<String>,
 }
 
-impl<'a> Unverified<'a> {
+impl<'a> UnverifiedToken<'a> {
     /// Reads a token; `None` for other tokens.
     pub(super) fn read(text: &'a [u8]) -> Option<Self> {
         let mut parts = text.split(|byte| *byte == b'.');

@@ -12,7 +12,7 @@ fn token(header: Value, claims: Value) -> Vec<u8> {
 #[track_caller]
 fn check(claims: Value, expected: Result<(), &str>) {
     let token = token(json!({"alg": "RS256"}), claims);
-    let unverified = Unverified::read(&token).unwrap();
+    let unverified = UnverifiedToken::read(&token).unwrap();
     let found = unverified.check("https://a.test", &["x".to_owned()], 1000.0);
     assert_eq!(found.as_ref().map_err(|why| &**why).copied(), expected);
 }
@@ -63,7 +63,7 @@ fn what_a_token_says_is_checked() {
 fn algorithms_are_those_that_are_allowed() {
     let signature = |header: Value, allowed: &[&str]| {
         let token = token(header, json!({}));
-        Unverified::read(&token).unwrap().signature(allowed)
+        UnverifiedToken::read(&token).unwrap().signature(allowed)
     };
     let found = signature(json!({"alg": "ES256", "kid": "k"}), &["ES256", "RS256"]).unwrap();
     assert_eq!(
@@ -104,21 +104,21 @@ fn other_tokens_are_none_of_ours() {
         "..",
         "{\"a\": \"b.c.d\"}",
     ] {
-        assert!(Unverified::read(other.as_bytes()).is_none(), "{other}");
+        assert!(UnverifiedToken::read(other.as_bytes()).is_none(), "{other}");
     }
     let google = token(json!({}), json!({"iss": "accounts.google.com"}));
     assert_eq!(
-        Unverified::read(&google).unwrap().issuer(),
+        UnverifiedToken::read(&google).unwrap().issuer(),
         "https://accounts.google.com"
     );
     let nameless = token(json!({}), json!({"iss": ["a"]}));
-    assert_eq!(Unverified::read(&nameless).unwrap().issuer(), "");
+    assert_eq!(UnverifiedToken::read(&nameless).unwrap().issuer(), "");
 }
 
 #[test]
 fn one_of_several_audiences_is_enough() {
     let token = token(json!({}), json!({"aud": ["b", "z"]}));
-    let unverified = Unverified::read(&token).unwrap();
+    let unverified = UnverifiedToken::read(&token).unwrap();
     let all = |names: &[&str]| {
         names
             .iter()
