@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use apiloom_registry::auth::{
     Answer, Authentication, Authenticator, BoxError, Credentials, UserInfo,
 };
+use apiloom_server::server::follow_files;
 use arc_swap::ArcSwapOption;
 use aws_lc_rs::digest::{Context, SHA256, digest};
 use rustls::pki_types::pem::PemObject as _;
@@ -21,7 +22,6 @@ use x509_parser::oid_registry::{OID_X509_COMMON_NAME, OID_X509_ORGANIZATION_NAME
 use x509_parser::prelude::FromDer as _;
 
 use crate::confirmations::{Confirmations, Hash, finish};
-use crate::followed_file::follow;
 use crate::users::CREDENTIAL_ID;
 
 /// The attribute of a subject that is the uid of the user.
@@ -77,7 +77,7 @@ impl ClientCertificates {
     /// Reads the file again when it has changed, for ever. One that is wrong is logged.
     pub(crate) async fn follow(self: &Arc<Self>) {
         let this = Arc::clone(self);
-        follow("client authorities", move || this.read_changes()).await;
+        follow_files("client authorities", move || this.read_changes()).await;
     }
 
     /// The common name of a chain that the authorities confirm; empty if it has none.

@@ -5,7 +5,6 @@ mod audiences;
 mod bootstrap_tokens;
 mod certificates;
 mod confirmations;
-mod followed_file;
 mod front_proxy;
 mod now;
 mod oidc;

@@ -53,6 +53,7 @@ mod controller_names;
 mod controllers;
 mod filter;
 mod filters;
+mod followed_file;
 mod guarded_body;
 mod health;
 mod hooks;
@@ -88,6 +89,7 @@ pub use config::{
 };
 pub use controller_names::ControllerNames;
 pub use filter::{Filter, FilterPlace, FilterRequest};
+pub use followed_file::follow_files;
 pub use hooks::{HookContext, Host};
 pub use loopback::Loopback;
 pub use main::Program;

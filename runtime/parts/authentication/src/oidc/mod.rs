@@ -29,6 +29,7 @@ use apiloom_client::config::read_file;
 use apiloom_meta::codec::{Decoder, Format};
 use apiloom_meta::field::aggregate;
 use apiloom_registry::auth::{Answer, Authentication, Authenticator, Credentials};
+use apiloom_server::server::follow_files;
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
@@ -41,7 +42,6 @@ use self::issuer::Issuer;
 use self::known::KnownUsers;
 pub(crate) use self::reloads::Reloads;
 use self::token::{ALGORITHMS, UnverifiedToken};
-use crate::followed_file::follow;
 
 /// Time between two questions to an issuer that does not say who it is.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
@@ -158,7 +158,7 @@ impl JwtUsers {
         let following = async {
             if self.options.config_file.is_some() {
                 let this = Arc::clone(self);
-                follow("authentication configuration", move || this.read_changes()).await;
+                follow_files("authentication configuration", move || this.read_changes()).await;
             }
         };
         let ((), ()) = tokio::join!(finding, following);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use apiloom_registry::auth::{BoxError, UserInfo};
+use apiloom_server::server::follow_files;
 use apiloom_server::{Config, ServerError};
 use arc_swap::ArcSwapOption;
 use rcgen::KeyPair;
@@ -12,7 +13,6 @@ use rcgen::KeyPair;
 use super::claims::Claims;
 use super::keys::{PublicKey, PublishedKey, SigningKey};
 use crate::confirmations::{Confirmations, hash};
-use crate::followed_file::follow;
 
 /// The longest token that is known, in bytes: what is kept of one grows with its audiences, which the client has chosen.
 const MAX_KNOWN_BYTES: usize = 8 * 1024;
@@ -97,7 +97,7 @@ impl KeyFiles {
     /// Reads the files again when they have changed, for ever.
     pub(crate) async fn follow(self: &Arc<Self>) {
         let this = Arc::clone(self);
-        follow("keys of service accounts", move || this.read_changes()).await;
+        follow_files("keys of service accounts", move || this.read_changes()).await;
     }
 
     fn read_changes(&self) -> Result<bool, String> {

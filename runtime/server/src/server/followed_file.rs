@@ -1,12 +1,13 @@
-//! Files that are read again when they change.
+//! Files that parts read again when they change.
 
 use std::time::Duration;
 
 /// Time between two looks at a file.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// Reads files again and again, for ever: `read` says whether they have changed. `what` they are is for the log, as is a problem, once.
-pub(crate) async fn follow(
+/// Reads files every 5 s, for ever: `read` says whether they have changed, and keeps what it knows if it fails. `what` they are is for the
+/// log, as is a problem, once. Called by the `run` of a [`Capability`](super::Capability); reading may block.
+pub async fn follow_files(
     what: &'static str,
     read: impl Fn() -> Result<bool, String> + Clone + Send + 'static,
 ) {
