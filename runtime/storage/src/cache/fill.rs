@@ -62,7 +62,14 @@ impl<N: Normalize> WatchCache<N> {
                     // A variable of its own: inside the call it would keep this state alive for as long as `follow`
                     // runs.
                     let from = self.current.load().revision();
-                    let error = self.follow(from).await;
+                    let followed = tokio::select! {
+                        error = self.follow(from) => Some(error),
+                        () = self.refilling.notified() => None,
+                    };
+                    let Some(error) = followed else {
+                        self.begin_again();
+                        continue;
+                    };
                     // A retry would meet the same damage.
                     let is_damaged = matches!(error, StorageError::Corrupt(_));
                     if self.fill() == Fill::Following && !is_damaged {
@@ -116,6 +123,13 @@ impl<N: Normalize> WatchCache<N> {
         if was_filled && is_lost {
             self.end_cursors(is_compacted);
         }
+    }
+
+    /// Makes the cache Pending, so that it is filled again.
+    fn begin_again(&self) {
+        self.progress
+            .send_modify(|progress| progress.fill = Fill::pending());
+        self.end_cursors(true);
     }
 
     /// Ends every cursor, because they would miss changes. With `is_closed`, no new ones can be created before the

@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 pub use budget::{Budget, Limits};
@@ -139,6 +139,8 @@ pub struct WatchCache<N: Normalize> {
     object_bytes: atomic::AtomicU64,
     replaced_bytes: atomic::AtomicU64,
     counters: Counters,
+    /// Wakes the task of the cache to fill it again.
+    refilling: Notify,
     /// One channel for both parts: a channel is large.
     progress: watch::Sender<CacheProgress>,
 }
@@ -179,6 +181,7 @@ impl<N: Normalize> WatchCache<N> {
             object_bytes: atomic::AtomicU64::new(0),
             replaced_bytes: atomic::AtomicU64::new(0),
             counters: Counters::default(),
+            refilling: Notify::new(),
             progress: watch::Sender::new(CacheProgress {
                 revision: Revision(0),
                 fill: Fill::pending(),
@@ -360,6 +363,16 @@ impl<N: Normalize> WatchCache<N> {
         make: impl FnOnce() -> Vec<u8>,
     ) -> Bytes {
         self.encodings.get(change, key, max_age, make)
+    }
+
+    /// Fills the cache again, which ends every watch, if it has values that could not be decoded: they may be read in another
+    /// way now. Returns whether it has some.
+    pub fn refill_unreadable(&self) -> bool {
+        let has_some = self.snapshot().damaged("", "").next().is_some();
+        if has_some {
+            self.refilling.notify_one();
+        }
+        has_some
     }
 
     /// Whether the cache is filled now, and if not, why.

@@ -206,6 +206,33 @@ async fn what_is_no_object_hides_no_other() {
 }
 
 #[tokio::test]
+async fn a_cache_with_undecodable_values_can_be_filled_again() {
+    let store = memory();
+    put(&store, "/r/a", "x").await;
+    let cache = cache(&store);
+    following(&cache).await;
+    let mut cursor = cache
+        .watch(Interest::Everything, Some(Revision(1)))
+        .unwrap();
+    assert!(!cache.refill_unreadable(), "all can be read");
+    put(&store, "/r/b", "bad").await;
+    caught_up(&cache).await;
+    let mut changes = Vec::new();
+    cursor.take(usize::MAX, &mut changes).unwrap();
+    assert!(cache.refill_unreadable());
+    let ended = async {
+        while cursor.take(usize::MAX, &mut changes).is_ok() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), ended)
+        .await
+        .unwrap();
+    following(&cache).await;
+    assert_eq!(texts(&cache.snapshot(), PREFIX), ["x@1", "it is bad"]);
+}
+
+#[tokio::test]
 async fn every_state_of_the_window_can_be_had() {
     let store = memory();
     put(&store, "/r/a", "1").await;
