@@ -47,10 +47,12 @@
 //!   checks this in one pass; it may miss canonical bytes but never accepts others). Of a kind whose strategy has defaults,
 //!   which are code, the bytes must also be such that those change nothing; if they are of another version than the stored one,
 //!   all objects are decoded.
+//! - Stored values are encrypted after that and decrypted before (`registry/objects/encryption.rs`), in `registry/objects/kind.rs` alone. Whether
+//!   a write changes something is asked of plain values; the cipher says whether a stored one is stale, which makes such a write store it again.
 //! - REST logic exists once, for type-erased objects. A kind adds data and hooks, never a copy of the code.
-//! - A migration (`POST /storage/migrate`, `registry/catalog/migration.rs`) rewrites stored objects whose bytes differ from their
-//!   stored form, which one function makes (`registry/objects/stored_form.rs`): decoded, converted, with defaults, encoded. It
-//!   writes only at the revision that it read, runs no rules, changes no object and keeps its time to live; admission and
+//! - A migration (`POST /storage/migrate`, `registry/catalog/migration.rs`) rewrites stored objects whose plain bytes differ from their
+//!   stored form, or whose encryption is stale. One function makes that form (`registry/objects/stored_form.rs`): decoded, converted, with
+//!   defaults, encoded. It writes only at the revision that it read, runs no rules, changes no object and keeps its time to live; admission and
 //!   validation are for changes. It never rewrites an object whose stored bytes have fields that the server does not know.
 //! - Which versions a group has follows from its release (`registry/catalog/groups.rs`): that of the build, or an emulated one
 //!   (`registry/catalog/emulation.rs`), which decides the storage version of a kind too if it does not have the declared one.
@@ -122,6 +124,9 @@ pub use error::{handler_timeout, no_type, refused_patch};
 pub use large::{LargeWork, OffThread, check_wanted, check_wanted_after, off_thread};
 pub use objects::code::ObjectEvent;
 pub use objects::document::{Document, EncodedObject};
+pub use objects::encryption::{
+    ENCRYPTED_DATA, ENCRYPTED_PREFIX, Encryption, PlainValue, ValueCipher,
+};
 pub use objects::hooks::ErasedStrategy;
 pub use objects::items::Items;
 pub use objects::json::Json;

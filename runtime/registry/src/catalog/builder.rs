@@ -24,6 +24,7 @@ use crate::code::reader::Reader;
 use crate::code::writer::Writer;
 use crate::endpoint::{Endpoint, EndpointContext, GivenHandlers, Subresource};
 use crate::memory;
+use crate::objects::encryption::Encryption;
 use crate::objects::kind::Kind;
 use crate::objects::stored_value::StorageMediaType;
 use crate::problems::kind_problem;
@@ -69,6 +70,7 @@ pub struct RegistryBuilder {
     stores: Vec<(GroupResource, Arc<dyn Storage>)>,
     key_prefix: String,
     media_type: StorageMediaType,
+    encryption: Option<Arc<dyn Encryption>>,
     groups: Vec<GroupDef>,
     /// Definitions of the server's own kinds: that of namespaces, and the built-in kinds that were asked for.
     pub(super) own: Vec<Arc<ResourceDef>>,
@@ -135,6 +137,7 @@ impl RegistryBuilder {
             stores: Vec::new(),
             key_prefix: "/registry".to_owned(),
             media_type: StorageMediaType::default(),
+            encryption: None,
             groups: Vec::new(),
             own: Vec::new(),
             namespaces: None,
@@ -173,6 +176,10 @@ impl RegistryBuilder {
     /// in either format.
     pub fn storage_media_type(&mut self, media_type: StorageMediaType) {
         self.media_type = media_type;
+    }
+    /// Encrypts stored values. By default they are stored as they are, and encrypted ones cannot be read.
+    pub fn encryption(&mut self, encryption: Arc<dyn Encryption>) {
+        self.encryption = Some(encryption);
     }
     /// Declares a group: its versions in order of preference, and its release. A group without a declaration has the
     /// versions of its kinds in order of registration, and no release. The core group always has v1, the version of
@@ -341,6 +348,7 @@ impl RegistryBuilder {
             key_prefix: &self.key_prefix,
             groups: &groups,
             media_type: self.media_type,
+            encryption: self.encryption.as_ref(),
             strategies: self.strategies,
             readers: self.readers,
             writers: self.writers,
@@ -384,6 +392,7 @@ impl RegistryBuilder {
             stores: self.stores,
             key_prefix: self.key_prefix,
             media_type: self.media_type,
+            encryption: self.encryption,
             budget: self.history_bytes.map(Budget::new),
             readers_bytes,
             cache_sizes: self.cache_sizes,

@@ -185,6 +185,7 @@ impl Registry {
             key_prefix: &settings.key_prefix,
             groups: &groups,
             media_type: settings.media_type,
+            encryption: settings.encryption.as_ref(),
             strategies: change.strategies,
             readers: change.readers,
             writers: change.writers,

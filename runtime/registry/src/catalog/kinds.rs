@@ -17,6 +17,7 @@ use crate::code::reader::{Reader, TypedReader};
 use crate::code::writer::{TypedWriter, Writer};
 use crate::endpoint::body_definitions;
 use crate::objects::code::{KindCode, Read, Write};
+use crate::objects::encryption::{Encryption, IdentityCipher, ValueCipher};
 use crate::objects::hooks::ErasedStrategy;
 use crate::objects::key::Keys;
 use crate::objects::kind::Kind;
@@ -113,6 +114,7 @@ pub(super) struct Kinds<'a> {
     pub(super) groups: &'a [Group],
     /// Format of the objects that are written.
     pub(super) media_type: StorageMediaType,
+    pub(super) encryption: Option<&'a Arc<dyn Encryption>>,
     pub(super) strategies: Vec<VersionStrategy>,
     pub(super) readers: Vec<VersionReader>,
     pub(super) writers: Vec<VersionWriter>,
@@ -195,6 +197,14 @@ impl Kinds<'_> {
         Arc::clone(own.map_or(self.store, |(_, store)| store))
     }
 
+    /// The cipher of a kind.
+    fn cipher(&self, id: &GroupResource) -> Arc<dyn ValueCipher> {
+        match self.encryption {
+            Some(encryption) => encryption.cipher(id),
+            None => Arc::new(IdentityCipher),
+        }
+    }
+
     fn kind(
         &mut self,
         id: &GroupResource,
@@ -243,6 +253,7 @@ impl Kinds<'_> {
             is_own,
             is_terminating: Arc::default(),
             store: self.store(id),
+            cipher: self.cipher(id),
             emulates,
             media_type,
             newest_write: AtomicU64::new(0),

@@ -14,6 +14,7 @@ use tokio::time::MissedTickBehavior;
 use super::snapshot::{Catalog, Settings};
 use super::system_namespaces::SystemNamespaces;
 use crate::endpoint::Endpoint;
+use crate::objects::kind_cache::KindCache;
 use crate::reads::lister::ListerCore;
 use crate::rules::definition_room::DefinitionRoom;
 
@@ -131,6 +132,19 @@ impl Registry {
             cache.task.started(task);
         }
         true
+    }
+
+    /// Reads the stored values again that the watch caches could not decode, because they may be decrypted with other keys now. The
+    /// caches that have some are filled again, which ends their watches.
+    pub fn refill_unreadable(&self) {
+        let catalog = self.catalog();
+        let of_listers = self.listers.iter().filter_map(|lister| lister.cache());
+        let caches = catalog.caches().map(|(_, cache)| cache).chain(of_listers);
+        for KindCache { cache, .. } in caches {
+            if cache.refill_unreadable() {
+                tracing::info!(prefix = cache.prefix(), "the watch cache is filled again");
+            }
+        }
     }
 
     /// Starts the watch caches, creates the namespaces of the system, and returns when the caches are filled, or after a

@@ -16,6 +16,7 @@ use super::emulation::Emulation;
 use super::groups::Group;
 use super::runtime_config::RuntimeConfig;
 use crate::endpoint::{Endpoint, EndpointContext};
+use crate::objects::encryption::Encryption;
 use crate::objects::kind::Kind;
 use crate::objects::kind_cache::KindCache;
 use crate::objects::normalizer::CacheNormalizer;
@@ -69,6 +70,7 @@ pub(crate) struct Settings {
     pub(super) key_prefix: String,
     /// Format of the objects that are written.
     pub(super) media_type: StorageMediaType,
+    pub(super) encryption: Option<Arc<dyn Encryption>>,
     /// Memory budget for the history of all watch caches; `None` for no caches.
     pub(super) budget: Option<Arc<Budget>>,
     /// Memory limit for the slow readers of a kind, in bytes.

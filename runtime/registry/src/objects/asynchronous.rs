@@ -188,10 +188,23 @@ impl Kind {
         revision: Revision,
         version: VersionIndex,
     ) -> Result<Object, ApiError> {
+        let plain = self.open(key, bytes)?;
+        self.read_plain_in(key, &plain.bytes, revision, version)
+            .await
+    }
+
+    /// As [`Self::read_in`], of a value that is not encrypted.
+    pub(crate) async fn read_plain_in(
+        &self,
+        key: &str,
+        plain: &[u8],
+        revision: Revision,
+        version: VersionIndex,
+    ) -> Result<Object, ApiError> {
         if self.versions.converter().is_none() {
-            return self.read(key, bytes, revision, version);
+            return self.read_plain(key, plain, revision, version);
         }
-        let (object, stored) = self.decode(key, bytes, revision)?;
+        let (object, stored) = self.decode_plain(key, plain, revision)?;
         // The state of a conversion is large, and there is a future of this function for each watch.
         Box::pin(self.versions.object_in(object, stored, version)).await
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use apiloom_meta::ResourceDef;
 
 use super::code::KindCode;
+use super::encryption::IdentityCipher;
 use super::kind::Kind;
 use super::kind_version::KindVersion;
 use super::kind_versions::{KindConversion, KindVersions};
@@ -34,6 +35,7 @@ impl Kind {
             is_own: true,
             is_terminating: Arc::default(),
             store: Arc::clone(&parent.store),
+            cipher: Arc::new(IdentityCipher),
             keys: parent.keys.clone(),
             emulates: None,
             media_type: StorageMediaType::default(),

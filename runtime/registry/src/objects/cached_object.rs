@@ -32,7 +32,7 @@ pub struct CachedObject {
     /// Index of the version of `json`: the storage version or, for kinds without a hub, the version in which the object was
     /// written.
     version_index: u16,
-    /// Whether the stored bytes are known to be those that a write of this object would store.
+    /// Whether the stored bytes are known to be those that a write of this object would store, and are not encrypted.
     pub(crate) is_in_stored_form: bool,
     labels: Box<[(Box<str>, Box<str>)]>,
     /// Values of the kind's selectable fields, in the order of their declaration.

@@ -15,6 +15,7 @@ use apiloom_meta::{ApiError, GroupResource, Object, interrupt};
 use apiloom_storage::{Entry, Revision, Storage, StorageError};
 use bytes::Bytes;
 
+use super::encryption::{PlainValue, ValueCipher};
 use super::key::Keys;
 use super::kind_version::VersionIndex;
 use super::kind_versions::KindVersions;
@@ -43,6 +44,8 @@ pub struct Kind {
     pub store: Arc<dyn Storage>,
     /// The keys of its objects in the store.
     pub(crate) keys: Keys,
+    /// Encrypts and decrypts its stored values.
+    pub(crate) cipher: Arc<dyn ValueCipher>,
     /// The earlier release that one of its groups emulates, in words.
     pub(crate) emulates: Option<String>,
     /// Format of the objects that are written. Those that are read may have any.
@@ -84,7 +87,38 @@ impl Kind {
         }
     }
 
-    /// Stored bytes as they are served, if a read would not change them. Defaults that are code are asked, if they are of the
+    /// Decrypts the bytes that are stored under a key.
+    ///
+    /// # Errors
+    /// InternalError with the key if that is not possible.
+    pub(crate) fn open<'s>(&self, key: &str, stored: &'s [u8]) -> Result<PlainValue<'s>, ApiError> {
+        let opened = self.cipher.decrypt(key, stored);
+        opened.map_err(|why| ApiError::internal(untransformed(key, &why)))
+    }
+
+    /// Encrypts the bytes to store under a key.
+    ///
+    /// # Errors
+    /// Refused if that is not possible.
+    pub(crate) fn seal(&self, key: &str, plain: &Bytes) -> Result<Bytes, StorageError> {
+        let sealed = self.cipher.encrypt(key, plain);
+        sealed.map_err(|why| StorageError::Refused(untransformed(key, &why)))
+    }
+
+    /// Whether a write of this object would not change what is stored: neither the object nor how it is encrypted.
+    pub(crate) fn is_stored_as(&self, entry: &Entry, prepared: &PreparedObject) -> bool {
+        let opened = self.cipher.decrypt(&entry.key, &entry.value);
+        opened.is_ok_and(|plain| !plain.is_stale && *plain.bytes == *prepared.stored)
+    }
+
+    /// Length of a stored object as JSON, in bytes; `None` if the value cannot be read.
+    pub(crate) fn json_len(&self, entry: &Entry) -> Option<usize> {
+        let plain = self.open(&entry.key, &entry.value).ok()?;
+        let json = self.stored_json(&plain.bytes).ok()?;
+        Some(json.len())
+    }
+
+    /// A plain stored value as it is served, if a read would not change it. Defaults that are code are asked, if they are of the
     /// stored version.
     pub(crate) fn recognize(&self, stored: &Bytes) -> Option<PreparedObject> {
         let version = self.versions.stored_version();
@@ -108,7 +142,7 @@ impl Kind {
     /// read the same here as in the watch cache, which holds that. The resourceVersion is the revision.
     ///
     /// # Errors
-    /// InternalError with the key if the bytes are not an object of this kind.
+    /// InternalError with the key if the bytes cannot be decrypted, or are not an object of this kind.
     pub(crate) fn read(
         &self,
         key: &str,
@@ -116,7 +150,19 @@ impl Kind {
         revision: Revision,
         version: VersionIndex,
     ) -> Result<Object, ApiError> {
-        let (object, stored) = self.decode(key, bytes, revision)?;
+        let plain = self.open(key, bytes)?;
+        self.read_plain(key, &plain.bytes, revision, version)
+    }
+
+    /// As [`Kind::read`], of a value that is not encrypted.
+    pub(crate) fn read_plain(
+        &self,
+        key: &str,
+        plain: &[u8],
+        revision: Revision,
+        version: VersionIndex,
+    ) -> Result<Object, ApiError> {
+        let (object, stored) = self.decode_plain(key, plain, revision)?;
         if !self.versions.has_hub() {
             return self.versions.convert(object, stored, version);
         }
@@ -126,27 +172,29 @@ impl Kind {
         self.versions.convert(object, self.versions.stored, version)
     }
 
-    /// The JSON of a stored value, which may be Protobuf.
+    /// The JSON of a plain stored value, which may be Protobuf.
     ///
     /// # Errors
     /// If the value is malformed Protobuf, or Protobuf of another kind.
-    pub(crate) fn stored_json<'s>(&self, stored: &'s [u8]) -> Result<Cow<'s, [u8]>, String> {
+    fn stored_json<'s>(&self, stored: &'s [u8]) -> Result<Cow<'s, [u8]>, String> {
         stored_value::json(stored, |api_version, kind| self.message(api_version, kind))
     }
 
     /// A field that reads of a stored value drop, in words: `unknown field "spec.depth"`.
     ///
     /// # Errors
-    /// If the value cannot be decoded.
+    /// InternalError if the value cannot be decrypted or decoded.
     pub(crate) fn unknown_stored_field(
         &self,
-        stored: &[u8],
+        entry: &Entry,
         version: VersionIndex,
-    ) -> Result<Option<String>, String> {
+    ) -> Result<Option<String>, ApiError> {
+        let plain = self.open(&entry.key, &entry.value)?;
         let schema = self.versions[version].schema();
-        stored_value::unknown_field(stored, schema, |api_version, kind| {
+        let unknown = stored_value::unknown_field(&plain.bytes, schema, |api_version, kind| {
             self.message(api_version, kind)
-        })
+        });
+        unknown.map_err(ApiError::internal)
     }
 
     /// The Protobuf form of a version of the kind.
@@ -178,8 +226,19 @@ impl Kind {
         bytes: &[u8],
         revision: Revision,
     ) -> Result<(Object, VersionIndex), ApiError> {
+        let plain = self.open(key, bytes)?;
+        self.decode_plain(key, &plain.bytes, revision)
+    }
+
+    /// As [`Kind::decode`], of a value that is not encrypted.
+    pub(crate) fn decode_plain(
+        &self,
+        key: &str,
+        plain: &[u8],
+        revision: Revision,
+    ) -> Result<(Object, VersionIndex), ApiError> {
         // It is read in whole, or damage would be told where there is none.
-        interrupt::apart(|| self.decode_whole(key, bytes, revision))
+        interrupt::apart(|| self.decode_whole(key, plain, revision))
     }
 
     fn decode_whole(
@@ -221,10 +280,10 @@ impl Kind {
         Ok((object, stored))
     }
 
-    /// Whether a read of a stored value of the storage version gives the object with this JSON, which has no
+    /// Whether a read of a plain value of the storage version gives the object with this JSON, which has no
     /// resourceVersion.
     fn is_read_from(&self, stored: &[u8], json: &[u8]) -> bool {
-        let Ok((mut object, version)) = self.decode("", stored, Revision(0)) else {
+        let Ok((mut object, version)) = self.decode_plain("", stored, Revision(0)) else {
             return false;
         };
         object.set_meta_str("resourceVersion", "");
@@ -267,4 +326,9 @@ impl Kind {
         }
         self.newest_write.fetch_max(revision.0, Ordering::AcqRel);
     }
+}
+
+/// Why a value cannot be encrypted or decrypted, in the words of kube-apiserver.
+fn untransformed(key: &str, why: &str) -> String {
+    format!("unable to transform key {}: {why}", go_quote(key))
 }

@@ -30,7 +30,7 @@
 //!   stored bytes.
 //! - stored bytes: JSON of the storage version, or the same in Protobuf with the envelope of kube-apiserver
 //!   (`registry/objects/stored_value.rs`). `registry/objects/kind.rs` reads them, by their own prefix: JSON, prune, default,
-//!   convert.
+//!   convert. Between them and the store is the cipher of the kind (`registry/objects/encryption.rs`).
 //! - `CachedObject` (`registry/objects/normalizer.rs` makes it): from the writer's `PreparedObject`, from stored bytes that
 //!   are already canonical (`Encoder::verbatim`), or by decoding.
 //! - `Document`: what a response shows. `Encoded` shares the bytes of the cache; `Converted` is encoded for one response;
@@ -46,6 +46,7 @@ mod code_object;
 pub(super) mod converted;
 mod converter_call;
 pub(super) mod document;
+pub(super) mod encryption;
 pub(super) mod field_finder;
 pub(super) mod hooks;
 pub(super) mod items;

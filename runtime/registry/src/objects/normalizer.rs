@@ -1,5 +1,6 @@
 //! Normalizes stored values of a kind for its watch cache.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -79,17 +80,23 @@ impl CacheNormalizer {
         let kind = &self.0;
         let version = kind.versions.stored_version();
         if let Some(written) = kind.pending_writes.take(key, stored) {
-            let mut object = CachedObject::new(&written.served(revision), version)?;
-            object.is_in_stored_form = true;
+            let mut object = CachedObject::new(&written.prepared.served(revision), version)?;
+            object.is_in_stored_form = written.is_plain();
             return Ok(object);
         }
-        if let Some(known) = kind.recognize(stored) {
+        let opened = kind.open(key, stored).map_err(|error| error.message)?;
+        let (plain, is_encrypted) = match opened.bytes {
+            Cow::Borrowed(_) => (stored.clone(), false),
+            Cow::Owned(plain) => (plain.into(), true),
+        };
+        if let Some(known) = kind.recognize(&plain) {
             let mut object = CachedObject::new(&known.served(revision), version)?;
-            object.is_in_stored_form = kind.stores_json() && known.is_stored_as_json();
+            object.is_in_stored_form =
+                kind.stores_json() && known.is_stored_as_json() && !is_encrypted;
             return Ok(object);
         }
         if !kind.versions.has_hub() {
-            let decoded = kind.decode(key, stored, revision);
+            let decoded = kind.decode_plain(key, &plain, revision);
             let (object, held) = decoded.map_err(|error| error.message)?;
             let version = &kind.versions[held];
             if held != kind.versions.stored {
@@ -98,7 +105,7 @@ impl CacheNormalizer {
             return CachedObject::new(&Json::of(&object, version.schema()), version);
         }
         let object = kind
-            .read(key, stored, revision, kind.versions.stored)
+            .read_plain(key, &plain, revision, kind.versions.stored)
             .map_err(|error| error.message)?;
         CachedObject::new(&Json::of(&object, version.schema()), version)
     }

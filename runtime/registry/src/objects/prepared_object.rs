@@ -28,7 +28,7 @@ const MAX_PENDING_WRITES: usize = 4096;
 
 /// An object of the storage version, encoded.
 pub(crate) struct PreparedObject {
-    /// The bytes for the store.
+    /// The bytes for the store, before they are encrypted.
     pub(crate) stored: Bytes,
     /// The JSON without resourceVersion; the same bytes, if JSON is stored.
     pub(crate) json: Bytes,
@@ -118,18 +118,33 @@ impl PreparedObject {
     }
 }
 
+/// A write in flight.
+#[derive(Debug)]
+pub(crate) struct PendingWrite {
+    pub(crate) prepared: Arc<PreparedObject>,
+    /// The bytes that the store is given: those of the object, or encrypted.
+    pub(crate) stored: Bytes,
+}
+
+impl PendingWrite {
+    /// Whether the object is stored as it is encoded.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.stored.as_ptr() == self.prepared.stored.as_ptr()
+    }
+}
+
 /// Encodings of writes in flight, so that the cache reuses them when the store reports the write.
 #[derive(Debug, Default)]
-pub(crate) struct PendingWrites(Mutex<HashMap<String, Arc<PreparedObject>>>);
+pub(crate) struct PendingWrites(Mutex<HashMap<String, PendingWrite>>);
 
 impl PendingWrites {
     /// Adds the encoding of a write that is about to begin.
-    pub(crate) fn put(&self, key: &str, prepared: Arc<PreparedObject>) {
+    pub(crate) fn put(&self, key: &str, write: PendingWrite) {
         let mut pending_writes = self.0.lock();
         if pending_writes.len() >= MAX_PENDING_WRITES {
             pending_writes.clear();
         }
-        pending_writes.insert(key.to_owned(), prepared);
+        pending_writes.insert(key.to_owned(), write);
     }
 
     /// Removes the encoding of a write that failed.
@@ -137,14 +152,14 @@ impl PendingWrites {
         let mut pending_writes = self.0.lock();
         if pending_writes
             .get(key)
-            .is_some_and(|held| Arc::ptr_eq(held, prepared))
+            .is_some_and(|held| Arc::ptr_eq(&held.prepared, prepared))
         {
             pending_writes.remove(key);
         }
     }
 
     /// Removes and returns the encoding of the object under a key, if the store has exactly these bytes.
-    pub(crate) fn take(&self, key: &str, stored: &Bytes) -> Option<Arc<PreparedObject>> {
+    pub(crate) fn take(&self, key: &str, stored: &Bytes) -> Option<PendingWrite> {
         let mut pending_writes = self.0.lock();
         if pending_writes.get(key)?.stored == *stored {
             pending_writes.remove(key)

@@ -3,6 +3,7 @@
 use apiloom_storage::{Entry, Revision};
 
 use super::document::EncodedObject;
+use super::kind::Kind;
 use super::prepared_object::PreparedObject;
 
 /// The object that a write is about to change.
@@ -31,12 +32,12 @@ impl PresentObject {
         }
     }
 
-    /// Whether the write would change nothing. For a cached object this is a hint only: it may be behind, so the
-    /// result must be confirmed with the stored object.
-    pub(crate) fn is_unchanged_by(&self, prepared: &PreparedObject) -> bool {
+    /// Whether the write would change nothing. For a cached object this is a hint only: it may be behind, and it does not say
+    /// how the stored object is encrypted, so the result must be confirmed with the stored object.
+    pub(crate) fn is_unchanged_by(&self, kind: &Kind, prepared: &PreparedObject) -> bool {
         match self {
             Self::Cached(cached) => prepared.shows(cached.json().whole(), cached.revision()),
-            Self::Stored(entry) => entry.value == prepared.stored,
+            Self::Stored(entry) => kind.is_stored_as(entry, prepared),
         }
     }
 

@@ -1,5 +1,5 @@
-//! The stored form of an object: the bytes as which a write would store it now. Stored bytes that differ are stale: of
-//! another version, or of an earlier schema.
+//! The stored form of an object: the bytes as which a write would store it now, before they are encrypted. Stored bytes that
+//! differ are stale: of another version, or of an earlier schema.
 
 use apiloom_meta::ApiError;
 use apiloom_storage::Entry;

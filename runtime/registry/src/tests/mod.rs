@@ -19,6 +19,7 @@ mod delete;
 mod derived;
 mod embedded;
 mod emulation;
+mod encryption;
 mod graceful;
 mod list;
 mod listed;

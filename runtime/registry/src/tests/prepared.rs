@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::objects::kind::Kind;
 use crate::objects::normalizer::CacheNormalizer;
-use crate::objects::prepared_object::PreparedObject;
+use crate::objects::prepared_object::{PendingWrite, PreparedObject};
 
 /// A prepared object, and the same as a read would encode it.
 fn check(kind: &Kind, document: Value) {
@@ -65,12 +65,19 @@ fn prepared(f: &Fixture, colour: &str) -> Arc<PreparedObject> {
     Arc::new(f.alpha.resource().kind.encode(&mut object).unwrap())
 }
 
+fn pending(prepared: &Arc<PreparedObject>) -> PendingWrite {
+    PendingWrite {
+        prepared: Arc::clone(prepared),
+        stored: prepared.stored.clone(),
+    }
+}
+
 #[tokio::test]
 async fn the_cache_takes_over_the_bytes_that_were_written_and_no_others() {
     let f = fixture().await;
     let pending_writes = &f.alpha.resource().kind.pending_writes;
     let (red, blue) = (prepared(&f, "red"), prepared(&f, "blue"));
-    pending_writes.put("/a", Arc::clone(&red));
+    pending_writes.put("/a", pending(&red));
     let other: Bytes = blue.stored.clone();
     assert!(
         pending_writes.take("/a", &other).is_none(),
@@ -86,11 +93,11 @@ async fn a_write_that_failed_is_forgotten_but_not_the_one_that_won() {
     let f = fixture().await;
     let pending_writes = &f.alpha.resource().kind.pending_writes;
     let (red, blue) = (prepared(&f, "red"), prepared(&f, "blue"));
-    pending_writes.put("/a", Arc::clone(&red));
-    pending_writes.put("/a", Arc::clone(&blue));
+    pending_writes.put("/a", pending(&red));
+    pending_writes.put("/a", pending(&blue));
     pending_writes.remove("/a", &red);
     assert!(pending_writes.take("/a", &blue.stored).is_some());
-    pending_writes.put("/a", Arc::clone(&red));
+    pending_writes.put("/a", pending(&red));
     pending_writes.remove("/a", &red);
     assert!(pending_writes.take("/a", &red.stored).is_none());
 }

@@ -17,7 +17,7 @@ use super::settings::WriteSettings;
 use crate::large::check_wanted;
 use crate::objects::document::EncodedObject;
 use crate::objects::kind_cache::CATCH_UP;
-use crate::objects::prepared_object::PreparedObject;
+use crate::objects::prepared_object::{PendingWrite, PreparedObject};
 use crate::objects::present_object::PresentObject;
 use crate::objects::versioned_resource::VersionedResource;
 
@@ -75,8 +75,9 @@ impl Commit {
                     let stored = self.stored(key, operation).await?;
                     let is_confirmed = |stored: &PresentObject| {
                         stored.revision() == cached.revision()
-                            && (prepared.as_deref())
-                                .is_some_and(|prepared| stored.is_unchanged_by(prepared))
+                            && (prepared.as_deref()).is_some_and(|prepared| {
+                                stored.is_unchanged_by(&self.resource.kind, prepared)
+                            })
                     };
                     if stored.as_ref().is_some_and(is_confirmed) {
                         return Ok(result);
@@ -103,10 +104,11 @@ impl Commit {
         }
     }
 
-    /// Whether the cache alone can say that an object is stored as it is cached: in its stored form, and in a store that no
-    /// other process writes to. Where others write, waiting for the cache would cost more than reading the object.
+    /// Whether the cache alone can say that an object is stored as it is cached: in its stored form, not encrypted, and in a
+    /// store that no other process writes to. Where others write, waiting for the cache would cost more than reading the object.
     pub(crate) fn is_known_by_cache(&self, cached: &EncodedObject) -> bool {
-        cached.is_in_stored_form() && !self.resource.kind.store.is_shared()
+        let kind = &self.resource.kind;
+        cached.is_in_stored_form() && kind.cipher.is_identity() && !kind.store.is_shared()
     }
 
     /// Whether the cache says that an object is still as it was cached.
@@ -168,8 +170,8 @@ impl Commit {
         let shrinks = || {
             present.is_some_and(|present| match present {
                 PresentObject::Stored(entry) => {
-                    let stored = self.resource.kind.stored_json(&entry.value);
-                    stored.is_ok_and(|json| len < json.len())
+                    let stored = self.resource.kind.json_len(entry);
+                    stored.is_some_and(|stored| len < stored)
                 }
                 PresentObject::Cached(_) => false,
             })
@@ -192,7 +194,7 @@ impl Commit {
         let kind = &self.resource.kind;
         let strategy = kind.versions.strategy(self.resource.version);
         let ttl = strategy.and_then(|(_, strategy)| strategy.ttl());
-        let bytes = self.begin_write(key, prepared);
+        let bytes = self.begin_write(key, prepared)?;
         let written = match expected {
             None => kind.store.create(key, bytes, ttl).await,
             Some(expected) => kind.store.update_if(key, expected, bytes, ttl).await,
@@ -207,19 +209,27 @@ impl Commit {
         prepared: &Arc<PreparedObject>,
         expected: Revision,
     ) -> Result<Revision, StorageError> {
-        let bytes = self.begin_write(key, prepared);
+        let bytes = self.begin_write(key, prepared)?;
         let store = &self.resource.kind.store;
         let written = store.rewrite_if(key, expected, bytes).await;
         self.end_write(key, prepared, written).await
     }
 
-    /// The bytes to write. The encoding is kept for the watch cache, see `pending_writes`.
-    fn begin_write(&self, key: &str, prepared: &Arc<PreparedObject>) -> Bytes {
+    /// The bytes to write, encrypted. The encoding is kept for the watch cache, see `pending_writes`.
+    fn begin_write(
+        &self,
+        key: &str,
+        prepared: &Arc<PreparedObject>,
+    ) -> Result<Bytes, StorageError> {
+        let kind = &self.resource.kind;
+        let bytes = kind.seal(key, &prepared.stored)?;
         if self.resource.cache.is_some() {
-            let pending = &self.resource.kind.pending_writes;
-            pending.put(key, Arc::clone(prepared));
+            let prepared = Arc::clone(prepared);
+            let stored = bytes.clone();
+            let write = PendingWrite { prepared, stored };
+            kind.pending_writes.put(key, write);
         }
-        prepared.stored.clone()
+        Ok(bytes)
     }
 
     /// Waits until listers show a write, or forgets the encoding of one that failed.
@@ -266,7 +276,9 @@ impl Commit {
             return Ok(WrittenObject { object, json });
         }
         let (kind, version) = (&self.resource.kind, self.resource.version);
-        let object = kind.read_in(key, &prepared.json, revision, version).await?;
+        let object = kind
+            .read_plain_in(key, &prepared.json, revision, version)
+            .await?;
         Ok(object.into())
     }
 

@@ -61,7 +61,7 @@ impl Writes {
         loop {
             let form = kind.stored_form(&entry).await;
             let (prepared, version) = form.map_err(MigrateError::Object)?;
-            if prepared.stored == entry.value {
+            if kind.is_stored_as(&entry, &prepared) {
                 return Ok(MigrationOutcome::Current(version));
             }
             check_is_complete(kind, &entry, version).map_err(MigrateError::Object)?;
@@ -95,8 +95,7 @@ impl Writes {
 
 /// Checks that the object that was read has all fields of its stored bytes: what is read is what will be stored.
 fn check_is_complete(kind: &Kind, entry: &Entry, version: VersionIndex) -> Result<(), ApiError> {
-    let unknown = kind.unknown_stored_field(&entry.value, version);
-    match unknown.map_err(ApiError::internal)? {
+    match kind.unknown_stored_field(entry, version)? {
         None => Ok(()),
         Some(field) => Err(ApiError::new(
             StatusReason::InternalError,

@@ -115,7 +115,7 @@ impl Writes {
                     Ok(prepared) => Arc::new(prepared),
                     Err(error) => return Ok(Attempt::Decided(Err(error))),
                 };
-                if present.is_unchanged_by(&prepared) {
+                if present.is_unchanged_by(&self.resource.kind, &prepared) {
                     if is_converted {
                         object = self
                             .resource
@@ -187,7 +187,7 @@ impl Writes {
                 .resource
                 .kind
                 .encode(&mut stored.unwrap_or_else(|| shown.clone()))?;
-            if !present.is_unchanged_by(&prepared) {
+            if !present.is_unchanged_by(&self.resource.kind, &prepared) {
                 self.commit.check_size(&prepared, Some(present))?;
             }
             return Ok(StoreAction::Nothing(shown));
