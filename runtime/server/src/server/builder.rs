@@ -14,8 +14,8 @@ use apiloom_registry::auth::{
     PrivilegedGroup, PublicInfo,
 };
 use apiloom_registry::{
-    Admission, AdmissionContext, Handler, Lister, Listers, Reader, Registry, RegistryBuilder,
-    Strategy, Subresource, Writer,
+    Admission, AdmissionContext, Encryption, Handler, Lister, Listers, Reader, Registry,
+    RegistryBuilder, Strategy, Subresource, Writer,
 };
 use apiloom_storage::{Memory, Storage};
 use clap::{ArgMatches, Command};
@@ -527,7 +527,7 @@ impl Builder {
         let stores = Stores::one(Memory::new());
         let all = with_parts(self);
         let all = with_step(all, RegistryBuilder::check_lazy_kinds);
-        let registry = registry(&all.config, all.steps, all.listers, &stores)?;
+        let registry = registry(&all.config, all.steps, all.listers, &stores, None)?;
         apiloom_http::documents::crd::dump(&registry.catalog()).map_err(ServerError::Invalid)
     }
 }
@@ -592,7 +592,9 @@ async fn build_over(builder: Builder, stores: StoreSource) -> Result<Server, Ser
         StoreSource::Configured => Stores::open(&config, storage, own_storage).await?,
         StoreSource::Memory => Stores::in_memory(&config, storage.as_ref()),
     };
-    let registry = Arc::new(registry(&config, steps, listers, &stores)?);
+    let encryption = parts.iter().find_map(|part| part.encryption());
+    let registry = registry(&config, steps, listers, &stores, encryption)?;
+    let registry = Arc::new(registry);
     Ok(Server {
         config,
         registry,
@@ -612,8 +614,12 @@ fn registry(
     steps: Vec<Step>,
     listers: Listers,
     stores: &Stores,
+    encryption: Option<Arc<dyn Encryption>>,
 ) -> Result<Registry, ServerError> {
     let mut registry = stores.registry();
+    if let Some(encryption) = encryption {
+        registry.encryption(encryption);
+    }
     registry.use_listers(listers);
     registry.key_prefix(&config.storage_prefix);
     registry.event_ttl(config.event_ttl);

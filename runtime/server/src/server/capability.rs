@@ -7,7 +7,7 @@ use std::sync::Arc;
 use apiloom_http::AddedSource;
 use apiloom_http::documents::health::Check;
 use apiloom_http::observation::metrics::Metrics;
-use apiloom_registry::Registry;
+use apiloom_registry::{Encryption, Registry};
 use async_trait::async_trait;
 
 use super::auditor::Auditor;
@@ -74,6 +74,12 @@ pub trait Capability: fmt::Debug + Send + Sync + 'static {
     async fn check(&self, config: &Config) -> Result<(), ServerError> {
         let _ = config;
         Ok(())
+    }
+
+    /// Encrypts stored values; asked once, after the check. A server has one encryption: the first that a capability has. Without one values
+    /// are stored as they are.
+    fn encryption(&self) -> Option<Arc<dyn Encryption>> {
+        None
     }
 
     /// Reads what it needs before requests are answered. The registry is started.

@@ -258,13 +258,14 @@ impl Signals {
 }
 
 /// The crates that log what the server does.
-const OF_SERVER: [&str; 11] = [
+const OF_SERVER: [&str; 12] = [
     "apiloom_admission",
     "apiloom_aggregator",
     "apiloom_apiextensions",
     "apiloom_audit",
     "apiloom_authentication",
     "apiloom_authorization",
+    "apiloom_encryption",
     "apiloom_garbage",
     "apiloom_http",
     "apiloom_namespaces",
