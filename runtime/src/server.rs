@@ -115,6 +115,7 @@ pub mod parts {
     pub use apiloom_parts::Authentication;
     #[cfg(feature = "apis-apiextensions")]
     pub use apiloom_parts::CustomResources;
+    pub use apiloom_parts::EncryptionAtRest;
     pub use apiloom_parts::GarbageCollection;
     pub use apiloom_parts::NamespaceDeletion;
     #[cfg(feature = "apis-authorization")]

@@ -13,6 +13,7 @@ pub use apiloom_audit::Audit;
 pub use apiloom_authentication::Authentication;
 #[cfg(feature = "authorization")]
 pub use apiloom_authorization::{Authorization, Mode as AuthorizationMode};
+pub use apiloom_encryption::EncryptionAtRest;
 /// The name of the garbage collector in `--controllers`.
 pub use apiloom_garbage::CONTROLLER as GARBAGE_COLLECTOR;
 pub use apiloom_garbage::GarbageCollection;
@@ -48,6 +49,8 @@ pub struct PartsConfig {
     /// Asks webhooks about writes.
     #[cfg(feature = "admissionregistration")]
     pub admission_webhooks: AdmissionWebhooks,
+    /// Encrypts stored values.
+    pub encryption: EncryptionAtRest,
     /// Deletes objects whose owners are gone.
     pub garbage_collection: GarbageCollection,
     /// Deletes the content of deleted namespaces.
@@ -71,6 +74,7 @@ impl PartsConfig {
             Box::new(self.authorization),
             #[cfg(feature = "admissionregistration")]
             Box::new(self.admission_webhooks),
+            Box::new(self.encryption),
             Box::new(self.garbage_collection),
             Box::new(self.namespace_deletion),
             #[cfg(feature = "apiregistration")]
