@@ -41,6 +41,7 @@ mod definition_conditions;
 mod definitions;
 mod delete;
 mod discovery;
+mod encryption;
 mod errors;
 mod formats;
 mod garbage;
