@@ -13,7 +13,7 @@ const TABLE: &str = include_str!("bounds.txt");
 const STATE: &str = include_str!("state.txt");
 
 /// The crates that a server keeps state in.
-const CRATES: [&str; 16] = [
+const CRATES: [&str; 17] = [
     "server",
     "parts/admission",
     "parts/aggregator",
@@ -21,6 +21,7 @@ const CRATES: [&str; 16] = [
     "parts/audit",
     "parts/authentication",
     "parts/authorization",
+    "parts/encryption",
     "parts/garbage",
     "parts/namespaces",
     "http",
