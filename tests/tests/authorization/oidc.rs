@@ -78,9 +78,14 @@ struct Issuer {
 impl Issuer {
     /// One that does not say who it is yet.
     async fn silent() -> Self {
+        Self::signed(SignedBy::Authority).await
+    }
+
+    /// The same with another certificate.
+    async fn signed(signed_by: SignedBy) -> Self {
         let documents = Arc::new(Mutex::new(Documents::default()));
         let answering = Arc::clone(&documents);
-        let server = HttpsServer::start(SignedBy::Authority, move |request| {
+        let server = HttpsServer::start(signed_by, move |request| {
             let response = answer(&answering, &request);
             async move { response }
         });
@@ -593,4 +598,38 @@ async fn groups_that_are_elsewhere_are_fetched() {
         assert!(!error.contains("s3cret"), "{error}");
     }
     assert!(!server.log().contains("s3cret"));
+}
+
+#[tokio::test]
+async fn an_issuer_may_be_its_own_authority_and_no_other_one() {
+    let key = Key::new("k", Algorithm::ES256);
+    for signed_by in [SignedBy::Itself, SignedBy::ItselfAsAuthority] {
+        let issuer = Issuer::signed(signed_by).await;
+        issuer.speak();
+        issuer.publish(&[&key], "");
+        let folder = tempfile::tempdir().unwrap();
+        let flag = "--oidc-signing-algs=ES256";
+        let server = start_by_flags(folder.path(), &issuer, &[flag]);
+        let administrator = server.client();
+        administrator.until_ready().await;
+        let token = key.sign(&issuer.claims(&json!({})));
+        assert_eq!(
+            until_known(&administrator, &token).await["username"],
+            "u:ann"
+        );
+    }
+
+    // One whose certificate another authority has made is asked for nothing.
+    let mut issuer = Issuer::start(&[&key]).await;
+    issuer.authority = Issuer::silent().await.authority;
+    let folder = tempfile::tempdir().unwrap();
+    let server = start_by_flags(folder.path(), &issuer, &["--oidc-signing-algs=ES256"]);
+    let administrator = server.client();
+    administrator.until_ready().await;
+    while !server.log().contains("an issuer of tokens is not ready") {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let token = key.sign(&issuer.claims(&json!({})));
+    assert_eq!(user(&administrator, &token).await, Err(401));
+    assert_eq!(issuer.asked("/.well-known/openid-configuration"), 0);
 }

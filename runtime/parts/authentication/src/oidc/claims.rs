@@ -1,5 +1,7 @@
 //! The claims of a token, and the user that they describe, in the order and with the errors of kube-apiserver.
 
+use std::collections::BTreeMap;
+
 use apiloom_cel::{Expression, MAX_CALL_COST};
 use apiloom_registry::auth::UserInfo;
 use serde_json::{Map, Number, Value, json};
@@ -153,8 +155,8 @@ impl Mapper<'_> {
         &self,
         claims: &Claims,
         evaluation: &mut Evaluation,
-    ) -> Result<std::collections::BTreeMap<String, Vec<String>>, String> {
-        let mut extra = std::collections::BTreeMap::new();
+    ) -> Result<BTreeMap<String, Vec<String>>, String> {
+        let mut extra = BTreeMap::new();
         if let Some(Value::String(id)) = claims.get("jti").filter(|id| *id != "") {
             extra.insert(CREDENTIAL_ID.to_owned(), vec![format!("JTI={id}")]);
         }

@@ -21,7 +21,7 @@ mod token;
 mod validation;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -128,9 +128,9 @@ impl JwtUsers {
                 let checked = self.checked(configuration, &self.options.flags.algorithms());
                 checked.map_err(|why| format!("--oidc-* flags: {why}"))?
             }
-            Some(_) => {
-                let text = self.text()?;
-                let parsed = self.parsed(&text);
+            Some(file) => {
+                let text = text(file)?;
+                let parsed = self.parsed(file, &text);
                 *self.seen.lock() = text;
                 parsed?
             }
@@ -156,9 +156,10 @@ impl JwtUsers {
             }
         };
         let following = async {
-            if self.options.config_file.is_some() {
+            if let Some(file) = self.options.config_file.clone() {
                 let this = Arc::clone(self);
-                follow_files("authentication configuration", move || this.read_changes()).await;
+                let read = move || this.read_changes(&file);
+                follow_files("authentication configuration", read).await;
             }
         };
         let ((), ()) = tokio::join!(finding, following);
@@ -177,19 +178,19 @@ impl JwtUsers {
     }
 
     /// Reads the file again; whether another configuration is in use now. Blocks until its issuers are ready.
-    fn read_changes(&self) -> Result<bool, String> {
-        let text = self.text()?;
+    fn read_changes(&self, file: &Path) -> Result<bool, String> {
+        let text = text(file)?;
         if *self.seen.lock() == text {
             return Ok(false);
         }
-        let used = self.use_text(&text);
+        let used = self.use_text(file, &text);
         *self.seen.lock() = text;
         self.reloads.count(used.is_ok());
         used.map(|()| true)
     }
 
-    fn use_text(&self, text: &[u8]) -> Result<(), String> {
-        let new = self.parsed(text)?;
+    fn use_text(&self, file: &Path, text: &[u8]) -> Result<(), String> {
+        let new = self.parsed(file, text)?;
         let ready = tokio::time::timeout(READY_TIMEOUT, new.discover());
         let missing = Handle::current().block_on(ready);
         let missing = missing.map_err(|_| "its issuers do not answer in time".to_owned())?;
@@ -201,26 +202,8 @@ impl JwtUsers {
         Ok(())
     }
 
-    fn text(&self) -> Result<Vec<u8>, String> {
-        let file = self
-            .options
-            .config_file
-            .as_deref()
-            .unwrap_or_else(|| "".as_ref());
-        read_file(file).map_err(|error| self.of_file(&error.to_string()))
-    }
-
-    fn of_file(&self, why: &str) -> String {
-        let file = self
-            .options
-            .config_file
-            .as_deref()
-            .unwrap_or_else(|| "".as_ref());
-        format!("--authentication-config {}: {why}", file.display())
-    }
-
-    fn parsed(&self, text: &[u8]) -> Result<Current, String> {
-        self.parse(text).map_err(|why| self.of_file(&why))
+    fn parsed(&self, file: &Path, text: &[u8]) -> Result<Current, String> {
+        self.parse(text).map_err(|why| of_file(file, &why))
     }
 
     fn parse(&self, text: &[u8]) -> Result<Current, String> {
@@ -273,6 +256,14 @@ impl JwtUsers {
             known: KnownUsers::default(),
         })
     }
+}
+
+fn text(file: &Path) -> Result<Vec<u8>, String> {
+    read_file(file).map_err(|error| of_file(file, &error.to_string()))
+}
+
+fn of_file(file: &Path, why: &str) -> String {
+    format!("--authentication-config {}: {why}", file.display())
 }
 
 impl Current {
