@@ -1,7 +1,9 @@
 //! What the audit of a request records of it (KEP-22, `audit.k8s.io/v1`): collected by those that serve the request, read by the auditor
 //! of the server, which knows the policy and writes the events.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -106,11 +108,14 @@ pub struct AuditedObject {
     pub resource_version: String,
 }
 
+/// A key or a value of an annotation: most are the same for all requests.
+pub type AnnotationText = Cow<'static, str>;
+
 /// What is known of a request so far, beside what came with its head.
 #[derive(Debug, Default)]
 pub struct AuditNotes {
     /// Annotations of the event, by keys such as `authorization.k8s.io/decision`.
-    pub annotations: BTreeMap<String, String>,
+    pub annotations: BTreeMap<AnnotationText, AnnotationText>,
     /// The user that the request is executed as, if that is another one than the one that sent it, and the verb of the constrained
     /// impersonation that allowed it.
     pub impersonated: Option<(Arc<UserInfo>, Option<String>)>,
@@ -167,16 +172,15 @@ impl AuditRecord {
     }
 
     /// Adds an annotation to the event. A key keeps its first value: another one is logged and dropped.
-    pub fn annotate(&self, key: impl Into<String>, value: impl Into<String>) {
+    pub fn annotate(&self, key: impl Into<AnnotationText>, value: impl Into<AnnotationText>) {
         let (key, value) = (key.into(), value.into());
-        let mut notes = self.notes();
-        let kept = notes.annotations.entry(key.clone());
-        let kept = kept.or_insert_with(|| value.clone());
-        if *kept != value {
-            tracing::warn!(
-                key,
+        match self.notes().annotations.entry(key) {
+            Entry::Vacant(place) => drop(place.insert(value)),
+            Entry::Occupied(kept) if *kept.get() == value => {}
+            Entry::Occupied(kept) => tracing::warn!(
+                key = &**kept.key(),
                 "an audit annotation is set to a second value, which is dropped"
-            );
+            ),
         }
     }
 

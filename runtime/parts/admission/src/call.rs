@@ -79,7 +79,7 @@ impl Caller {
             verdict.map_err(|why| failed(format!("received invalid webhook response: {why}")))?;
         if let Some(audit) = request.ctx.audit() {
             for (key, value) in &verdict.annotations {
-                audit.annotate(format!("{name}/{key}"), value.as_str());
+                audit.annotate(format!("{name}/{key}"), value.clone());
             }
         }
         for warning in &verdict.warnings {

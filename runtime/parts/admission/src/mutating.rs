@@ -123,7 +123,7 @@ impl MutatingAdmissionWebhook {
                 );
                 if let Some(audit) = request.ctx.audit() {
                     let key = format!("failed-open.mutation.webhook.admission.k8s.io/{place}");
-                    audit.annotate(key, hook.webhook.name.as_str());
+                    audit.annotate(key, hook.webhook.name.clone());
                 }
                 Ok(())
             }

@@ -96,7 +96,7 @@ impl ValidatingAdmissionWebhook {
                     let key = format!(
                         "failed-open.validating.webhook.admission.k8s.io/round_0_index_{index}"
                     );
-                    audit.annotate(key, hook.webhook.name.as_str());
+                    audit.annotate(key, hook.webhook.name.clone());
                 }
                 Ok(())
             }

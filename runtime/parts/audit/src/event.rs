@@ -1,38 +1,44 @@
 //! Events (`Event` of `audit.k8s.io/v1`) as JSON, with the fields and their order of kube-apiserver.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use apiloom_meta::codec::Encoder;
 use apiloom_meta::{MicroTime, StatusDetails};
 use apiloom_registry::UserInfo;
-use apiloom_registry::audit::{AuditNotes, AuditedDocument, TRUNCATED};
+use apiloom_registry::audit::{AnnotationText, AuditNotes, AuditedDocument, TRUNCATED};
 use apiloom_server::server::auditor::{AuditStage, AuditedRequest};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, StatusCode, header};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use smol_str::SmolStr;
 
 use super::stages;
 
 /// Longest user agent in an event.
 const MAX_AGENT_BYTES: usize = 1024;
 
-/// The beginning of an event of its own; one in a list begins with its level.
+/// What the head of most requests takes, as JSON.
+const HEAD_BYTES: usize = 512;
+
+/// What comes after the head in most events.
+const REST_BYTES: usize = 512;
+
+/// What an event of its own begins with; one in a list begins with its level.
 const OWN_HEAD: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","#;
 
-/// What is known of a request when it comes.
+/// What is known of a request when it comes: its events have most of it, as JSON that is made once.
 #[derive(Debug)]
 pub(super) struct RequestHead {
-    level: &'static str,
-    id: String,
-    uri: String,
-    verb: String,
-    user: Arc<UserInfo>,
-    addresses: Vec<String>,
-    agent: String,
+    /// From the beginning of an event to the object in the path.
+    json: Vec<u8>,
+    /// Where the stage has its place.
+    stage_at: usize,
+    /// Where the impersonated user has its place.
+    impersonated_at: usize,
     object: Option<Target>,
     received: MicroTime,
 }
@@ -40,37 +46,64 @@ pub(super) struct RequestHead {
 /// The resource in the path of a request.
 #[derive(Debug)]
 struct Target {
-    resource: String,
-    namespace: String,
-    name: String,
-    group: String,
-    version: String,
-    subresource: String,
+    resource: SmolStr,
+    namespace: SmolStr,
+    name: SmolStr,
+    group: SmolStr,
+    version: SmolStr,
+    subresource: SmolStr,
 }
 
 impl RequestHead {
-    pub(super) fn new(request: &AuditedRequest<'_>, level: &'static str) -> Self {
+    pub(super) fn new(request: &AuditedRequest<'_>, level: &str) -> Self {
         let attributes = &request.attributes;
         let object = attributes.is_resource_request.then(|| Target {
-            resource: attributes.resource.to_owned(),
-            namespace: attributes.namespace.to_owned(),
-            name: attributes.name.to_owned(),
-            group: attributes.api_group.to_owned(),
-            version: attributes.api_version.to_owned(),
-            subresource: attributes.subresource.to_owned(),
+            resource: attributes.resource.into(),
+            namespace: attributes.namespace.into(),
+            name: attributes.name.into(),
+            group: attributes.api_group.into(),
+            version: attributes.api_version.into(),
+            subresource: attributes.subresource.into(),
         });
         let uri = request.uri.path_and_query();
         let peer = request.connection.peer.map(|peer| peer.ip());
-        Self {
+        let begin = Begin {
+            kind: "Event",
+            api_version: "audit.k8s.io/v1",
             level,
-            id: String::from_utf8_lossy(request.id.as_bytes()).into_owned(),
-            uri: uri.map_or("", PathAndQuery::as_str).to_owned(),
-            verb: attributes.verb.to_owned(),
-            user: Arc::clone(request.user),
-            addresses: addresses(request.headers, peer),
-            agent: agent(request.headers),
+            audit_id: &String::from_utf8_lossy(request.id.as_bytes()),
+        };
+        let what = What {
+            request_uri: uri.map_or("", PathAndQuery::as_str),
+            verb: attributes.verb,
+            user: User::from(&**request.user),
+        };
+        let source = Source {
+            source_ips: &addresses(request.headers, peer),
+            user_agent: &agent(request.headers),
+        };
+        Self::of(&begin, &what, &source, object, micros(request.received))
+    }
+
+    fn of(
+        begin: &Begin<'_>,
+        what: &What<'_>,
+        source: &Source<'_>,
+        object: Option<Target>,
+        received: MicroTime,
+    ) -> Self {
+        let mut json = Vec::with_capacity(HEAD_BYTES);
+        append_members(begin, &mut json);
+        let stage_at = json.len();
+        append_members(what, &mut json);
+        let impersonated_at = json.len();
+        append_members(source, &mut json);
+        Self {
+            json,
+            stage_at,
+            impersonated_at,
             object,
-            received: micros(request.received),
+            received,
         }
     }
 
@@ -86,7 +119,7 @@ pub(super) fn micros(at: SystemTime) -> MicroTime {
 }
 
 /// The addresses from which a request came, as the proxies on its way say it; all but the last one can be made up.
-fn addresses(headers: &HeaderMap, peer: Option<IpAddr>) -> Vec<String> {
+fn addresses(headers: &HeaderMap, peer: Option<IpAddr>) -> Vec<IpAddr> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let forwarded = text("x-forwarded-for").unwrap_or_default().split(',');
     let mut addresses: Vec<IpAddr> = forwarded
@@ -96,17 +129,17 @@ fn addresses(headers: &HeaderMap, peer: Option<IpAddr>) -> Vec<String> {
     addresses.extend(real.filter(|real| !addresses.contains(real)));
     let peer = peer.map(|peer| peer.to_canonical());
     addresses.extend(peer.filter(|peer| addresses.last() != Some(peer)));
-    addresses.iter().map(IpAddr::to_string).collect()
+    addresses
 }
 
-fn agent(headers: &HeaderMap) -> String {
+fn agent(headers: &HeaderMap) -> Cow<'_, str> {
     let agent = headers.get(header::USER_AGENT);
     let agent = agent.map_or(&b""[..], |value| value.as_bytes());
     if agent.len() > MAX_AGENT_BYTES {
         let begin = String::from_utf8_lossy(&agent[..MAX_AGENT_BYTES]);
-        return format!("{begin}...TRUNCATED");
+        return format!("{begin}...TRUNCATED").into();
     }
-    String::from_utf8_lossy(agent).into_owned()
+    String::from_utf8_lossy(agent)
 }
 
 /// The moment of an event.
@@ -117,25 +150,48 @@ pub(super) struct Moment {
     pub(super) at: MicroTime,
 }
 
+/// The members of an event before its stage.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Event<'a> {
+struct Begin<'a> {
+    kind: &'a str,
+    api_version: &'a str,
     level: &'a str,
     #[serde(rename = "auditID")]
     audit_id: &'a str,
-    stage: &'a str,
+}
+
+/// Those between the stage and the impersonated user.
+#[derive(Serialize)]
+struct What<'a> {
     #[serde(rename = "requestURI")]
     request_uri: &'a str,
     verb: &'a str,
     user: User<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    impersonated_user: Option<User<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Impersonation<'a> {
+    impersonated_user: User<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     authentication_metadata: Option<AuthenticationMetadata<'a>>,
+}
+
+/// Those between the impersonated user and the object.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Source<'a> {
     #[serde(rename = "sourceIPs", skip_serializing_if = "<[_]>::is_empty")]
-    source_ips: &'a [String],
+    source_ips: &'a [IpAddr],
     #[serde(skip_serializing_if = "str::is_empty")]
     user_agent: &'a str,
+}
+
+/// Those from the object on.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Rest<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     object_ref: Option<ObjectReference<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,7 +203,7 @@ struct Event<'a> {
     request_received_timestamp: MicroTime,
     stage_timestamp: MicroTime,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    annotations: BTreeMap<&'a str, &'a str>,
+    annotations: Cow<'a, BTreeMap<AnnotationText, AnnotationText>>,
 }
 
 #[derive(Serialize)]
@@ -225,27 +281,35 @@ pub(super) fn event(
 ) -> Vec<u8> {
     let request = notes.request.as_ref().filter(|_| !is_short);
     let response = notes.response.as_ref().filter(|_| !is_short);
-    let annotations = notes.annotations.iter();
-    let mut annotations: BTreeMap<&str, &str> =
-        annotations.map(|(key, value)| (&**key, &**value)).collect();
+    let mut annotations = Cow::Borrowed(&notes.annotations);
     if is_short {
-        annotations.insert(TRUNCATED, "true");
+        let said = (Cow::Borrowed(TRUNCATED), Cow::Borrowed("true"));
+        annotations.to_mut().extend([said]);
     }
-    let impersonated = notes.impersonated.as_ref();
-    let constraint = impersonated.and_then(|(_, constraint)| constraint.as_deref());
-    let event = Event {
-        level: head.level,
-        audit_id: &head.id,
-        stage: stages::name(moment.stage),
-        request_uri: &head.uri,
-        verb: &head.verb,
-        user: User::from(&*head.user),
-        impersonated_user: impersonated.map(|(user, _)| User::from(&**user)),
-        authentication_metadata: constraint.map(|constraint| AuthenticationMetadata {
-            impersonation_constraint: constraint,
-        }),
-        source_ips: &head.addresses,
-        user_agent: &head.agent,
+    let documents = [request, response].into_iter().flatten();
+    let documents: usize = documents.map(|document| document.json().len()).sum();
+    let (begin, rest) = head.json.split_at(head.stage_at);
+    let (what, source) = rest.split_at(head.impersonated_at - head.stage_at);
+    let mut json = Vec::with_capacity(head.json.len() + documents + REST_BYTES);
+    json.push(b'{');
+    // Without the comma that each member begins with.
+    json.extend_from_slice(begin.get(1..).unwrap_or_default());
+    json.extend_from_slice(b",\"stage\":\"");
+    json.extend_from_slice(stages::name(moment.stage).as_bytes());
+    json.push(b'"');
+    json.extend_from_slice(what);
+    if let Some((user, constraint)) = &notes.impersonated {
+        let constraint = constraint.as_deref();
+        let impersonation = Impersonation {
+            impersonated_user: User::from(&**user),
+            authentication_metadata: constraint.map(|constraint| AuthenticationMetadata {
+                impersonation_constraint: constraint,
+            }),
+        };
+        append_members(&impersonation, &mut json);
+    }
+    json.extend_from_slice(source);
+    let rest = Rest {
         object_ref: head.object.as_ref().map(|target| reference(target, notes)),
         response_status: status(notes, moment),
         request_object: request.and_then(raw),
@@ -254,15 +318,22 @@ pub(super) fn event(
         stage_timestamp: moment.at,
         annotations,
     };
-    let mut json = OWN_HEAD.as_bytes().to_vec();
-    // The brace of the event itself becomes the comma.
-    json.pop();
+    append_members(&rest, &mut json);
+    json.push(b'}');
+    json
+}
+
+/// Appends the members of an object, each with a comma before it.
+fn append_members(object: &impl Serialize, json: &mut Vec<u8>) {
     let begin = json.len();
-    Encoder::append_json(&event, &mut json);
-    if let Some(brace) = json.get_mut(begin) {
+    Encoder::append_json(object, json);
+    json.pop();
+    if json.len() == begin + 1 {
+        // An object without members.
+        json.truncate(begin);
+    } else if let Some(brace) = json.get_mut(begin) {
         *brace = b',';
     }
-    json
 }
 
 fn raw(document: &AuditedDocument) -> Option<&RawValue> {

@@ -1,5 +1,7 @@
 //! Events as JSON, to the byte.
 
+use std::sync::Arc;
+
 use apiloom_meta::Status;
 use apiloom_meta::codec::Format;
 use apiloom_registry::audit::{AuditLevel, AuditRecord, AuditRoom};
@@ -8,29 +10,36 @@ use http::HeaderValue;
 use super::*;
 
 fn head() -> RequestHead {
-    RequestHead {
+    let user = UserInfo {
+        name: "joan".to_owned(),
+        groups: vec!["team".to_owned()],
+        ..UserInfo::default()
+    };
+    let begin = Begin {
+        kind: "Event",
+        api_version: "audit.k8s.io/v1",
         level: "Request",
-        id: "id".to_owned(),
-        uri: "/api/v1/namespaces/zoo/pods?a=<b>".to_owned(),
-        verb: "create".to_owned(),
-        user: UserInfo {
-            name: "joan".to_owned(),
-            groups: vec!["team".to_owned()],
-            ..UserInfo::default()
-        }
-        .into(),
-        addresses: vec!["10.0.0.1".to_owned()],
-        agent: "kubectl".to_owned(),
-        object: Some(Target {
-            resource: "pods".to_owned(),
-            namespace: "zoo".to_owned(),
-            name: String::new(),
-            group: String::new(),
-            version: "v1".to_owned(),
-            subresource: String::new(),
-        }),
-        received: MicroTime::from_unix_micros(1_000_000),
-    }
+        audit_id: "id",
+    };
+    let what = What {
+        request_uri: "/api/v1/namespaces/zoo/pods?a=<b>",
+        verb: "create",
+        user: User::from(&user),
+    };
+    let source = Source {
+        source_ips: &[[10, 0, 0, 1].into()],
+        user_agent: "kubectl",
+    };
+    let object = Target {
+        resource: "pods".into(),
+        namespace: "zoo".into(),
+        name: SmolStr::default(),
+        group: SmolStr::default(),
+        version: "v1".into(),
+        subresource: SmolStr::default(),
+    };
+    let received = MicroTime::from_unix_micros(1_000_000);
+    RequestHead::of(&begin, &what, &source, Some(object), received)
 }
 
 fn moment(stage: AuditStage, code: Option<StatusCode>) -> Moment {
@@ -132,11 +141,9 @@ fn addresses_are_those_of_the_proxies_and_the_client() {
                 headers.insert(name, HeaderValue::from_static(value));
             }
         }
-        assert_eq!(
-            addresses(&headers, Some(peer)),
-            expected,
-            "{forwarded} {real}"
-        );
+        let addresses = addresses(&headers, Some(peer));
+        let shown: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
+        assert_eq!(shown, expected, "{forwarded} {real}");
     };
     check("", "", &["10.0.0.9"]);
     check("1.1.1.1, x, ::1", "", &["1.1.1.1", "::1", "10.0.0.9"]);
