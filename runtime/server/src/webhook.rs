@@ -2,21 +2,32 @@
 //!
 //! A webhook is another program, possibly one of a tenant: each has connections, a number of calls at a time and memory of its own, so that
 //! a slow one holds up no other, and each call ends in time. Connections are kept and made anew when the address of the service changes. A
-//! call waits for its turn, and its time counts from the beginning. No call is repeated, and redirects are not followed.
+//! call waits for its turn, and its time counts from the beginning. Redirects are not followed. No call is repeated, but by those who use
+//! [`tries`]. [`Answers`] keeps what does not change from one moment to the next.
 
+mod answers;
 mod refusal;
+mod review;
+mod tries;
 
+use std::error::Error as _;
+use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use apiloom_client::transport::{Body, HttpTransport, TlsOptions, Transport as _};
+use apiloom_client::config::{Config, ConfigError, Kubeconfig};
+use apiloom_client::transport::{Body, HttpTransport, TlsOptions, Transport, TransportError};
 use apiloom_http::received::{self, CollectError};
 use bytes::Bytes;
 use http::{Request, StatusCode, Uri, header};
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
-use crate::services::{ServiceAddress, ServicePort, ServiceResolver};
+pub use self::answers::{Answers, Question};
+pub use self::review::status_of_review;
+pub use self::tries::tries;
+use crate::services::{ClusterDns, ServiceAddress, ServicePort, ServiceResolver};
 
 /// How long a new connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -60,6 +71,9 @@ pub struct WebhookError {
     pub text: String,
     /// The status code of the webhook's answer; `None` if there is none.
     pub code: Option<u16>,
+    /// Whether the same call may have an answer soon: its connection was reset, or the webhook says that it is its own fault, or asks to be
+    /// called later.
+    pub is_transient: bool,
 }
 
 /// Where a webhook is.
@@ -71,6 +85,21 @@ enum Target {
         is_local: bool,
     },
     Service(ServicePort),
+    /// What a kubeconfig names; its connections have the credentials.
+    Kubeconfig {
+        origin: String,
+        connections: SharedTransport,
+    },
+}
+
+/// Connections that several calls have.
+#[derive(Clone)]
+struct SharedTransport(Arc<dyn Transport>);
+
+impl fmt::Debug for SharedTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SharedTransport").finish_non_exhaustive()
+    }
 }
 
 /// The client of one webhook.
@@ -93,7 +122,7 @@ pub struct WebhookClient {
 struct Connections {
     /// `None` for a URL.
     address: Option<ServiceAddress>,
-    transport: HttpTransport,
+    transport: SharedTransport,
 }
 
 impl WebhookClient {
@@ -115,16 +144,42 @@ impl WebhookClient {
                 return Err("webhook configuration must have either service or URL".to_owned());
             }
         };
+        let authorities = authorities(address.ca_bundle.as_deref());
         Ok(Self {
+            authorities,
+            services,
+            ..Self::of(target, &path)
+        })
+    }
+
+    /// The client of the webhook that the current context of a kubeconfig names, with the credentials of its user. No connection is made yet.
+    ///
+    /// # Errors
+    /// Why the file does not name one; without the name of the file.
+    pub fn from_kubeconfig(file: &Path) -> Result<Self, ConfigError> {
+        let config = Config::from_kubeconfig(&Kubeconfig::read(&[file.to_owned()])?, None)?;
+        let client = config.client()?.build()?;
+        let (scheme, rest) = config.url.split_once("://").unwrap_or(("", &config.url));
+        let rest = rest.split(['?', '#']).next().unwrap_or_default();
+        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let target = Target::Kubeconfig {
+            origin: format!("{scheme}://{host}"),
+            connections: SharedTransport(Arc::clone(client.transport())),
+        };
+        Ok(Self::of(target, path))
+    }
+
+    fn of(target: Target, path: &str) -> Self {
+        Self {
             target,
             path: format!("/{}", path.trim_matches('/')),
-            authorities: authorities(address.ca_bundle.as_deref()),
-            services,
+            authorities: None,
+            services: Arc::new(ClusterDns),
             connections: Mutex::new(None),
             calls: Semaphore::new(MAX_CALLS),
             room: Semaphore::new(ROOM_KIB),
             waiting: AtomicUsize::new(0),
-        })
+        }
     }
 
     /// Sends a document; returns that of the response. The time for it, with the wait for a turn, is told to the webhook as the parameter
@@ -135,25 +190,32 @@ impl WebhookClient {
     pub async fn post(&self, body: Bytes, timeout: Duration) -> Result<Bytes, WebhookError> {
         let path = format!("{}?timeout={}s", self.path, timeout.as_secs());
         let call = tokio::time::timeout(timeout, self.call(body, &path));
-        let failed = |text: &str| WebhookError {
+        let failed = |text: &str, is_transient| WebhookError {
             text: format!("Post \"{}{path}\": {text}", self.origin()),
             code: None,
+            is_transient,
         };
         match call.await {
             Ok(Ok(response)) => Ok(response),
-            Ok(Err(CallError::Refused(code, text))) => Err(WebhookError {
+            Ok(Err(CallError::Refused {
+                code,
+                text,
+                asks_to_wait,
+            })) => Err(WebhookError {
                 text,
                 code: Some(code.as_u16()),
+                is_transient: asks_to_wait || matches!(code.as_u16(), 429 | 500 | 504),
             }),
-            Ok(Err(CallError::Failed(text))) => Err(failed(&text)),
-            Err(_) => Err(failed("context deadline exceeded")),
+            Ok(Err(CallError::Failed(text))) => Err(failed(&text, false)),
+            Ok(Err(CallError::Reset(text))) => Err(failed(&text, true)),
+            Err(_) => Err(failed("context deadline exceeded", false)),
         }
     }
 
     /// The beginning of the URL, as kube-apiserver names it in errors.
     fn origin(&self) -> String {
         match &self.target {
-            Target::Url { origin, .. } => origin.clone(),
+            Target::Url { origin, .. } | Target::Kubeconfig { origin, .. } => origin.clone(),
             Target::Service(service) => service.url(),
         }
     }
@@ -173,15 +235,25 @@ impl WebhookClient {
             )
             .body(Body::from(body))
             .map_err(|error| failed(&error))?;
-        let response = transport
-            .call(request)
-            .await
-            .map_err(|error| failed(&error))?;
+        let response = transport.0.call(request).await;
+        let response = response.map_err(|error| {
+            let of: fn(String) -> CallError = if is_reset(&error) {
+                CallError::Reset
+            } else {
+                CallError::Failed
+            };
+            of(error.to_string())
+        })?;
         let code = response.status();
         if !code.is_success() {
+            let asks_to_wait = response.headers().contains_key(header::RETRY_AFTER);
             let body = response.into_body().collect(REFUSAL_BYTES).await;
             let text = refusal::text(code, &body.unwrap_or_default());
-            return Err(CallError::Refused(code, text));
+            return Err(CallError::Refused {
+                code,
+                text,
+                asks_to_wait,
+            });
         }
         let body = received::ANSWERS.collect(response.into_body(), most).await;
         body.map_err(|error| match error {
@@ -205,8 +277,9 @@ impl WebhookClient {
     }
 
     /// Connections to the present address.
-    async fn transport(&self) -> Result<HttpTransport, String> {
+    async fn transport(&self) -> Result<SharedTransport, String> {
         let address = match &self.target {
+            Target::Kubeconfig { connections, .. } => return Ok(connections.clone()),
             Target::Url { .. } => None,
             Target::Service(service) => {
                 let address = self.services.resolve(service).await;
@@ -224,6 +297,7 @@ impl WebhookClient {
         // The certificates of the system are files.
         let made = tokio::task::spawn_blocking(move || connect(&target, to.as_ref(), tls)).await;
         let transport = made.map_err(|error| error.to_string())??;
+        let transport = SharedTransport(Arc::new(transport));
         *connections = Some(Connections {
             address,
             transport: transport.clone(),
@@ -247,6 +321,7 @@ fn connect(
     let (origin, is_local) = match target {
         Target::Url { origin, is_local } => (origin.clone(), *is_local),
         Target::Service(service) => (service.url(), false),
+        Target::Kubeconfig { origin, .. } => (origin.clone(), false),
     };
     let mut builder = HttpTransport::builder(&origin)
         .connect_timeout(CONNECT_TIMEOUT)
@@ -288,9 +363,29 @@ fn authorities(bundle: Option<&[u8]>) -> Option<Vec<u8>> {
 /// Why a call fails.
 enum CallError {
     /// The response had no success.
-    Refused(StatusCode, String),
+    Refused {
+        code: StatusCode,
+        text: String,
+        /// Whether it says when to call again.
+        asks_to_wait: bool,
+    },
     /// There was no response.
     Failed(String),
+    /// The other side ended the connection.
+    Reset(String),
+}
+
+/// Whether a call failed because the other side ended the connection.
+fn is_reset(error: &TransportError) -> bool {
+    let mut source = error.source();
+    while let Some(error) = source {
+        let io = error.downcast_ref::<std::io::Error>();
+        if io.is_some_and(|io| io.kind() == std::io::ErrorKind::ConnectionReset) {
+            return true;
+        }
+        source = error.source();
+    }
+    false
 }
 
 /// A call that waits for a turn.

@@ -7,6 +7,7 @@
 
 mod oidc;
 mod service_accounts;
+mod webhooks;
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,5 +1,5 @@
 //! Authentication, a part of a server: who is asking, by headers of a proxy, client certificates, a file of tokens, bootstrap tokens, tokens of
-//! OpenID Connect, and those of service accounts, which it issues; and the reviews that tell.
+//! OpenID Connect, those of service accounts, which it issues, and those that a webhook reviews; and the reviews that tell.
 
 mod audiences;
 mod bootstrap_tokens;
@@ -12,6 +12,7 @@ mod reviews;
 mod service_accounts;
 mod token_file;
 mod users;
+mod webhook;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use self::oidc::{JwtUsers, OidcOptions};
 pub use self::service_accounts::ServiceAccounts;
 use self::service_accounts::key_files::KeyFiles;
 use self::token_file::TokenFile;
+pub use self::webhook::TokenWebhook;
 
 /// The part: a server with it knows users beside its administrator. Each way is off unless its file is named; the program's own
 /// authenticators come first.
@@ -90,6 +92,9 @@ pub struct Authentication {
     /// The tokens of service accounts.
     #[command(flatten)]
     pub service_accounts: ServiceAccounts,
+    /// Tokens that a webhook reviews.
+    #[command(flatten)]
+    pub token_webhook: TokenWebhook,
 }
 
 impl Default for Authentication {
@@ -104,6 +109,7 @@ impl Default for Authentication {
             front_proxy: FrontProxy::default(),
             oidc: Oidc::default(),
             service_accounts: ServiceAccounts::default(),
+            token_webhook: TokenWebhook::default(),
         }
     }
 }
@@ -161,9 +167,18 @@ impl Part for Authentication {
             let reloads = users.reloads.clone();
             builder = builder.metrics(reloads).authenticator(Arc::clone(users));
         }
+        let reviewed = self.token_webhook.authenticator(&audiences);
+        let reviewed = reviewed.unwrap_or_else(|problem| {
+            problems.push(problem);
+            None
+        });
+        let has_webhook = reviewed.is_some();
+        if let Some(users) = reviewed {
+            builder = builder.authenticator(users);
+        }
         let certificates: Vec<_> = proxies.into_iter().chain(certificates).collect();
         let has_users = !certificates.is_empty() || tokens.is_some() || keys.is_some();
-        if has_users || jwt.is_some() || self.bootstrap_tokens {
+        if has_users || jwt.is_some() || self.bootstrap_tokens || has_webhook {
             builder = reviews::add(builder, &audiences);
         }
         builder.capability(|_| CredentialFiles {

@@ -16,3 +16,14 @@ pub(crate) fn shown(user: &UserInfo) -> ShownUser {
         extra: user.extra.clone(),
     }
 }
+
+/// About how much memory a user takes.
+pub(crate) fn bytes(user: &UserInfo) -> usize {
+    let of = |text: &String| size_of::<String>() + text.len();
+    let extra = user
+        .extra
+        .iter()
+        .map(|(key, values)| of(key) + values.iter().map(of).sum::<usize>());
+    let groups = user.groups.iter().map(of);
+    of(&user.name) + of(&user.uid) + groups.sum::<usize>() + extra.sum::<usize>()
+}

@@ -3,18 +3,21 @@
 mod rbac;
 mod reviews;
 mod text;
+mod webhook;
 
 use std::sync::Arc;
 
 use apiloom_kinds::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use apiloom_registry::auth::{Answer, Attributes, Authorizer, Decision};
-use apiloom_server::{Builder, Part};
+use apiloom_server::{Builder, Capability, Config, Part, ServerError};
+use async_trait::async_trait;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches as _, ValueEnum};
 
 use self::rbac::aggregation::{self, Aggregation};
 use self::rbac::bootstrap::Bootstrap;
 use self::rbac::escalation::NoEscalation;
 use self::rbac::{Rbac, RbacAuthorizer};
+pub use self::webhook::AuthorizationWebhook;
 
 /// The part: a server with it decides by its modes, if it has one. What the program's own authorizers decide comes first, and members of the group
 /// `system:masters` may do everything.
@@ -31,6 +34,9 @@ pub struct Authorization {
         value_delimiter = ','
     )]
     pub modes: Vec<Mode>,
+    /// What is asked in the mode Webhook.
+    #[command(flatten)]
+    pub webhook: AuthorizationWebhook,
 }
 
 /// One way to authorize requests.
@@ -45,6 +51,9 @@ pub enum Mode {
     /// No other user may do anything.
     #[value(name = "AlwaysDeny")]
     AlwaysDeny,
+    /// As another server says, which a kubeconfig names.
+    #[value(name = "Webhook")]
+    Webhook,
 }
 
 impl Part for Authorization {
@@ -69,6 +78,13 @@ impl Part for Authorization {
         if !self.modes.is_empty() {
             builder = reviews::add(builder);
         }
+        let mut problems = Vec::new();
+        if self.webhook.config_file.is_some() && !self.modes.contains(&Mode::Webhook) {
+            problems.push(
+                "cannot specify --authorization-webhook-config-file without mode Webhook"
+                    .to_owned(),
+            );
+        }
         for mode in self.modes {
             builder = match mode {
                 Mode::Rbac => with_rbac(builder),
@@ -76,9 +92,30 @@ impl Part for Authorization {
                 Mode::AlwaysDeny => {
                     builder.authorizer(Always(Decision::deny(EVERYTHING_IS_FORBIDDEN)))
                 }
+                Mode::Webhook => match self.webhook.authorizer() {
+                    Ok(webhook) => builder.metrics(webhook.metrics()).authorizer(webhook),
+                    Err(problem) => {
+                        problems.push(problem);
+                        builder
+                    }
+                },
             };
         }
-        builder
+        if problems.is_empty() {
+            return builder;
+        }
+        builder.capability(|_| Misconfiguration(problems))
+    }
+}
+
+/// What is wrong with the flags.
+#[derive(Debug)]
+struct Misconfiguration(Vec<String>);
+
+#[async_trait]
+impl Capability for Misconfiguration {
+    async fn check(&self, _: &Config) -> Result<(), ServerError> {
+        Err(ServerError::Invalid(self.0.clone()))
     }
 }
 

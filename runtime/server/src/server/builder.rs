@@ -585,9 +585,7 @@ async fn build_over(builder: Builder, stores: StoreSource) -> Result<Server, Ser
         (None, None) => Arc::new(ClusterDns),
     };
     let parts = capabilities_of(&config, capabilities, &services)?;
-    for part in &parts {
-        part.check(&config).await?;
-    }
+    check_parts(&parts, &config).await?;
     let stores = match stores {
         StoreSource::Configured => Stores::open(&config, storage, own_storage).await?,
         StoreSource::Memory => Stores::in_memory(&config, storage.as_ref()),
@@ -606,6 +604,25 @@ async fn build_over(builder: Builder, stores: StoreSource) -> Result<Server, Ser
         additions,
         next,
     })
+}
+
+/// Checks what the configuration says of parts.
+///
+/// # Errors
+/// The problems of all parts together.
+async fn check_parts(parts: &[Arc<dyn Capability>], config: &Config) -> Result<(), ServerError> {
+    let mut problems = Vec::new();
+    for part in parts {
+        match part.check(config).await {
+            Ok(()) => {}
+            Err(ServerError::Invalid(more)) => problems.extend(more),
+            Err(error) => return Err(error),
+        }
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(ServerError::Invalid(problems))
 }
 
 /// The registry of a server over these stores, to which the steps of its builder are applied.

@@ -7,6 +7,7 @@ use apiloom_registry::auth::UserInfo;
 
 use crate::confirmations::{Confirmations, hash};
 use crate::now::now;
+use crate::users::bytes;
 
 /// For how long a token is not checked again, as in kube-apiserver: so late may a key that is gone, and a changed group of a distributed
 /// claim, be seen.
@@ -53,17 +54,6 @@ impl KnownUsers {
         };
         self.0.insert(hash(token), known);
     }
-}
-
-/// About how much memory a user takes.
-fn bytes(user: &UserInfo) -> usize {
-    let of = |text: &String| size_of::<String>() + text.len();
-    let extra = user
-        .extra
-        .iter()
-        .map(|(key, values)| of(key) + values.iter().map(of).sum::<usize>());
-    let groups = user.groups.iter().map(of);
-    of(&user.name) + of(&user.uid) + groups.sum::<usize>() + extra.sum::<usize>()
 }
 
 #[cfg(test)]
